@@ -1,6 +1,7 @@
-"""Who may approve and sign, and what no certificate may say (upstream: certificates/{approval,signing,subjectrestriction}).
+"""The admission plugins of the certificates.k8s.io group.
 
-Approving and signing take a right on the signer, `signers` in certificates.k8s.io, by its name or its domain's `example.com/*`.
+Approving, signing and attesting require a permission on the resource `signers`, by the signer's name or by its domain (`example.com/*`).
+Upstream: plugin/pkg/admission/certificates/{approval,signing,subjectrestriction,ctbattest}.
 """
 
 from __future__ import annotations
@@ -8,26 +9,30 @@ from __future__ import annotations
 import base64
 from typing import Final
 
+from tetrapod.core.signers import GROUP, authorized_for_signer
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
-from tetrapod.generic.authorization.interface import Attributes as Asked
-from tetrapod.generic.authorization.interface import Authorizer, Decision
+from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.garbage_collection import only_owners_and_finalizers_differ
 from tetrapod.machinery.gvk import Object
 
-_GROUP: Final = "certificates.k8s.io"
 _CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
 _MASTERS: Final = "system:masters"
 
 
 class _SigningRequestPlugin(Plugin):
+    """The base of plugins for CertificateSigningRequests and one of their subresources."""
+
     subresource = ""
 
     def handles(self, attributes: Attributes) -> bool:
         group, _, resource = attributes.resource
-        return (group, resource, attributes.subresource) == (_GROUP, "certificatesigningrequests", self.subresource)
+        return (group, resource, attributes.subresource) == (GROUP, "certificatesigningrequests", self.subresource)
 
 
 class _SignerRight(_SigningRequestPlugin):
+    """The base of plugins that require a verb on the signer."""
+
     operations = frozenset({"UPDATE"})
     verb = ""
 
@@ -35,15 +40,14 @@ class _SignerRight(_SigningRequestPlugin):
         self._authorizer = authorizer
 
     async def _require(self, attributes: Attributes) -> None:
-        signer = ((attributes.old_object or {}).get("spec") or {}).get("signerName") or ""
-        for name in (signer, signer.partition("/")[0] + "/*"):
-            asked = Asked(attributes.user, self.verb, group=_GROUP, version="*", resource="signers", name=name, resource_request=True)
-            if (await self._authorizer.authorize(asked)).decision is Decision.ALLOW:
-                return
-        raise forbidden(attributes, f"user not permitted to {self.verb} requests with signerName {go_quote(signer)}")
+        signer = _signer_of(attributes.old_object)
+        if not await authorized_for_signer(self._authorizer, attributes.user, self.verb, signer):
+            raise forbidden(attributes, f"user not permitted to {self.verb} requests with signerName {go_quote(signer)}")
 
 
 class CertificateApproval(_SignerRight):
+    """Require the verb `approve` for updates of `/approval`."""
+
     name = "CertificateApproval"
     subresource, verb = "approval", "approve"
 
@@ -52,7 +56,7 @@ class CertificateApproval(_SignerRight):
 
 
 class CertificateSigning(_SignerRight):
-    """Only what changes the certificate or the conditions is signing."""
+    """Require the verb `sign` for updates of the status that change the certificate or the conditions."""
 
     name = "CertificateSigning"
     subresource, verb = "status", "sign"
@@ -63,8 +67,40 @@ class CertificateSigning(_SignerRight):
             await self._require(attributes)
 
 
+class ClusterTrustBundleAttest(Plugin):
+    """Require the verb `attest` on the signer to create or update a ClusterTrustBundle that names a signer.
+
+    Upstream: plugin/pkg/admission/certificates/ctbattest/admission.go.
+    """
+
+    name = "ClusterTrustBundleAttest"
+    operations = frozenset({"CREATE", "UPDATE"})
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def handles(self, attributes: Attributes) -> bool:
+        group, _, resource = attributes.resource
+        return (group, resource) == (GROUP, "clustertrustbundles")
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Check the new object: validation rejects a changed signer name."""
+        signer = _signer_of(attributes.object)
+        if not signer:
+            return
+        new, old = attributes.object, attributes.old_object
+        if attributes.operation == "UPDATE" and new is not None and old is not None and only_owners_and_finalizers_differ(new, old):
+            return  # storage migration and garbage collection change nothing that the signer vouches for
+        if not await authorized_for_signer(self._authorizer, attributes.user, "attest", signer):
+            raise forbidden(attributes, f"user not permitted to attest for signerName {go_quote(signer)}")
+
+
+def _signer_of(obj: Object | None) -> str:
+    return str(((obj or {}).get("spec") or {}).get("signerName") or "")
+
+
 class CertificateSubjectRestriction(_SigningRequestPlugin):
-    """No client certificate makes its owner a member of system:masters."""
+    """Reject requests for client certificates that would make the holder a member of system:masters."""
 
     name = "CertificateSubjectRestriction"
     operations = frozenset({"CREATE"})
@@ -76,11 +112,12 @@ class CertificateSubjectRestriction(_SigningRequestPlugin):
 
 
 def _organizations(spec: Object) -> set[str]:
+    """Return the organizations of the subject of a PKCS#10 request."""
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
     try:
         request = x509.load_pem_x509_csr(base64.b64decode(spec.get("request") or ""))
     except ValueError:
-        return set()  # validation has said what is wrong with it
+        return set()  # validation has rejected it already
     return {str(attribute.value) for attribute in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)}

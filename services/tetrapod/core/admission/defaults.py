@@ -1,4 +1,7 @@
-"""DefaultStorageClass and DefaultIngressClass: the class of who names none (upstream: plugin/pkg/admission/storage, network)."""
+"""DefaultStorageClass and DefaultIngressClass, which set the default class of claims and ingresses without one.
+
+Upstream: plugin/pkg/admission/storage, plugin/pkg/admission/network.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,20 @@ _INGRESS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
 
 def _marked(obj: Object, *annotations: str) -> bool:
-    found = obj["metadata"].get("annotations") or {}
-    return any(found.get(name) == "true" for name in annotations)
+    """Return whether one of the annotations is "true"."""
+    values = obj["metadata"].get("annotations") or {}
+    return any(values.get(name) == "true" for name in annotations)
 
 
 def _newest(classes: list[Object]) -> Object | None:
-    """The youngest, of several as young the first by name."""
+    """Return the most recently created class; of several created in the same second, the first by name."""
     by_name = sorted(classes, key=lambda c: c["metadata"]["name"])
     return max(by_name, key=lambda c: c["metadata"].get("creationTimestamp") or "", default=None)
 
 
 class DefaultStorageClass(Plugin):
+    """The plugin that sets spec.storageClassName of a new PersistentVolumeClaim."""
+
     name = "DefaultStorageClass"
     operations = frozenset({"CREATE"})
 
@@ -43,12 +49,14 @@ class DefaultStorageClass(Plugin):
         spec = spec_of(attributes)
         if spec.get("storageClassName") is not None or _BETA_CLASS in (object_of(attributes)["metadata"].get("annotations") or {}):
             return
-        found = _newest([c for c in await self._classes.list() if _marked(c, *_STORAGE_DEFAULTS)])
-        if found is not None:
-            spec["storageClassName"] = found["metadata"]["name"]
+        default = _newest([c for c in await self._classes.list() if _marked(c, *_STORAGE_DEFAULTS)])
+        if default is not None:
+            spec["storageClassName"] = default["metadata"]["name"]
 
 
 class DefaultIngressClass(Plugin):
+    """The plugin that sets spec.ingressClassName of a new Ingress."""
+
     name = "DefaultIngressClass"
     operations = frozenset({"CREATE"})
 
@@ -64,6 +72,6 @@ class DefaultIngressClass(Plugin):
         annotated = _INGRESS_ANNOTATION in (object_of(attributes)["metadata"].get("annotations") or {})
         if spec.get("ingressClassName") is not None or annotated:
             return
-        found = _newest([c for c in await self._classes.list() if _marked(c, _INGRESS_DEFAULT)])
-        if found is not None:
-            spec["ingressClassName"] = found["metadata"]["name"]
+        default = _newest([c for c in await self._classes.list() if _marked(c, _INGRESS_DEFAULT)])
+        if default is not None:
+            spec["ingressClassName"] = default["metadata"]["name"]

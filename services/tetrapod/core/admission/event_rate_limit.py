@@ -1,11 +1,12 @@
-"""EventRateLimit, off by default: how many events are taken in of all, a namespace, a user, or one source about one object.
+"""EventRateLimit, off by default: limits the rate of events in total, by namespace, by user, or by source and involved object.
 
-Events of events.k8s.io are not counted, as upstream. Each replica counts what it is asked itself.
+As upstream, events of events.k8s.io are not limited. Each replica counts only its own requests.
 Upstream: plugin/pkg/admission/eventratelimit.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -28,9 +29,9 @@ _CACHED: Final = 4096
 
 def _source_and_object(attributes: Attributes) -> str:
     event = attributes.object or {}
-    source, about = event.get("source") or {}, event.get("involvedObject") or {}
+    source, involved = event.get("source") or {}, event.get("involvedObject") or {}
     parts = [source.get(part) for part in ("component", "host")]
-    parts += [about.get(part) for part in ("kind", "namespace", "name", "uid", "apiVersion")]
+    parts += [involved.get(part) for part in ("kind", "namespace", "name", "uid", "apiVersion")]
     return "".join(part or "" for part in parts)
 
 
@@ -40,11 +41,13 @@ _KEYS: Final[dict[str, Callable[[Attributes], str]]] = {
     "User": lambda attributes: attributes.user.name,
     "SourceAndObject": _source_and_object,
 }
-"""By the type of a limit: whose events count together."""
+"""For each type of limit, the key by which events are counted together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
+    """One configured limit."""
+
     type: str
     qps: int
     burst: int
@@ -52,20 +55,20 @@ class Limit:
 
 
 def read_limits(data: bytes | None) -> list[Limit]:
-    """The limits of a Configuration.
+    """Return the limits of a Configuration file.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the file is invalid; with upstream's text.
     """
     config: Object = {} if data is None else load(data, {(_GROUP_VERSION, "Configuration"): _shape()}, strict=False)
     limits: Sequence[Object] = config.get("limits") or ()
     if data is not None and (errors := _errors(limits)):
         raise ValueError(field.aggregate(errors))
-    return [Limit(one["type"], one["qps"], one["burst"], one.get("cacheSize") or _CACHED) for one in limits]
+    return [Limit(limit["type"], limit["qps"], limit["burst"], limit.get("cacheSize") or _CACHED) for limit in limits]
 
 
 class TokenBucket:
-    """Full at first; holds `burst`, and `qps` come in a second (upstream: golang.org/x/time/rate)."""
+    """A token bucket with `burst` tokens, full at first and refilled with `qps` tokens a second. Upstream: golang.org/x/time/rate."""
 
     __slots__ = ("_burst", "_qps", "_seen", "_tokens")
 
@@ -73,7 +76,7 @@ class TokenBucket:
         self._qps, self._burst, self._tokens, self._seen = qps, burst, float(burst), now
 
     def take(self, now: float) -> bool:
-        """One, if there is one."""
+        """Take one token; return whether there was one."""
         tokens = min(self._burst, self._tokens + max(now - self._seen, 0.0) * self._qps)
         if tokens < 1:
             return False
@@ -82,6 +85,8 @@ class TokenBucket:
 
 
 class EventRateLimit(Plugin):
+    """The plugin: rejects events with code 429 while a limit is reached."""
+
     name = "EventRateLimit"
     operations = frozenset({"CREATE", "UPDATE"})
 
@@ -92,15 +97,19 @@ class EventRateLimit(Plugin):
         return (attributes.kind.group, attributes.kind.kind) == ("", "Event") and not attributes.dry_run
 
     async def validate(self, attributes: Attributes) -> None:
-        """All limits are asked, so that each counts the event."""
-        reached = list(dict.fromkeys(why for limit in self._limits if (why := limit.refusal(attributes))))
-        if reached:
-            text = reached[0] if len(reached) == 1 else f"[{', '.join(reached)}]"
-            raise StatusError(429, "TooManyRequests", f"Too many requests: {text}")
+        """Check all limits, so that each counts the event, even if an earlier one is reached."""
+        messages = list(dict.fromkeys(refusal for limit in self._limits if (refusal := limit.refusal(attributes))))
+        if messages:
+            message = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
+            raise StatusError(429, "TooManyRequests", f"Too many requests: {message}")
+
+
+_LONGEST: Final = 512
+"""Keys up to this number of characters are stored as they are, longer ones as a hash."""
 
 
 class _Enforcer:
-    """One limit. Of most keys' buckets those asked for last are kept: one that comes back begins full again."""
+    """One limit with the buckets of the most recently used keys. An evicted key starts again with a full bucket."""
 
     def __init__(self, limit: Limit, clock: Clock) -> None:
         self._limit, self._clock = limit, clock
@@ -108,14 +117,16 @@ class _Enforcer:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def refusal(self, attributes: Attributes) -> str:
+        """Return the error text if the limit is reached, else ""."""
         key, now = self._key(attributes), self._clock()
-        bucket = self._buckets.get(key)
+        name = key if len(key) <= _LONGEST else hashlib.blake2b(key.encode("utf-8", "surrogatepass")).hexdigest()
+        bucket = self._buckets.get(name)
         if bucket is None:
-            bucket = self._buckets[key] = TokenBucket(self._limit.qps, self._limit.burst, now)
+            bucket = self._buckets[name] = TokenBucket(self._limit.qps, self._limit.burst, now)
             if len(self._buckets) > self._limit.cache_size:
                 self._buckets.popitem(last=False)
         else:
-            self._buckets.move_to_end(key)
+            self._buckets.move_to_end(name)
         return "" if bucket.take(now) else f"limit reached on type {self._limit.type} for key {key}"
 
 
@@ -125,8 +136,8 @@ def _errors(limits: Sequence[Object]) -> list[FieldError]:
         path, type_ = f"limits[{i}]", limit.get("type") or ""
         if type_ not in _KEYS:
             errors.append(field.not_supported(f"{path}.type", type_, sorted(_KEYS)))
-        given = {name: limit.get(name) or 0 for name in ("burst", "qps")}
-        errors += [field.invalid(f"{path}.{name}", value, "must be positive") for name, value in given.items() if value <= 0]
+        numbers = {name: limit.get(name) or 0 for name in ("burst", "qps")}
+        errors += [field.invalid(f"{path}.{name}", value, "must be positive") for name, value in numbers.items() if value <= 0]
         if type_ != "Server" and (size := limit.get("cacheSize") or 0) < 0:
             errors.append(field.invalid(f"{path}.cacheSize", size, "must not be negative"))
     return errors

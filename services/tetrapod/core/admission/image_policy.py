@@ -1,4 +1,4 @@
-"""ImagePolicyWebhook, off by default: whoever knows about images is asked whether a pod's may run, and what he says is kept for a while.
+"""ImagePolicyWebhook, off by default: asks a webhook whether the images of a pod may run and caches its responses.
 
 Upstream: plugin/pkg/admission/imagepolicy.
 """
@@ -38,7 +38,7 @@ _SECOND, _MILLISECOND, _MINUTE = 1_000_000_000, 1_000_000, 60_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ImagePolicy:
-    """Whom to ask, how many seconds each answer is good for, and what holds while there is none."""
+    """The plugin's configuration: the webhook, how many seconds to cache its responses, and whether to allow pods when it fails."""
 
     target: Target
     allow_ttl: float
@@ -48,9 +48,10 @@ class ImagePolicy:
 
 
 def read_policy(data: bytes | None) -> ImagePolicy:
-    """
+    """Read the configuration file.
+
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the file is invalid; with upstream's text.
     """
     if data is None:
         raise ValueError("no config specified")
@@ -63,17 +64,27 @@ def read_policy(data: bytes | None) -> ImagePolicy:
 
 
 def _nanoseconds(value: int, unit: int, within: tuple[int, int], default: int) -> int:
-    """-1 turns it off, 0 is the default."""
+    """Return a configured duration in nanoseconds: 0 for -1 (off), the default for 0.
+
+    Args:
+        unit: nanoseconds of the unit of `value`.
+        within: the smallest and the largest allowed duration.
+
+    Raises:
+        ValueError: the duration is out of bounds.
+    """
     if value in (-1, 0):
         return default if value == 0 else 0
-    least, most = within
-    if not least <= value * unit <= most:
-        bounds = f"{format_nanoseconds(least)} and {format_nanoseconds(most)}"
+    minimum, maximum = within
+    if not minimum <= value * unit <= maximum:
+        bounds = f"{format_nanoseconds(minimum)} and {format_nanoseconds(maximum)}"
         raise ValueError(f"valid value is between {bounds}, got {format_nanoseconds(value * unit)}")
     return value * unit
 
 
 class ImagePolicyWebhook(Plugin):
+    """The plugin: asks the webhook about new and updated pods and new ephemeral containers."""
+
     name = "ImagePolicyWebhook"
     operations = frozenset({"CREATE", "UPDATE"})
 
@@ -100,22 +111,25 @@ class ImagePolicyWebhook(Plugin):
         for name, value in (status.get("auditAnnotations") or {}).items():
             _annotate(attributes, f"{AUDIT_PREFIX}{name}", value)
         if not status.get("allowed"):
-            why = status.get("reason") or ""
-            denied = (
-                f"image policy webhook backend denied one or more images: {why}"
-                if why
+            reason = status.get("reason") or ""
+            message = (
+                f"image policy webhook backend denied one or more images: {reason}"
+                if reason
                 else "one or more images rejected by webhook backend"
             )
-            raise forbidden(attributes, denied)
+            raise forbidden(attributes, message)
 
     async def _ask(self, spec: Object) -> Object:
-        """The status of the review, after as many tries as may help. Raises ReviewFailed."""
+        """Return the status of the review, retrying as configured. Raises ReviewFailed."""
         review = {"kind": "ImageReview", "apiVersion": API_VERSION, "metadata": {}, "spec": spec, "status": {"allowed": False}}
         status: Object = (await create(self._client, review, self._policy.backoff)).get("status") or {}
         return status
 
     def _failed(self, attributes: Attributes, error: ReviewFailed) -> None:
-        """Let it pass, marked in the audit event (upstream's mark in the pod is lost: plugins validate a copy), or do not."""
+        """Handle a failed review: allow the pod with an audit annotation, or raise StatusError.
+
+        Upstream also sets an annotation on the pod, which has no effect, because validating plugins get a copy.
+        """
         log.debug("error contacting webhook backend: %s", error)
         if not self._policy.default_allow:
             raise _refusal(error) if error.code == 403 else forbidden(attributes, str(error))
@@ -123,22 +137,25 @@ class ImagePolicyWebhook(Plugin):
 
 
 def _refusal(error: ReviewFailed) -> StatusError:
-    """Of the webhook itself, handed on as it is."""
+    """Return a 403 of the webhook server itself unchanged."""
     causes = [{"reason": "UnexpectedServerResponse", "message": str(error)}]
     return StatusError(403, "Forbidden", str(error), {"causes": causes})
 
 
 def _question(pod: Object, attributes: Attributes) -> Object:
-    """The spec of an ImageReview, without what is empty."""
+    """Return the spec of an ImageReview, without empty fields."""
     spec = pod.get("spec") or {}
     kinds = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
-    images = [{"image": image} if (image := one.get("image")) else {} for kind_ in kinds for one in spec.get(kind_) or ()]
+    images = [
+        {"image": image} if (image := container.get("image")) else {} for field_name in kinds for container in spec.get(field_name) or ()
+    ]
     annotations = (pod.get("metadata") or {}).get("annotations") or {}
-    asked = {"containers": images, "annotations": {k: v for k, v in sorted(annotations.items()) if ".image-policy.k8s.io/" in k}}
-    return {name: value for name, value in {**asked, "namespace": attributes.namespace}.items() if value}
+    review_spec = {"containers": images, "annotations": {k: v for k, v in sorted(annotations.items()) if ".image-policy.k8s.io/" in k}}
+    return {name: value for name, value in {**review_spec, "namespace": attributes.namespace}.items() if value}
 
 
 def _annotate(attributes: Attributes, key: str, value: str) -> None:
+    """Add an audit annotation from the response, if its key is valid."""
     if key.count("/") != 1 or is_qualified_name(key):
         log.warning("failed to set admission audit annotation %s to %s: annotation key has invalid format", key, value)
         return

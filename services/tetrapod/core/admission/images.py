@@ -1,6 +1,6 @@
-"""AlwaysPullImages: who may pull an image is asked at every start of a container (upstream: plugin/pkg/admission/alwayspullimages).
+"""AlwaysPullImages, off by default: sets imagePullPolicy to Always, so that every start of a container checks the right to pull.
 
-Off by default. What a mutating webhook changes back is refused.
+A policy that a mutating webhook changes back is rejected. Upstream: plugin/pkg/admission/alwayspullimages.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ _ALWAYS = "Always"
 
 
 class AlwaysPullImages(PodPlugin):
+    """The plugin: sets the policy of containers and image volumes, and rejects other policies."""
+
     name = "AlwaysPullImages"
     operations = frozenset({"CREATE", "UPDATE"})
 
     def handles(self, attributes: Attributes) -> bool:
-        """An update that names no new image leaves everything as it is."""
+        """Skip updates that add no image."""
         if not super().handles(attributes):
             return False
         return attributes.operation != "UPDATE" or not _images(attributes.object or {}) <= _images(attributes.old_object or {})
@@ -30,10 +32,10 @@ class AlwaysPullImages(PodPlugin):
             holder[key] = _ALWAYS
 
     async def validate(self, attributes: Attributes) -> None:
-        found = [(path, holder.get(key) or "") for path, holder, key in _policies(object_of(attributes))]
-        wrong = [str(field.not_supported(path, policy, [_ALWAYS])) for path, policy in found if policy != _ALWAYS]
-        if wrong:
-            raise forbidden(attributes, wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
+        policies = [(path, holder.get(key) or "") for path, holder, key in _policies(object_of(attributes))]
+        errors = [str(field.not_supported(path, policy, [_ALWAYS])) for path, policy in policies if policy != _ALWAYS]
+        if errors:
+            raise forbidden(attributes, errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
 
 def _containers(pod: Object) -> Iterator[tuple[str, Object]]:
@@ -47,7 +49,7 @@ def _images(pod: Object) -> set[str]:
 
 
 def _policies(pod: Object) -> Iterator[tuple[str, Object, str]]:
-    """Where each policy is told, what holds it, and by which name: of containers, and of volumes that are images."""
+    """Yield (path, object, field name) for each pull policy: those of containers and of image volumes."""
     for path, container in _containers(pod):
         yield f"{path}.imagePullPolicy", container, "imagePullPolicy"
     for i, volume in enumerate((pod.get("spec") or {}).get("volumes") or ()):

@@ -1,6 +1,6 @@
-"""LimitRanger: defaults and bounds of a namespace for what its pods and claims ask for.
+"""LimitRanger: applies the defaults and checks the bounds of a namespace's LimitRanges for pods and PersistentVolumeClaims.
 
-Upstream: plugin/pkg/admission/limitranger/admission.go. The bounds are in `limits.py`.
+The bounds are in `limits.py`. Upstream: plugin/pkg/admission/limitranger/admission.go.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 
 
 class LimitRanger(Plugin):
+    """The plugin: sets defaults of new pods, and checks new and resized pods and new and updated claims."""
+
     name = "LimitRanger"
     operations = frozenset({"CREATE", "UPDATE"})
 
@@ -30,28 +32,29 @@ class LimitRanger(Plugin):
         if group:
             return False
         if resource == "pods":
-            # Containers of a pod change through resize alone.
+            # Only resize changes the resources of an existing pod's containers.
             return not attributes.subresource if attributes.operation == "CREATE" else attributes.subresource == "resize"
         return resource == "persistentvolumeclaims" and not attributes.subresource
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.resource != "pods" or attributes.operation != "CREATE":
             return
-        for found in await self._ranges.list(attributes.namespace):
-            _set_defaults(object_of(attributes), spec_of(attributes), found)
+        for limit_range in await self._ranges.list(attributes.namespace):
+            _set_defaults(object_of(attributes), spec_of(attributes), limit_range)
 
     async def validate(self, attributes: Attributes) -> None:
         obj = object_of(attributes)
         if obj["metadata"].get("deletionTimestamp") and attributes.operation == "UPDATE":
             return
         check = pod_complaints if attributes.resource.resource == "pods" else claim_complaints
-        for found in await self._ranges.list(attributes.namespace):
-            complaints = list(dict.fromkeys(check((found.get("spec") or {}).get("limits") or [], spec_of(attributes))))
-            if complaints:
-                raise forbidden(attributes, complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
+        for limit_range in await self._ranges.list(attributes.namespace):
+            errors = list(dict.fromkeys(check((limit_range.get("spec") or {}).get("limits") or [], spec_of(attributes))))
+            if errors:
+                raise forbidden(attributes, errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
 
 def _set_defaults(pod: Object, spec: Object, limit_range: Object) -> None:
+    """Set the default requests and limits of containers and record them in an annotation."""
     requests: Object = {}
     limits: Object = {}
     for item in (limit_range.get("spec") or {}).get("limits") or ():
@@ -60,23 +63,23 @@ def _set_defaults(pod: Object, spec: Object, limit_range: Object) -> None:
             limits.update(item.get("default") or {})
     if not requests and not limits:
         return
-    told: list[str] = []
+    changes: list[str] = []
     for kind, containers in (("container", spec.get("containers")), ("init container", spec.get("initContainers"))):
         for container in containers or ():
-            told += _fill(container, kind, requests, limits)
-    if told:
+            changes += _fill(container, kind, requests, limits)
+    if changes:
         annotations = {**(pod["metadata"].get("annotations") or {})}
-        annotations[_ANNOTATION] = f"LimitRanger plugin set: {'; '.join(told)}"
+        annotations[_ANNOTATION] = f"LimitRanger plugin set: {'; '.join(changes)}"
         pod["metadata"]["annotations"] = annotations
 
 
 def _fill(container: Object, kind: str, requests: Object, limits: Object) -> list[str]:
-    """Returns what was set, in words."""
+    """Set missing requests and limits of a container and return a description of them."""
     resources = container.setdefault("resources", {})
-    told = []
+    changes = []
     for part, defaults in (("requests", requests), ("limits", limits)):
         missing = sorted(defaults.keys() - (resources.get(part) or {}).keys())
         if missing:
             resources[part] = {**(resources.get(part) or {}), **{name: defaults[name] for name in missing}}
-            told.append(f"{', '.join(missing)} {part[:-1]} for {kind} {container.get('name') or ''}")
-    return told
+            changes.append(f"{', '.join(missing)} {part[:-1]} for {kind} {container.get('name') or ''}")
+    return changes

@@ -1,4 +1,4 @@
-"""What may be used only where a quota counts it: `limitedResources` of ResourceQuota's configuration.
+"""`limitedResources` of ResourceQuota's configuration: resources that may be used only if a quota limits them.
 
 Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota (config.go, apis, controller.go).
 """
@@ -27,7 +27,12 @@ _KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LimitedResource:
-    """`contains` are parts of the names under which quotas count; `scopes` are those of objects that a quota must know."""
+    """One entry of the configuration.
+
+    Attributes:
+        contains: substrings of the quota resource names that are limited.
+        scopes: scope selectors; objects that match one require a quota with that scope.
+    """
 
     resource: GroupResource
     contains: Sequence[str] = ()
@@ -35,49 +40,57 @@ class LimitedResource:
 
 
 class LimitedResources:
+    """All entries of the configuration."""
+
     def __init__(self, limited: Sequence[LimitedResource]) -> None:
         self._limited = limited
 
     def uncovered(self, resource: GroupResource, used: Usage, counted: Iterable[str]) -> str:
-        """What the object uses that no quota counts though one must: names, comma-separated."""
-        about = [one for one in self._limited if one.resource == resource]
-        names = {name for name, quantity in used.items() if quantity.sign > 0 for one in about if any(c in name for c in one.contains)}
+        """Return the limited names that the object uses and no quota in `counted` limits, comma-separated."""
+        entries = [entry for entry in self._limited if entry.resource == resource]
+        names = {
+            name for name, quantity in used.items() if quantity.sign > 0 for entry in entries if any(c in name for c in entry.contains)
+        }
         return ",".join(sorted(names.difference(counted)))
 
     def uncovered_scopes(self, resource: GroupResource, obj: Object, quotas: Iterable[Object]) -> str:
-        """The scopes that the object is in without a quota for any such, as Go prints them; "" where there are none.
+        """Return the limited scopes that match the object and that no quota has, as Go prints them, or "".
 
-        Those of all limited resources are looked at, whichever resource it is, as upstream.
+        As upstream, the scopes of all entries are checked for every object, regardless of their resource.
         """
-        wanted = [scope for one in self._limited for scope in matching(one.scopes, resource, obj)]
-        if not wanted:
+        matched = [scope for entry in self._limited for scope in matching(entry.scopes, resource, obj)]
+        if not matched:
             return ""
         covered = {scope.get("scopeName") for quota in quotas for scope in matching(scopes_of(quota), resource, obj)}
-        missing = [scope for scope in wanted if scope.get("scopeName") not in covered]
+        missing = [scope for scope in matched if scope.get("scopeName") not in covered]
         return f"[{' '.join(map(_shown, missing))}]" if missing else ""
 
 
 def read_limited(data: bytes) -> LimitedResources:
-    """
+    """Read the configuration file.
+
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the file is invalid; with upstream's text.
     """
     config = load(data, {(version, kind_): _shape(version.rpartition("/")[2]) for version, kind_ in _KINDS})
-    listed: Sequence[Object] = config.get("limitedResources") or ()
-    errors = [paths.required(f"limitedResources[{i}].resource") for i, one in enumerate(listed) if not one.get("resource")]
+    entries: Sequence[Object] = config.get("limitedResources") or ()
+    errors = [paths.required(f"limitedResources[{i}].resource") for i, entry in enumerate(entries) if not entry.get("resource")]
     if errors:
         raise ValueError(paths.aggregate(errors))
     return LimitedResources(
         [
             LimitedResource(
-                GroupResource(one.get("apiGroup") or "", one["resource"]), one.get("matchContains") or (), one.get("matchScopes") or ()
+                GroupResource(entry.get("apiGroup") or "", entry["resource"]),
+                entry.get("matchContains") or (),
+                entry.get("matchScopes") or (),
             )
-            for one in listed
+            for entry in entries
         ]
     )
 
 
 def _shown(scope: Object) -> str:
+    """Format a scope selector as Go's `%v`."""
     return f"{{{scope.get('scopeName') or ''} {scope.get('operator') or ''} [{' '.join(scope.get('values') or ())}]}}"
 
 

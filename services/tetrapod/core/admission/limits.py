@@ -1,4 +1,7 @@
-"""What of a pod or claim is outside of a LimitRange's bounds, in upstream's words (limitranger: minConstraint and its neighbours)."""
+"""Checks of pods and PersistentVolumeClaims against LimitRanges, with upstream's error texts.
+
+Upstream: plugin/pkg/admission/limitranger/admission.go, minConstraint, maxConstraint and others.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ _MAX_MILLI: Final = (1 << 63) // 1000
 
 
 def pod_complaints(limits: list[Object], spec: Object) -> Iterator[str]:
+    """Yield an error text for each bound that the pod spec violates."""
     for item in limits:
         kind = item.get("type") or ""
         if kind == "Container":
@@ -24,13 +28,14 @@ def pod_complaints(limits: list[Object], spec: Object) -> Iterator[str]:
 
 
 def _total(spec: Object, part: str) -> Amounts:
-    """Of all containers, but what the pod says for itself goes before."""
+    """Return the sum over all containers; resources at pod level take precedence."""
     total = aggregate(spec, part)
     total.update(amounts((spec.get("resources") or {}).get(part)))
     return total
 
 
 def claim_complaints(limits: list[Object], spec: Object) -> Iterator[str]:
+    """Yield an error text for each bound that the claim spec violates."""
     requests = amounts((spec.get("resources") or {}).get("requests"))
     for item in limits:
         if item.get("type") != "PersistentVolumeClaim":
@@ -38,11 +43,11 @@ def claim_complaints(limits: list[Object], spec: Object) -> Iterator[str]:
         for name, bound in amounts(item.get("min")).items():
             yield from _at_least(name, "PersistentVolumeClaim", bound, requests.get(name), None)
         for name, bound in amounts(item.get("max")).items():
-            text, found = f"maximum {name} usage per PersistentVolumeClaim is {bound}", requests.get(name)
-            if found is None:
+            text, request = f"maximum {name} usage per PersistentVolumeClaim is {bound}", requests.get(name)
+            if request is None:
                 yield f"{text}.  No request is specified"
-            elif found > bound:
-                yield f"{text}, but request is {found}"
+            elif request > bound:
+                yield f"{text}, but request is {request}"
 
 
 def _complaints(item: Object, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Names that a plugin looks up through the API, whose client refuses some before it asks (upstream: client-go/rest, Request.Name)."""
+"""The check of names that a plugin looks up through the API, as client-go does it. Upstream: client-go/rest, Request.Name."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from tetrapod.machinery.names import is_path_segment_name
 
 
 def name_complaint(name: str) -> str:
-    """Why no request can be made for it; nothing where one can."""
+    """Return why client-go would reject the name before it sends a request, or ""."""
     if not name:
         return "resource name may not be empty"
-    wrong = is_path_segment_name(name)
-    return f"invalid resource name {go_quote(name)}: [{' '.join(wrong)}]" if wrong else ""
+    errors = is_path_segment_name(name)
+    return f"invalid resource name {go_quote(name)}: [{' '.join(errors)}]" if errors else ""

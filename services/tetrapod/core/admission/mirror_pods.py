@@ -1,4 +1,7 @@
-"""What a kubelet may say of a pod that it runs by itself and mirrors to the API (upstream: noderestriction, admitPodCreate)."""
+"""The checks of mirror pods, which a kubelet creates for its static pods.
+
+Upstream: plugin/pkg/admission/noderestriction/admission.go, admitPodCreate.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import not_found
 
-_MIRROR: Final = "kubernetes.io/config.mirror"
+MIRROR: Final = "kubernetes.io/config.mirror"
 _ITSELF: Final = "can only create pods with an owner reference set to itself"
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _SECRETS: Final = ("cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
@@ -35,46 +38,48 @@ _PROJECTED: Final = {
 
 
 class MirrorPods:
+    """The check of pods that a node creates."""
+
     def __init__(self, storages: StorageFactory) -> None:
         self._nodes = Lister(storages, NODES)
 
     async def fault(self, pod: Object, node: str) -> str:
-        """Why the node may not create the pod; "" where it may.
+        """Return why the node may not create the pod, or "".
 
         Raises:
-            StatusError: 404, for a node that does not exist.
+            StatusError: 404, the node does not exist.
         """
         meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
-        who = f"node {go_quote(node)}"
-        if _MIRROR not in (meta.get("annotations") or {}):
-            return f"pod does not have {go_quote(_MIRROR)} annotation, {who} can only create mirror pods"
+        subject = f"node {go_quote(node)}"
+        if MIRROR not in (meta.get("annotations") or {}):
+            return f"pod does not have {go_quote(MIRROR)} annotation, {subject} can only create mirror pods"
         if (spec.get("nodeName") or "") != node:
-            return f"{who} can only create pods with spec.nodeName set to itself"
+            return f"{subject} can only create pods with spec.nodeName set to itself"
         owners = meta.get("ownerReferences") or []
         if len(owners) > 1:
-            return f"{who} can only create pods with a single owner reference set to itself"
+            return f"{subject} can only create pods with a single owner reference set to itself"
         if fault := await self._owner_fault(owners[0] if owners else {}, node):
             return fault
-        found = reference(spec)
-        return f"{who} can not create pods that reference {found}" if found else ""
+        referenced = reference(spec)
+        return f"{subject} can not create pods that reference {referenced}" if referenced else ""
 
     async def _owner_fault(self, owner: Object, node: str) -> str:
-        who = f"node {go_quote(node)}"
+        subject = f"node {go_quote(node)}"
         if (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) != ("v1", "Node", node):
-            return f"{who} {_ITSELF}"
+            return f"{subject} {_ITSELF}"
         if not owner.get("controller"):
-            return f"{who} can only create pods with a controller owner reference set to itself"
+            return f"{subject} can only create pods with a controller owner reference set to itself"
         if owner.get("blockOwnerDeletion"):
-            return f"{who} must not set blockOwnerDeletion on an owner reference"
-        found = await self._nodes.get_live("", node)
-        if found is None:
-            raise not_found(GroupResource("", "nodes"), node)
-        uid = found["metadata"]["uid"]
+            return f"{subject} must not set blockOwnerDeletion on an owner reference"
+        stored = await self._nodes.get_live("", node)
+        if stored is None:
+            raise not_found(GroupResource("", "node"), node)
+        uid = stored["metadata"]["uid"]
         return "" if owner.get("uid") == uid else f"node {node} UID mismatch: expected {owner.get('uid') or ''} got {uid}"
 
 
 def reference(spec: Object) -> str:
-    """The first kind of object of the API that a pod refers to, as upstream's HasAPIObjectReference tells it; "" for none."""
+    """Return the first API resource that a pod spec refers to, as in upstream's HasAPIObjectReference, or ""."""
     if spec.get("serviceAccountName"):
         return "serviceaccounts"
     if refers_to_secrets(spec):
@@ -84,22 +89,28 @@ def reference(spec: Object) -> str:
     if spec.get("resourceClaims"):
         return "resourceclaims"
     for volume in spec.get("volumes") or ():
-        for key, told in _VOLUMES.items():
+        for key, resource in _VOLUMES.items():
             if volume.get(key) is not None:
-                return told
+                return resource
         for source in (volume.get("projected") or {}).get("sources") or ():
-            for key, told in _PROJECTED.items():
+            for key, resource in _PROJECTED.items():
                 if source.get(key) is not None:
-                    return told
+                    return resource
     return ""
 
 
 def refers_to_secrets(spec: Object) -> bool:
+    """Return whether the pod spec refers to Secrets."""
     return bool(spec.get("imagePullSecrets")) or any(_uses(spec, "secretRef", "secretKeyRef")) or any(_secret_volumes(spec))
 
 
 def _uses(spec: Object, whole: str, key: str) -> Iterator[bool]:
-    """Whether containers take their environment from such objects."""
+    """Yield for each environment variable and source of the containers whether it refers to such an object.
+
+    Args:
+        whole: the field of `envFrom`.
+        key: the field of `valueFrom`.
+    """
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():
             yield from (source.get(whole) is not None for source in container.get("envFrom") or ())

@@ -1,4 +1,4 @@
-"""Plugins, off by default, that forbid what only administrators should use: LimitPodHardAntiAffinityTopology, DenyServiceExternalIPs.
+"""LimitPodHardAntiAffinityTopology and DenyServiceExternalIPs, both off by default.
 
 Upstream: plugin/pkg/admission/{antiaffinity,network/denyserviceexternalips}.
 """
@@ -14,21 +14,21 @@ _HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class LimitPodHardAntiAffinityTopology(PodPlugin):
-    """A pod keeps others off its node at most, never off a zone."""
+    """Reject required pod anti-affinity with another topology key than the hostname."""
 
     name = "LimitPodHardAntiAffinityTopology"
     operations = frozenset({"CREATE", "UPDATE"})
 
     async def validate(self, attributes: Attributes) -> None:
-        apart = (spec_of(attributes).get("affinity") or {}).get("podAntiAffinity") or {}
-        for term in apart.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+        anti_affinity = (spec_of(attributes).get("affinity") or {}).get("podAntiAffinity") or {}
+        for term in anti_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
             if (key := term.get("topologyKey") or "") != _HOSTNAME:
-                said = f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} but only key {_HOSTNAME} is allowed"
-                raise forbidden(attributes, said)
+                message = f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} but only key {_HOSTNAME} is allowed"
+                raise forbidden(attributes, message)
 
 
 class DenyServiceExternalIPs(Plugin):
-    """Those that a service has already may stay."""
+    """Reject new external IPs of services; existing ones may stay."""
 
     name = "DenyServiceExternalIPs"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -37,6 +37,6 @@ class DenyServiceExternalIPs(Plugin):
         return attributes.resource.resource == "services" and not attributes.resource.group and not attributes.subresource
 
     async def validate(self, attributes: Attributes) -> None:
-        before = ((attributes.old_object or {}).get("spec") or {}).get("externalIPs") or ()
-        if not set(spec_of(attributes).get("externalIPs") or ()) <= set(before):
+        existing = ((attributes.old_object or {}).get("spec") or {}).get("externalIPs") or ()
+        if not set(spec_of(attributes).get("externalIPs") or ()) <= set(existing):
             raise forbidden(attributes, "Use of external IPs is denied by admission control")

@@ -1,66 +1,82 @@
-"""NodeRestriction: a kubelet may change only its own node and the pods bound to it (upstream: plugin/pkg/admission/noderestriction).
+"""NodeRestriction: a kubelet may change only its own node and the objects of the pods that are bound to it.
 
-Off by default, as upstream; nodes are users `system:node:NAME` of group `system:nodes`.
+Off by default, as upstream. Nodes are users `system:node:NAME` of the group `system:nodes`.
+Upstream: plugin/pkg/admission/noderestriction/admission.go.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from tetrapod.core.admission.kinds import PODS
 from tetrapod.core.admission.mirror_pods import MirrorPods
+from tetrapod.core.admission.node_certificates import NodeCertificateRequests, check_signing_request
+from tetrapod.core.admission.node_identity import NODE_PREFIX, is_node, node_of
 from tetrapod.core.admission.node_labels import may_be_set_by_kubelet, restricted
+from tetrapod.core.admission.node_tokens import NodeTokens
+from tetrapod.core.validation.differences import spec_difference
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
-from tetrapod.machinery.status import StatusError, not_found
+from tetrapod.machinery.status import not_found
 
-_PREFIX: Final = "system:node:"
-_GROUP: Final = "system:nodes"
 _LEASES: Final = "kube-node-lease"
 _CLAIM_STATUSES: Final = {
     "resourceClaimStatuses": "resource claim statues",
     "extendedResourceClaimStatus": "extended resource claim status",
     "nodeAllocatableResourceClaimStatuses": "node allocatable resource claim statuses",
 }
-_CLIENT_SIGNERS: Final = frozenset({"kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"})
-_UID_MISMATCH: Final = (
-    "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated"
-)
+_WRITABLE_VOLUME_STATUS: Final = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
 _Check = Callable[["NodeRestriction", Attributes, str], Awaitable[None]]
 
 
 class NodeRestriction(Plugin):
+    """The plugin. Each public method except `handles` and `admit` checks one resource, raising StatusError."""
+
     name = "NodeRestriction"
     operations = frozenset({"CREATE", "UPDATE", "DELETE"})
 
-    def __init__(self, storages: StorageFactory) -> None:
+    def __init__(self, storages: StorageFactory, authorizer: Authorizer) -> None:
         self._pods = Lister(storages, PODS)
         self._mirror_pods = MirrorPods(storages)
+        self._tokens = NodeTokens(storages, authorizer)
+        self._certificate_requests = NodeCertificateRequests(storages, authorizer)
 
     def handles(self, attributes: Attributes) -> bool:
-        return _GROUP in attributes.user.groups and attributes.user.name.startswith(_PREFIX)
+        return is_node(attributes.user)
 
     async def admit(self, attributes: Attributes) -> None:
+        node = attributes.user.name.removeprefix(NODE_PREFIX)
+        if not node:
+            raise forbidden(attributes, f"could not determine node from user {go_quote(attributes.user.name)}")
         group, _, resource = attributes.resource
-        path = f"{resource}/{attributes.subresource}" if attributes.subresource else resource
-        check = _CHECKS.get((group, path))
+        check = _CHECKS.get((group, resource))
         if check is not None:
-            await check(self, attributes, attributes.user.name.removeprefix(_PREFIX))
+            await check(self, attributes, node)
+
+    async def pod(self, attributes: Attributes, node: str) -> None:
+        """Check writes of pods and their subresources."""
+        check = _POD_CHECKS.get(attributes.subresource)
+        if check is None:
+            message = f"unexpected pod subresource {go_quote(attributes.subresource)}, only 'status' and 'eviction' are allowed"
+            raise forbidden(attributes, message)
+        await check(self, attributes, node)
 
     # --- pods
 
-    async def pod(self, attributes: Attributes, node: str) -> None:
+    async def pod_itself(self, attributes: Attributes, node: str) -> None:
+        """Allow only the creation of mirror pods and the deletion of the node's own pods."""
         if attributes.operation == "CREATE":
-            if why := await self._mirror_pods.fault(attributes.object or {}, node):
-                raise forbidden(attributes, why)
+            if reason := await self._mirror_pods.fault(attributes.object or {}, node):
+                raise forbidden(attributes, reason)
         elif attributes.operation == "DELETE":
             pod = await self._pod(attributes)
-            if _node_of(pod) != node:
+            if node_of(pod) != node:
                 raise forbidden(attributes, f"node {go_quote(node)} can only delete pods with spec.nodeName set to itself")
         else:
             raise forbidden(
@@ -69,31 +85,36 @@ class NodeRestriction(Plugin):
             )
 
     async def pod_status(self, attributes: Attributes, node: str) -> None:
+        """Allow status updates of the node's own pods, without changes of labels or resource claim statuses."""
         if attributes.operation != "UPDATE":
             raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
-        if _node_of(attributes.old_object or {}) != node:
+        if node_of(attributes.old_object or {}) != node:
             raise forbidden(attributes, f"node {go_quote(node)} can only update pod status for pods with spec.nodeName set to itself")
         old, new = attributes.old_object or {}, attributes.object or {}
-        if (old.get("metadata") or {}).get("labels") != (new.get("metadata") or {}).get("labels"):
+        if ((old.get("metadata") or {}).get("labels") or {}) != ((new.get("metadata") or {}).get("labels") or {}):
             raise forbidden(attributes, f"node {go_quote(node)} cannot update labels through pod status")
-        for key, told in _CLAIM_STATUSES.items():
+        for key, text in _CLAIM_STATUSES.items():
             if ((old.get("status") or {}).get(key) or None) != ((new.get("status") or {}).get(key) or None):
-                raise forbidden(attributes, f"node {go_quote(node)} cannot update {told}")
+                raise forbidden(attributes, f"node {go_quote(node)} cannot update {text}")
 
     async def eviction(self, attributes: Attributes, node: str) -> None:
+        """Allow evictions of the node's own pods."""
+        if attributes.operation != "CREATE":
+            raise forbidden(attributes, f"unexpected operation {attributes.operation}")
         pod = await self._pod(attributes)
-        if _node_of(pod) != node:
+        if node_of(pod) != node:
             raise forbidden(attributes, f"node {node} can only evict pods with spec.nodeName set to itself")
 
     async def _pod(self, attributes: Attributes) -> Object:
         pod = await self._pods.get_live(attributes.namespace, attributes.name)
         if pod is None:
-            raise not_found(GroupResource("", "pods"), attributes.name)
+            raise not_found(GroupResource("", "pod"), attributes.name)
         return pod
 
     # --- nodes
 
     async def node(self, attributes: Attributes, node: str) -> None:
+        """Allow writes of the node itself, with restrictions on labels, taints and others."""
         obj = attributes.object or {}
         meta = obj.get("metadata") or {}
         requested = attributes.name or meta.get("name", "")
@@ -102,9 +123,11 @@ class NodeRestriction(Plugin):
         if attributes.operation == "CREATE":
             if (obj.get("spec") or {}).get("configSource") is not None:
                 raise forbidden(attributes, f"node {go_quote(node)} is not allowed to create pods with a non-nil configSource")
-            wrong = sorted(label for label in meta.get("labels") or () if restricted(label) or not may_be_set_by_kubelet(label))
-            if wrong:
-                raise forbidden(attributes, f"node {go_quote(node)} is not allowed to set the following labels: {', '.join(wrong)}")
+            forbidden_labels = sorted(label for label in meta.get("labels") or () if restricted(label) or not may_be_set_by_kubelet(label))
+            if forbidden_labels:
+                raise forbidden(
+                    attributes, f"node {go_quote(node)} is not allowed to set the following labels: {', '.join(forbidden_labels)}"
+                )
         elif attributes.operation == "UPDATE":
             self._node_update(attributes, node, obj, attributes.old_object or {})
 
@@ -117,37 +140,40 @@ class NodeRestriction(Plugin):
         meta, old_meta = new.get("metadata") or {}, old.get("metadata") or {}
         if (meta.get("ownerReferences") or None) != (old_meta.get("ownerReferences") or None):
             raise forbidden(attributes, f"node {go_quote(node)} is not allowed to modify ownerReferences")
-        wrong = _modified_labels(meta.get("labels") or {}, old_meta.get("labels") or {})
-        if wrong:
-            raise forbidden(attributes, f"is not allowed to modify labels: {', '.join(wrong)}")
+        forbidden_labels = _modified_labels(meta.get("labels") or {}, old_meta.get("labels") or {})
+        if forbidden_labels:
+            raise forbidden(attributes, f"is not allowed to modify labels: {', '.join(forbidden_labels)}")
 
-    # --- tokens, leases, CSI nodes, certificates, resource slices
+    # --- volume claims, tokens, certificates
 
-    async def token(self, attributes: Attributes, node: str) -> None:
-        spec = (attributes.object or {}).get("spec") or {}
-        ref = spec.get("boundObjectRef")
-        if not ref or ref.get("apiVersion") != "v1" or ref.get("kind") != "Pod" or not ref.get("name"):
-            raise forbidden(attributes, "node requested token not bound to a pod")
-        if not ref.get("uid"):
-            raise forbidden(attributes, "node requested token with a pod binding without a uid")
-        pod = await self._pods.get_live(attributes.namespace, ref["name"])
-        if pod is None:
-            raise not_found(GroupResource("", "pod"), ref["name"])
-        if pod["metadata"]["uid"] != ref["uid"]:
-            raise forbidden(attributes, _UID_MISMATCH.format(ref["uid"]))
-        if _node_of(pod) != node:
-            raise forbidden(attributes, "node requested token bound to a pod scheduled on a different node")
-        self._audiences(attributes, pod, spec.get("audiences") or [])
+    async def volume_claim(self, attributes: Attributes, node: str) -> None:
+        """Allow changes of capacity, conditions and resize status of PersistentVolumeClaims."""
+        if attributes.subresource != "status":
+            raise forbidden(attributes, "may only update PVC status")
+        if attributes.operation != "UPDATE":
+            raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
+        old, new = (_without_writable(obj or {}) for obj in (attributes.old_object, attributes.object))
+        if not same(old, new):
+            text = f"node {go_quote(node)} is not allowed to update fields other than status.quantity and status.conditions"
+            raise forbidden(attributes, f"{text}: {spec_difference('PersistentVolumeClaim', old, new)}")
 
-    def _audiences(self, attributes: Attributes, pod: Object, audiences: list[str]) -> None:
-        if len(audiences) > 1:
-            raise forbidden(attributes, "node may only request 0 or 1 audiences")
-        allowed = _projected_audiences(pod)
-        asked = audiences[0] if audiences else ""
-        if asked not in allowed:
-            raise forbidden(attributes, f"{attributes.user.name} is not authorized to request tokens for audience {go_quote(asked)}")
+    async def service_account(self, attributes: Attributes, node: str) -> None:
+        """Check token requests."""
+        if attributes.operation == "CREATE" and attributes.subresource == "token":
+            await self._tokens.check(attributes, node)
+
+    async def certificate_request(self, attributes: Attributes, node: str) -> None:
+        """Check PodCertificateRequests."""
+        await self._certificate_requests.check(attributes, node)
+
+    async def signing_request(self, attributes: Attributes, node: str) -> None:
+        """Check CertificateSigningRequests."""
+        check_signing_request(attributes)
+
+    # --- leases, CSI nodes, resource slices
 
     async def lease(self, attributes: Attributes, node: str) -> None:
+        """Allow only the node's lease in kube-node-lease."""
         if attributes.namespace != _LEASES:
             raise forbidden(attributes, f"can only access leases in the {go_quote(_LEASES)} system namespace")
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
@@ -155,69 +181,51 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, "can only access node lease with the same name as the requesting node")
 
     async def csi_node(self, attributes: Attributes, node: str) -> None:
+        """Allow only writes of the CSINode with the node's name, and none of its status."""
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
         if name != node:
             raise forbidden(attributes, "can only access CSINode with the same name as the requesting node")
-
-    async def signing_request(self, attributes: Attributes, node: str) -> None:
-        spec = (attributes.object or {}).get("spec") or {}
-        if attributes.operation != "CREATE" or spec.get("signerName") not in _CLIENT_SIGNERS:
-            return
-        name = _common_name(attributes, spec.get("request") or "")
-        if name != attributes.user.name:
-            raise forbidden(attributes, f"can only create a node CSR with CN={attributes.user.name}")
+        if attributes.subresource == "status":
+            raise forbidden(attributes, "CSIVolumeHealth feature gate is disabled")
 
     async def resource_slice(self, attributes: Attributes, node: str) -> None:
+        """Require that ResourceSlices which the node creates or deletes name it in spec.nodeName."""
         obj = attributes.old_object if attributes.operation == "DELETE" else attributes.object
         if attributes.operation in ("CREATE", "DELETE") and ((obj or {}).get("spec") or {}).get("nodeName") != node:
             verb = "create" if attributes.operation == "CREATE" else "delete"
             raise forbidden(attributes, f"can only {verb} ResourceSlice with the same NodeName as the requesting node")
 
 
-def _node_of(pod: Object) -> str:
-    return str((pod.get("spec") or {}).get("nodeName") or "")
-
-
-def _projected_audiences(pod: Object) -> set[str]:
-    """What a pod's token volumes ask for; "" is the server's own."""
-    found: set[str] = set()
-    for volume in (pod.get("spec") or {}).get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            if (token := source.get("serviceAccountToken")) is not None:
-                found.add(token.get("audience") or "")
-    return found
+def _without_writable(claim: Object) -> Object:
+    """Return a claim without the fields of its status that nodes may update, and without resource version and managed fields."""
+    metadata = {
+        key: value
+        for key, value in (claim.get("metadata") or {}).items()
+        if key not in ("resourceVersion", "managedFields") and value not in (None, [], {}, "")
+    }
+    status = {key: value for key, value in (claim.get("status") or {}).items() if key not in _WRITABLE_VOLUME_STATUS}
+    return {"metadata": metadata, "spec": claim.get("spec") or {}, "status": status}
 
 
 def _modified_labels(new: dict[str, Any], old: dict[str, Any]) -> list[str]:
+    """Return the changed labels that a kubelet may not change."""
     changed = {label for label in new.keys() | old.keys() if new.get(label) != old.get(label)}
     return sorted(label for label in changed if restricted(label) or not may_be_set_by_kubelet(label))
 
 
-def _common_name(attributes: Attributes, request: str) -> str:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    try:
-        csr = x509.load_pem_x509_csr(base64.b64decode(request))
-    except ValueError as error:
-        raise _unparsable(attributes, error) from None
-    names = csr.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return str(names[-1].value) if names else ""
-
-
-def _unparsable(attributes: Attributes, error: Exception) -> StatusError:
-    return forbidden(attributes, f"unable to parse csr: {error}")
-
-
+_POD_CHECKS: Final[dict[str, _Check]] = {
+    "": NodeRestriction.pod_itself,
+    "status": NodeRestriction.pod_status,
+    "eviction": NodeRestriction.eviction,
+}
 _CHECKS: Final[dict[tuple[str, str], _Check]] = {
     ("", "pods"): NodeRestriction.pod,
-    ("", "pods/status"): NodeRestriction.pod_status,
-    ("", "pods/eviction"): NodeRestriction.eviction,
     ("", "nodes"): NodeRestriction.node,
-    ("", "nodes/status"): NodeRestriction.node,
-    ("", "serviceaccounts/token"): NodeRestriction.token,
+    ("", "persistentvolumeclaims"): NodeRestriction.volume_claim,
+    ("", "serviceaccounts"): NodeRestriction.service_account,
+    ("certificates.k8s.io", "certificatesigningrequests"): NodeRestriction.signing_request,
+    ("certificates.k8s.io", "podcertificaterequests"): NodeRestriction.certificate_request,
     ("coordination.k8s.io", "leases"): NodeRestriction.lease,
     ("storage.k8s.io", "csinodes"): NodeRestriction.csi_node,
-    ("certificates.k8s.io", "certificatesigningrequests"): NodeRestriction.signing_request,
     ("resource.k8s.io", "resourceslices"): NodeRestriction.resource_slice,
 }

@@ -1,11 +1,16 @@
-"""The admission plugins of core, in upstream's order (upstream: AllOrderedPlugins of pkg/kubeapiserver/options/plugins.go)."""
+"""The admission plugins of core, in upstream's order. Upstream: pkg/kubeapiserver/options/plugins.go, AllOrderedPlugins."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.core.admission.certificates import CertificateApproval, CertificateSigning, CertificateSubjectRestriction
+from tetrapod.core.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+    ClusterTrustBundleAttest,
+)
 from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorageClass
 from tetrapod.core.admission.images import AlwaysPullImages
 from tetrapod.core.admission.limit_ranger import LimitRanger
@@ -38,7 +43,7 @@ ORDERED: Final[dict[str, Make]] = {
     "LimitPodHardAntiAffinityTopology": lambda s: LimitPodHardAntiAffinityTopology(),
     "LimitRanger": lambda s: LimitRanger(s.storages),
     "ServiceAccount": lambda s: ServiceAccount(s.storages),
-    "NodeRestriction": lambda s: NodeRestriction(s.storages),
+    "NodeRestriction": lambda s: NodeRestriction(s.storages, s.authorizer),
     "TaintNodesByCondition": lambda s: TaintNodesByCondition(),
     "AlwaysPullImages": lambda s: AlwaysPullImages(),
     "ImagePolicyWebhook": image_policy_webhook,
@@ -56,6 +61,7 @@ ORDERED: Final[dict[str, Make]] = {
     "RuntimeClass": lambda s: RuntimeClass(s.storages),
     "CertificateApproval": lambda s: CertificateApproval(s.authorizer),
     "CertificateSigning": lambda s: CertificateSigning(s.authorizer),
+    "ClusterTrustBundleAttest": lambda s: ClusterTrustBundleAttest(s.authorizer),
     "CertificateSubjectRestriction": lambda s: CertificateSubjectRestriction(),
     "DefaultIngressClass": lambda s: DefaultIngressClass(s.storages),
     "DenyServiceExternalIPs": lambda s: DenyServiceExternalIPs(),
@@ -63,7 +69,7 @@ ORDERED: Final[dict[str, Make]] = {
     "NodeDeclaredFeatureValidator": lambda s: NodeDeclaredFeatureValidator(s.storages),
     "PodResizeValidator": lambda s: PodResizeValidator(s.storages),
     **DYNAMIC,
-    "ResourceQuota": resource_quota,  # last: it charges what all others let through
+    "ResourceQuota": resource_quota,  # last, because it charges only what all other plugins admit
     "AlwaysDeny": GENERAL["AlwaysDeny"],
 }
 OFF_BY_DEFAULT: Final = GENERAL_OFF_BY_DEFAULT | frozenset(
@@ -79,24 +85,29 @@ OFF_BY_DEFAULT: Final = GENERAL_OFF_BY_DEFAULT | frozenset(
         "PodTolerationRestriction",
     }
 )
-WITHOUT_EFFECT: Final = frozenset({"AlwaysAdmit", "ClusterTrustBundleAttest", "PodGroupProtection"})
-"""Upstream's that say nothing, or nothing while the feature that they belong to is off by default."""
+WITHOUT_EFFECT: Final = frozenset({"AlwaysAdmit", "PodGroupProtection"})
+"""Plugins of upstream that do nothing: AlwaysAdmit always, PodGroupProtection while its feature gate (GenericWorkload) is off."""
 
 
 def plugins(surroundings: Surroundings, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
-    """Those that are on by default or turned on, but not turned off.
+    """Return the plugins that are enabled by default or by flag and not disabled.
 
     Raises:
-        UnusablePlugins: what is configured for one is wrong.
+        UnusablePlugins: the configuration of a plugin is invalid.
     """
     return chosen(ORDERED, OFF_BY_DEFAULT, surroundings, enabled, disabled)
 
 
 def complaints(enabled: Sequence[str], disabled: Sequence[str]) -> list[str]:
-    """Of names in the flags, in upstream's words (AdmissionOptions.Validate): what should guard and is not there is an error."""
+    """Return errors for the plugin names in the flags, with upstream's texts (AdmissionOptions.Validate).
+
+    An unknown name is an error, so that a plugin that should protect the cluster is never missing without notice.
+    """
     known = ORDERED.keys() | WITHOUT_EFFECT
     flags = (("enable", enabled), ("disable", disabled))
-    found = [f"{flag}-admission-plugins plugin {go_quote(name)} is unknown" for flag, names in flags for name in names if name not in known]
-    if both := sorted(set(enabled) & set(disabled)):
-        found.append(f"[{' '.join(both)}] in enable-admission-plugins and disable-admission-plugins overlapped")
-    return found
+    errors = [
+        f"{flag}-admission-plugins plugin {go_quote(name)} is unknown" for flag, names in flags for name in names if name not in known
+    ]
+    if overlapping := sorted(set(enabled) & set(disabled)):
+        errors.append(f"[{' '.join(overlapping)}] in enable-admission-plugins and disable-admission-plugins overlapped")
+    return errors

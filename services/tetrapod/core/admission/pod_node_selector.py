@@ -1,6 +1,7 @@
-"""PodNodeSelector, off by default: pods go to the nodes of their namespace, by its annotation or by a default for all.
+"""PodNodeSelector, off by default: adds the node selector of its namespace to each pod.
 
-Upstream: plugin/pkg/admission/podnodeselector.
+The selector is in the namespace's annotation; without one, a default of the configuration applies. The configuration can also limit the
+labels that pods of a namespace may select. Upstream: plugin/pkg/admission/podnodeselector.
 """
 
 from __future__ import annotations
@@ -29,18 +30,20 @@ _NOT_LISTED: Final = "pod node label selector labels conflict with its namespace
 
 
 def read_selectors(data: bytes | None) -> Mapping[str, str]:
-    """By namespace, what its pods may select; and the default. What makes no sense counts as nothing, as upstream."""
+    """Return the allowed selector of each namespace and the default selector. An invalid file counts as empty, as upstream."""
     if data is None:
         return {}
     try:
         config = read_unversioned(data, struct("podnodeselector.pluginConfig", **{_FIELD: map_of(string())}))
     except ValueError:
         return {}
-    found: Mapping[str, str] = config.get(_FIELD) or {}
-    return found
+    selectors: Mapping[str, str] = config.get(_FIELD) or {}
+    return selectors
 
 
 class PodNodeSelector(PodPlugin):
+    """The plugin: merges the namespace's selector into new pods and rejects conflicting ones."""
+
     name = "PodNodeSelector"
     operations = frozenset({"CREATE"})
 
@@ -49,8 +52,8 @@ class PodNodeSelector(PodPlugin):
         self._selectors = selectors
 
     async def admit(self, attributes: Attributes) -> None:
-        wanted = await self._of_namespace(attributes)
-        merged = wanted | (spec_of(attributes).get("nodeSelector") or {})
+        required = await self._of_namespace(attributes)
+        merged = required | (spec_of(attributes).get("nodeSelector") or {})
         if merged:
             spec_of(attributes)["nodeSelector"] = merged
         self._check_listed(attributes)
@@ -60,34 +63,35 @@ class PodNodeSelector(PodPlugin):
         self._check_listed(attributes)
 
     async def _of_namespace(self, attributes: Attributes) -> dict[str, str]:
-        """What its pods must select, once it is known that this one selects nothing else."""
+        """Return the namespace's node selector, raising StatusError if the pod's selector conflicts with it."""
         name = attributes.namespace
         namespace = await self._namespaces.find("", name)
         if namespace is None:
             raise internal_error(f"namespace {name} does not exist")
         annotations = namespace["metadata"].get("annotations") or {}
-        wanted = labels_of(annotations[ANNOTATION] if ANNOTATION in annotations else self._selectors.get(_DEFAULT, ""))
-        asked = spec_of(attributes).get("nodeSelector") or {}
-        if any(asked.get(key, value) != value for key, value in wanted.items()):
+        required = labels_of(annotations[ANNOTATION] if ANNOTATION in annotations else self._selectors.get(_DEFAULT, ""))
+        requested = spec_of(attributes).get("nodeSelector") or {}
+        if any(requested.get(key, value) != value for key, value in required.items()):
             raise _forbidden(attributes, _CONFLICT)
-        return wanted
+        return required
 
     def _check_listed(self, attributes: Attributes) -> None:
-        listed = labels_of(self._selectors.get(attributes.namespace, ""))
-        asked = spec_of(attributes).get("nodeSelector") or {}
-        if listed and not asked.items() <= listed.items():
+        """Raise StatusError if the pod selects labels that the configuration does not allow in its namespace."""
+        allowed = labels_of(self._selectors.get(attributes.namespace, ""))
+        requested = spec_of(attributes).get("nodeSelector") or {}
+        if allowed and not requested.items() <= allowed.items():
             raise _forbidden(attributes, _NOT_LISTED)
 
 
 def labels_of(selector: str) -> dict[str, str]:
-    """`a=b,c=d`, and nothing else (upstream: labels.ConvertSelectorToLabelsMap).
+    """Parse a selector of the form `a=b,c=d`. Upstream: labels.ConvertSelectorToLabelsMap.
 
     Raises:
-        StatusError: 500, as upstream answers what is no refusal.
+        StatusError: 500, which upstream returns for errors without a status.
     """
-    found: dict[str, str] = {}
-    for one in selector.split(",") if selector else ():
-        key, *values = one.split("=")
+    parsed: dict[str, str] = {}
+    for requirement in selector.split(",") if selector else ():
+        key, *values = requirement.split("=")
         if len(values) != 1:
             raise StatusError(500, "", f"invalid selector: [{' '.join([key, *values])}]")
         key, value = key.strip(), values[0].strip()
@@ -95,10 +99,10 @@ def labels_of(selector: str) -> dict[str, str]:
             raise StatusError(500, "", str(field.invalid("<nil>", key, "; ".join(texts))))
         if texts := is_valid_label_value(value):
             raise StatusError(500, "", str(field.invalid(field.key("", key), value, "; ".join(texts))))
-        found[key] = value
-    return found
+        parsed[key] = value
+    return parsed
 
 
 def _forbidden(attributes: Attributes, why: str) -> StatusError:
-    """By the pod's own name, which one with a generated name has not yet."""
+    """Return the 403 error with the pod's name, which is "" if the name is still to be generated."""
     return forbidden(_PODS, (object_of(attributes).get("metadata") or {}).get("name") or "", why)

@@ -1,4 +1,7 @@
-"""What a node must have for a pod on it to be resized: room, Linux, and the features that the change takes."""
+"""PodResizeValidator and NodeDeclaredFeatureValidator: requirements on the node of a pod that is resized.
+
+The node must be a Linux node, have enough allocatable resources and declare the features that the change needs.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ _OS: Final = "kubernetes.io/os"
 
 
 class _ResizePlugin(Plugin):
+    """The base of both plugins."""
+
     operations = frozenset({"UPDATE"})
 
     def __init__(self, storages: StorageFactory) -> None:
@@ -30,19 +35,19 @@ class _ResizePlugin(Plugin):
         return attributes.resource.resource == "pods" and not attributes.resource.group and attributes.subresource == "resize"
 
     async def _node(self, attributes: Attributes) -> Object | None:
-        """None for a pod that has no node yet, or that does not change."""
+        """Return the pod's node, or None if the pod is not assigned to a node or its generation is unchanged."""
         pod, old = object_of(attributes), attributes.old_object or {}
         name = (pod.get("spec") or {}).get("nodeName")
         if not name or pod["metadata"].get("generation") == (old.get("metadata") or {}).get("generation"):
             return None
-        found = await self._nodes.get("", name)
-        if found is None:
+        node = await self._nodes.get("", name)
+        if node is None:
             raise forbidden(attributes, f"node {go_quote(name)} not found")
-        return found
+        return node
 
 
 class PodResizeValidator(_ResizePlugin):
-    """Refuses what the node could never give, whatever else runs on it."""
+    """Reject resizes on nodes that are not Linux nodes or have fewer allocatable resources, regardless of other pods on them."""
 
     name = "PodResizeValidator"
 
@@ -50,49 +55,56 @@ class PodResizeValidator(_ResizePlugin):
         node = await self._node(attributes)
         if node is None:
             return
-        system = (node["metadata"].get("labels") or {}).get(_OS, "linux")
-        if system != "linux":
-            text = f"pod resize is only supported on linux nodes, node {go_quote(node['metadata']['name'])} is {go_quote(system)}"
+        operating_system = (node["metadata"].get("labels") or {}).get(_OS, "linux")
+        if operating_system != "linux":
+            text = f"pod resize is only supported on linux nodes, node {go_quote(node['metadata']['name'])} is {go_quote(operating_system)}"
             raise _because(forbidden(attributes, text), "UnsupportedPlatform")
-        lacking = _lacking(object_of(attributes)["spec"], (node.get("status") or {}).get("allocatable"))
-        if lacking:
-            raise _because(forbidden(attributes, f"node didn't have enough allocatable resources: {lacking}"), "NodeCapacity")
+        shortage = _lacking(object_of(attributes)["spec"], (node.get("status") or {}).get("allocatable"))
+        if shortage:
+            raise _because(forbidden(attributes, f"node didn't have enough allocatable resources: {shortage}"), "NodeCapacity")
 
 
 def _lacking(spec: Object, allocatable: Any) -> str:
-    wanted, there = pod_amounts(spec, "requests"), amounts(allocatable)
+    """Return a text that lists cpu and memory requests above the allocatable amount, or ""."""
+    requests, available = pod_amounts(spec, "requests"), amounts(allocatable)
     zero, parts = Quantity.of("0"), []
     for name in ("cpu", "memory"):
-        asked, has = wanted.get(name, zero), there.get(name, zero)
-        if asked > has:
-            shown = [amount.milli_value if name == "cpu" else amount.value for amount in (asked, has)]
-            parts.append(f"{name}, requested: {shown[0]}, allocatable: {shown[1]}")
+        requested, allocatable_amount = requests.get(name, zero), available.get(name, zero)
+        if requested > allocatable_amount:
+            values = [amount.milli_value if name == "cpu" else amount.value for amount in (requested, allocatable_amount)]
+            parts.append(f"{name}, requested: {values[0]}, allocatable: {values[1]}")
     return "; ".join(parts)
 
 
 def _because(error: StatusError, reason: str) -> StatusError:
+    """Add a cause with this reason to the error."""
     error.details = {**(error.details or {}), "causes": [{"reason": reason}]}
     return error
 
 
 class NodeDeclaredFeatureValidator(_ResizePlugin):
-    """A change that takes a feature waits for a node that declares it."""
+    """Reject changes that need a feature which the node does not declare."""
 
     name = "NodeDeclaredFeatureValidator"
 
     async def validate(self, attributes: Attributes) -> None:
         new, old = (o.get("spec") or {} for o in (object_of(attributes), attributes.old_object or {}))
-        wanted = [_POD_LEVEL] if _level(new.get("resources")) != _level(old.get("resources")) else []
-        init = zip(new.get("initContainers") or (), old.get("initContainers") or (), strict=False)
-        if any(_level(now.get("resources")) != _level(had.get("resources")) for now, had in init if had.get("restartPolicy") != "Always"):
-            wanted.append(_INIT)
-        if not wanted or (node := await self._node(attributes)) is None:
+        required = [_POD_LEVEL] if _level(new.get("resources")) != _level(old.get("resources")) else []
+        init_pairs = zip(new.get("initContainers") or (), old.get("initContainers") or (), strict=False)
+        if any(
+            _level(new_container.get("resources")) != _level(old_container.get("resources"))
+            for new_container, old_container in init_pairs
+            if old_container.get("restartPolicy") != "Always"
+        ):
+            required.append(_INIT)
+        if not required or (node := await self._node(attributes)) is None:
             return
-        lacking = [name for name in wanted if name not in ((node.get("status") or {}).get("declaredFeatures") or ())]
-        if lacking:
-            on = f"which are not available on node {go_quote(node['metadata']['name'])}"
-            raise forbidden(attributes, f"pod update requires features {', '.join(lacking)} {on}")
+        missing = [name for name in required if name not in ((node.get("status") or {}).get("declaredFeatures") or ())]
+        if missing:
+            explanation = f"which are not available on node {go_quote(node['metadata']['name'])}"
+            raise forbidden(attributes, f"pod update requires features {', '.join(missing)} {explanation}")
 
 
 def _level(resources: Object | None) -> list[dict[str, Quantity]]:
+    """Return the requests and the limits."""
     return [amounts((resources or {}).get(kind)) for kind in ("requests", "limits")]

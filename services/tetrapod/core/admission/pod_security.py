@@ -1,8 +1,8 @@
-"""PodSecurity: pods keep to the Pod Security Standard that their namespace's labels ask for.
+"""PodSecurity: enforces, audits and warns by the Pod Security Standards that a namespace's labels select.
 
-Pods are refused, audited or warned about; workloads are only warned about (and audited) for their template; a namespace's
-labels must be valid, and one that becomes stricter says which of its pods would not be let in again. The standards
-themselves are in `tetrapod.core.podsecurity`. A namespace without such labels costs one lookup in the cache.
+Pods are rejected, audited or warned about. For workloads, the pod template is only audited and warned about. A namespace's labels must be
+valid; an update that makes them stricter warns about existing pods that violate them. The standards are in `tetrapod.core.podsecurity`. A
+namespace without such labels costs one cache lookup.
 Upstream: plugin/pkg/admission/security/podsecurity and k8s.io/pod-security-admission/admission.
 """
 
@@ -40,12 +40,12 @@ _OTHER_SUBRESOURCES: Final = frozenset({"exec", "attach", "binding", "eviction",
 _MAX_PODS: Final = 3000
 _MAX_SECONDS: Final = 1.0
 _BREATH: Final = 50
-"""After so many pods other requests have their turn."""
+"""Number of pods after which the check of existing pods yields to other requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exemptions:
-    """Upstream: PodSecurityExemptions of the plugin's configuration."""
+    """Users, namespaces and runtime classes to which no policy applies. Upstream: PodSecurityExemptions of the plugin's configuration."""
 
     usernames: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
@@ -53,6 +53,13 @@ class Exemptions:
 
 
 class PodSecurity(Plugin):
+    """The plugin.
+
+    Args:
+        defaults: the policy of namespaces without labels.
+        exempt: users, namespaces and runtime classes to which no policy applies.
+    """
+
     name = "PodSecurity"
     operations = frozenset({"CREATE", "UPDATE"})
 
@@ -90,7 +97,7 @@ class PodSecurity(Plugin):
             self._evaluate(attributes, policy, errors, pod, enforce=True)
 
     async def _template(self, attributes: Attributes) -> None:
-        """A workload is never refused, not even because its namespace cannot be read."""
+        """Audit a workload and warn about it. It is never rejected, not even if its namespace cannot be read."""
         if self._is_exempt(attributes):
             return
         try:
@@ -114,6 +121,12 @@ class PodSecurity(Plugin):
         return from_labels(namespace["metadata"].get("labels"), self._defaults)
 
     def _evaluate(self, attributes: Attributes, policy: Policy, errors: list[FieldError], pod: Object, *, enforce: bool) -> None:
+        """Evaluate the pod against the three policies.
+
+        Args:
+            errors: errors in the namespace's labels, which are recorded as an audit annotation.
+            enforce: whether to apply the enforce policy too; raises StatusError on violations.
+        """
         metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
         if spec.get("runtimeClassName") in self._exempt.runtime_classes:
             _annotate(attributes, "exempt", "runtimeClass")
@@ -122,12 +135,12 @@ class PodSecurity(Plugin):
         if errors:
             metrics.failed(attributes, fatal=False)
             _annotate(attributes, "error", f"Failed to parse policy: {_aggregate(errors)}")
-        found: dict[LevelVersion, str] = {}
+        details_by_policy: dict[LevelVersion, str] = {}
 
         def violations(asked: LevelVersion) -> str:
-            if asked not in found:
-                found[asked] = details(evaluate(asked, metadata, spec))
-            return f"violate PodSecurity {go_quote(str(asked))}: {found[asked]}" if found[asked] else ""
+            if asked not in details_by_policy:
+                details_by_policy[asked] = details(evaluate(asked, metadata, spec))
+            return f"violate PodSecurity {go_quote(str(asked))}: {details_by_policy[asked]}" if details_by_policy[asked] else ""
 
         if enforce:
             _annotate(attributes, "enforce-policy", str(policy.enforce))
@@ -145,20 +158,21 @@ class PodSecurity(Plugin):
         namespace, old = object_of(attributes), attributes.old_object
         name, labels = namespace["metadata"].get("name", ""), namespace["metadata"].get("labels") or {}
         policy, errors = from_labels(labels, self._defaults)
-        before, old_errors = from_labels(((old or {}).get("metadata") or {}).get("labels"), self._defaults)
+        old_policy, old_errors = from_labels(((old or {}).get("metadata") or {}).get("labels"), self._defaults)
         is_update = attributes.operation == "UPDATE"
         if errors and (not is_update or errors != old_errors):
             raise invalid(GroupKind(attributes.kind.group, attributes.kind.kind), attributes.name or name, errors)
-        if is_update and not _is_stricter(policy.enforce, before.enforce):
+        if is_update and not _is_stricter(policy.enforce, old_policy.enforce):
             return
         if name in self._exempt.namespaces:
             if not policy.fully_privileged and not policy.same_effect(self._defaults):
-                ignored = f"the policy ({policy.spelled_out(labels)}) will be ignored"
-                attributes.warnings.append(f"namespace {go_quote(name)} is exempt from Pod Security, and {ignored}")
+                detail = f"the policy ({policy.spelled_out(labels)}) will be ignored"
+                attributes.warnings.append(f"namespace {go_quote(name)} is exempt from Pod Security, and {detail}")
         elif is_update:
             attributes.warnings += await self._existing(name, policy.enforce)
 
     async def _existing(self, namespace: str, enforce: LevelVersion) -> list[str]:
+        """Return warnings about existing pods that violate the policy; checks at most 3000 pods for at most one second."""
         deadline = monotonic() + _MAX_SECONDS
         pods = by_priority(await self._pods.list(namespace), self._exempt.runtime_classes)
         findings, checked = Findings(), 0
@@ -184,6 +198,7 @@ class PodSecurity(Plugin):
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
+    """Return whether a policy may reject pods that the old one allowed."""
     if new.version == old.version:
         return STRICTNESS[new.level] > STRICTNESS[old.level]
     return new.level != PRIVILEGED

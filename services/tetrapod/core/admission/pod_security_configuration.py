@@ -1,4 +1,4 @@
-"""PodSecurityConfiguration: what holds in namespaces without labels, and who is exempt from it.
+"""PodSecurityConfiguration: the policy of namespaces without labels, and the exemptions.
 
 Upstream: k8s.io/pod-security-admission/admission/api (load, v1, validation).
 """
@@ -24,20 +24,21 @@ _MODES: Final = ("enforce", "warn", "audit")
 
 
 def read_policy(data: bytes) -> tuple[Policy, Exemptions]:
-    """
+    """Read the configuration file.
+
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the file is invalid; with upstream's text.
     """
     config = load(data, {(f"{_GROUP}/{version}", KIND): _shape(version) for version in ("v1", "v1beta1", "v1alpha1")})
-    asked: Object = {}
+    defaults: Object = {}
     for mode in _MODES:
-        asked |= {mode: PRIVILEGED, f"{mode}-version": LATEST}
-    asked |= config.get("defaults") or {}
+        defaults |= {mode: PRIVILEGED, f"{mode}-version": LATEST}
+    defaults |= config.get("defaults") or {}
     exempt = config.get("exemptions") or {}
-    errors = [*_default_errors(asked), *_exemption_errors(exempt)]
+    errors = [*_default_errors(defaults), *_exemption_errors(exempt)]
     if errors:
         raise ValueError(field.aggregate(errors))
-    levels = {mode: LevelVersion(asked[mode], asked[f"{mode}-version"]) for mode in _MODES}
+    levels = {mode: LevelVersion(defaults[mode], defaults[f"{mode}-version"]) for mode in _MODES}
     names = (frozenset(exempt.get(name) or ()) for name in ("usernames", "namespaces", "runtimeClasses"))
     return Policy(**levels), Exemptions(*names)
 

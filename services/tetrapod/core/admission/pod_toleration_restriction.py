@@ -1,6 +1,6 @@
-"""PodTolerationRestriction, off by default: which taints pods of a namespace tolerate anyway, and which they may.
+"""PodTolerationRestriction, off by default: adds default tolerations to pods and limits tolerations to a whitelist.
 
-By the namespace's annotations, else as is configured for all. Upstream: plugin/pkg/admission/podtolerationrestriction.
+Both come from annotations of the namespace, else from the configuration. Upstream: plugin/pkg/admission/podtolerationrestriction.
 """
 
 from __future__ import annotations
@@ -35,30 +35,37 @@ _MEMORY_PRESSURE: Final[Object] = {"key": "node.kubernetes.io/memory-pressure", 
 
 @dataclass(frozen=True, slots=True)
 class Tolerations:
-    """Of all namespaces that say nothing themselves."""
+    """The configuration, which applies to namespaces without annotations."""
 
     default: list[Object] = field(default_factory=list)
     whitelist: list[Object] = field(default_factory=list)
 
 
 def read_tolerations(data: bytes | None) -> Tolerations:
-    """
+    """Read the configuration file.
+
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the file is invalid; with upstream's text.
     """
     if data is None:
         return Tolerations()
-    listed = _shape()
-    config = load(data, {(_GROUP_VERSION, "Configuration"): kind("v1alpha1.Configuration", default=listed, whitelist=listed)}, strict=False)
-    found = Tolerations(config.get("default") or [], config.get("whitelist") or [])
-    errors = validate_tolerations(found.default, "podtolerationrestriction.default")
-    errors += validate_tolerations(found.whitelist, "podtolerationrestriction.whitelist")
+    toleration_list = _shape()
+    config = load(
+        data,
+        {(_GROUP_VERSION, "Configuration"): kind("v1alpha1.Configuration", default=toleration_list, whitelist=toleration_list)},
+        strict=False,
+    )
+    tolerations = Tolerations(config.get("default") or [], config.get("whitelist") or [])
+    errors = validate_tolerations(tolerations.default, "podtolerationrestriction.default")
+    errors += validate_tolerations(tolerations.whitelist, "podtolerationrestriction.whitelist")
     if errors:
         raise ValueError(f"invalid config: [{' '.join(map(str, errors))}]")
-    return found
+    return tolerations
 
 
 class PodTolerationRestriction(PodPlugin):
+    """The plugin: adds tolerations to pods and rejects pods with tolerations outside of the whitelist."""
+
     name = "PodTolerationRestriction"
     operations = frozenset({"CREATE", "UPDATE"})
 
@@ -69,8 +76,8 @@ class PodTolerationRestriction(PodPlugin):
     async def admit(self, attributes: Attributes) -> None:
         added: list[Object] = []
         if attributes.operation == "CREATE":
-            own = await self._said(attributes, DEFAULTS)
-            added = self._everywhere.default if own is None else own
+            namespace_defaults = await self._said(attributes, DEFAULTS)
+            added = self._everywhere.default if namespace_defaults is None else namespace_defaults
         if _quality(object_of(attributes)) != "BestEffort":
             added = [*added, _MEMORY_PRESSURE]
         if added:
@@ -82,14 +89,14 @@ class PodTolerationRestriction(PodPlugin):
         tolerated = spec_of(attributes).get("tolerations") or []
         if not tolerated:
             return
-        own = await self._said(attributes, WHITELIST)
-        allowed, whose = (self._everywhere.whitelist, "cluster") if own is None else (own, "namespace")
+        namespace_whitelist = await self._said(attributes, WHITELIST)
+        allowed, owner = (self._everywhere.whitelist, "cluster") if namespace_whitelist is None else (namespace_whitelist, "namespace")
         if allowed and not all_covered(tolerated, allowed):
-            conflict = f"conflict with its {whose} whitelist"
-            raise StatusError(500, "", f"pod tolerations (possibly merged with namespace default tolerations) {conflict}")
+            detail = f"conflict with its {owner} whitelist"
+            raise StatusError(500, "", f"pod tolerations (possibly merged with namespace default tolerations) {detail}")
 
     async def _said(self, attributes: Attributes, annotation: str) -> list[Object] | None:
-        """By the namespace; None where it says nothing."""
+        """Return the tolerations in the namespace's annotation, or None if it has no such annotation."""
         name = attributes.namespace
         namespace = await self._namespaces.find("", name)
         if namespace is None:
@@ -101,15 +108,16 @@ class PodTolerationRestriction(PodPlugin):
 
 
 def _read(text: str) -> list[Object]:
-    """
+    """Parse the annotation.
+
     Raises:
-        StatusError: 500, as upstream answers what is no refusal.
+        StatusError: 500, which upstream returns for errors without a status.
     """
     try:
-        found: Any = json.decode(text.encode()).obj
-        if not isinstance(found, list | None):
-            raise ValueError(f"json: cannot unmarshal {json_kind(found)} into Go value of type []v1.Toleration")
-        return [_toleration(one) for one in found or ()]
+        decoded: Any = json.decode(text.encode()).obj
+        if not isinstance(decoded, list | None):
+            raise ValueError(f"json: cannot unmarshal {json_kind(decoded)} into Go value of type []v1.Toleration")
+        return [_toleration(toleration) for toleration in decoded or ()]
     except (ValueError, typed.DecodeError) as error:
         raise StatusError(500, "", str(error)) from None
 
@@ -127,5 +135,5 @@ def _shape() -> SchemaNode:
 
 
 def _quality(pod: Object) -> str:
-    """As the kubelet has told it, or as follows from what the pod asks for."""
+    """Return the QoS class in the status, or compute it from the spec."""
     return (pod.get("status") or {}).get("qosClass") or qos_class(pod.get("spec") or {})

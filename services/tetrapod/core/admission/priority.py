@@ -1,4 +1,4 @@
-"""Priority: a pod's priority is its class's, never the user's (upstream: plugin/pkg/admission/priority/admission.go)."""
+"""Priority: sets the priority of a pod from its PriorityClass. Upstream: plugin/pkg/admission/priority/admission.go."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _PREEMPT: Final = "PreemptLowerPriority"
 
 
 class Priority(Plugin):
+    """The plugin: sets the priority of pods, and rejects a second global default among PriorityClasses."""
+
     name = "Priority"
     operations = frozenset({"CREATE", "UPDATE"})
 
@@ -37,31 +39,34 @@ class Priority(Plugin):
             await self._settle(attributes, spec)
 
     async def _settle(self, attributes: Attributes, spec: Object) -> None:
+        """Set priority and preemptionPolicy of a new pod; other values in the pod are forbidden."""
         name = spec.get("priorityClassName") or ""
         if name:
-            found = await self._classes.find("", name)
-            if found is None:
+            priority_class = await self._classes.find("", name)
+            if priority_class is None:
                 raise forbidden(attributes, f"no PriorityClass with name {name} was found")
         else:
-            found = await self._default()
-            if found is not None:
-                spec["priorityClassName"] = found["metadata"]["name"]
-        priority = (found or {}).get("value") or 0
-        policy = (found or {}).get("preemptionPolicy") or _PREEMPT
-        given, given_policy = spec.get("priority"), spec.get("preemptionPolicy")
-        computed = "must not be provided in pod spec; priority admission controller computed"
-        if given is not None and given != priority:
-            raise forbidden(attributes, f"the integer value of priority ({given}) {computed} {priority} from the given PriorityClass name")
+            priority_class = await self._default()
+            if priority_class is not None:
+                spec["priorityClassName"] = priority_class["metadata"]["name"]
+        priority = (priority_class or {}).get("value") or 0
+        policy = (priority_class or {}).get("preemptionPolicy") or _PREEMPT
+        given_priority, given_policy = spec.get("priority"), spec.get("preemptionPolicy")
+        detail = "must not be provided in pod spec; priority admission controller computed"
+        if given_priority is not None and given_priority != priority:
+            raise forbidden(
+                attributes, f"the integer value of priority ({given_priority}) {detail} {priority} from the given PriorityClass name"
+            )
         spec["priority"] = priority
         if given_policy is not None and given_policy != policy:
-            text = f"the string value of PreemptionPolicy ({given_policy}) {computed} {policy} from the given PriorityClass name"
+            text = f"the string value of PreemptionPolicy ({given_policy}) {detail} {policy} from the given PriorityClass name"
             raise forbidden(attributes, text)
         spec["preemptionPolicy"] = policy
 
     async def _default(self) -> Object | None:
-        """The global default; of several, which only a race can make, the lowest."""
-        found = [c for c in await self._classes.list() if c.get("globalDefault")]
-        return min(found, key=lambda c: c.get("value") or 0, default=None)
+        """Return the global default class; if a race has created several, the one with the lowest value."""
+        defaults = [c for c in await self._classes.list() if c.get("globalDefault")]
+        return min(defaults, key=lambda c: c.get("value") or 0, default=None)
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.resource == "pods":
@@ -76,7 +81,7 @@ class Priority(Plugin):
 
 
 def _keep(spec: Object, before: Object) -> None:
-    """An update that leaves them out, as old clients do, does not mean to remove them."""
+    """Restore both fields if an update leaves them unset, as old clients do."""
     for key in ("priority", "preemptionPolicy"):
         if spec.get(key) is None and before.get(key) is not None:
             spec[key] = before[key]

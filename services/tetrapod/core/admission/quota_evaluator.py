@@ -1,4 +1,4 @@
-"""`CoreEvaluator`: what writes of built-in kinds mean to quotas, and of all that only counts."""
+"""`CoreEvaluator`, which computes what a write of a built-in kind changes in the usage of quotas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ _PODS: Final = GroupResource("", "pods")
 
 @dataclass(frozen=True, slots=True)
 class CoreChange:
-    """What a write does to what is used."""
+    """The change of usage by one write.
+
+    Attributes:
+        used: what the new object uses; `old_used` what the old one uses.
+        around: the other objects that determine the usage of a resource claim.
+    """
 
     resource: GroupResource
     new: Object
@@ -36,42 +41,57 @@ class CoreChange:
     old_used: Usage
 
     def names(self, quota: Object) -> list[str]:
+        """Return the quota's resource names that concern the object, or [] if it is outside of the quota's scopes."""
         hard = (quota.get("status") or {}).get("hard") or {}
         return concerning(self.resource, hard, self.around) if in_scope(quota, self.resource, self.new) else []
 
     def unspecified(self, names: Sequence[str]) -> str:
+        """Return which of the names a pod must specify and does not."""
         return unspecified(self.new, names) if self.resource == _PODS else ""
 
     @property
     def alone(self) -> Usage:
+        """The change of usage, regardless of any quota."""
         return growth(self.used, self.old_used)
 
     def delta(self, quota: Object) -> Usage:
+        """Return the change of usage for the quota; an old object outside of its scopes was not counted."""
         counted = self.old is not None and in_scope(quota, self.resource, self.old)
         return growth(self.used, self.old_used if counted else {})
 
 
 class CoreEvaluator:
+    """The evaluator of built-in kinds: usage of pods, services and claims, and object counts of all others."""
+
     def __init__(self, storages: StorageFactory) -> None:
         self._look = _Look(storages)
 
     def updates(self, attributes: Attributes) -> bool:
+        """Return whether updates of the resource can change usage."""
         return (str(attributes.resource.group_resource), attributes.subresource) in _UPDATES
 
     async def change(self, attributes: Attributes) -> CoreChange | None:
+        """Return the change of usage, or None if the write cannot change any."""
         resource = attributes.resource.group_resource
         new, old = attributes.object, attributes.old_object if attributes.operation == "UPDATE" else None
         if new is None:
             return None
         if resource == _PODS and old is not None and not attributes.subresource and is_terminating(old) == is_terminating(new):
             return None
-        involved = await around(new, self._look) if resource == CLAIMS else ALONE
-        before = await around(old, self._look) if resource == CLAIMS and old is not None else ALONE
-        return CoreChange(resource, new, usage_of(resource, new, involved), involved, old, usage_of(resource, old, before) if old else {})
+        surroundings = await around(new, self._look) if resource == CLAIMS else ALONE
+        old_surroundings = await around(old, self._look) if resource == CLAIMS and old is not None else ALONE
+        return CoreChange(
+            resource,
+            new,
+            usage_of(resource, new, surroundings),
+            surroundings,
+            old,
+            usage_of(resource, old, old_surroundings) if old else {},
+        )
 
 
 class _Look:
-    """From this process's caches."""
+    """Reads from this process's caches."""
 
     def __init__(self, storages: StorageFactory) -> None:
         self._classes = Lister(storages, DEVICE_CLASSES)
@@ -79,10 +99,13 @@ class _Look:
         self._claims = Lister(storages, RESOURCE_CLAIMS)
 
     async def classes(self) -> list[Object]:
+        """Return all device classes."""
         return await self._classes.list()
 
     async def pod(self, namespace: str, name: str) -> Object | None:
+        """Return the pod, or None."""
         return await self._pods.get(namespace, name)
 
     async def claims(self, namespace: str) -> list[Object]:
+        """Return all claims of the namespace."""
         return await self._claims.list(namespace)

@@ -1,4 +1,7 @@
-"""RuntimeClass: its overhead and where its pods may run become the pod's (upstream: plugin/pkg/admission/runtimeclass)."""
+"""RuntimeClass: copies overhead and scheduling constraints of a pod's RuntimeClass to the pod.
+
+Upstream: plugin/pkg/admission/runtimeclass.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ _OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClas
 
 
 class RuntimeClass(PodPlugin):
+    """The plugin: changes new pods with a runtimeClassName, and rejects those that conflict with the class."""
+
     name = "RuntimeClass"
     operations = frozenset({"CREATE"})
 
@@ -28,21 +33,21 @@ class RuntimeClass(PodPlugin):
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)
-        found = await self._class(attributes, spec)
-        if found is None:
+        runtime_class = await self._class(attributes, spec)
+        if runtime_class is None:
             return
-        if (overhead := found.get("overhead")) is not None:
+        if (overhead := runtime_class.get("overhead")) is not None:
             fixed = overhead.get("podFixed") or {}
             if spec.get("overhead") and amounts(spec["overhead"]) != amounts(fixed):
                 raise forbidden(attributes, _OTHER_OVERHEAD)
             spec["overhead"] = dict(fixed)
-        if scheduling := found.get("scheduling"):
+        if scheduling := runtime_class.get("scheduling"):
             _schedule(attributes, spec, scheduling)
 
     async def validate(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)
-        found = await self._class(attributes, spec)
-        overhead = (found or {}).get("overhead")
+        runtime_class = await self._class(attributes, spec)
+        overhead = (runtime_class or {}).get("overhead")
         if overhead is not None:
             if amounts(spec.get("overhead")) != amounts(overhead.get("podFixed")):
                 raise forbidden(attributes, _OTHER_OVERHEAD)
@@ -50,18 +55,20 @@ class RuntimeClass(PodPlugin):
             raise forbidden(attributes, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
 
     async def _class(self, attributes: Attributes, spec: Object) -> Object | None:
+        """Return the pod's RuntimeClass, or None if it names none. Raises StatusError if it does not exist."""
         name = spec.get("runtimeClassName")
         if name is None:
             return None
         if complaint := name_complaint(name):
             raise StatusError(500, "", complaint)
-        found = await self._classes.find("", name)
-        if found is None:
+        runtime_class = await self._classes.find("", name)
+        if runtime_class is None:
             raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")
-        return found
+        return runtime_class
 
 
 def _schedule(attributes: Attributes, spec: Object, scheduling: Object) -> None:
+    """Merge the class's node selector and tolerations into the pod spec, raising StatusError for conflicting selectors."""
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
         if selector.setdefault(key, value) != value:

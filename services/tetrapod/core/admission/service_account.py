@@ -1,4 +1,4 @@
-"""ServiceAccount: every pod runs as one, gets its token mounted and, where the account asks for it, only its secrets.
+"""ServiceAccount: sets the service account of a pod, mounts its token and checks the pod's Secrets if the account requires it.
 
 Upstream: plugin/pkg/admission/serviceaccount/admission.go.
 """
@@ -26,12 +26,14 @@ VOLUME_PREFIX: Final = "kube-api-access-"
 MIRROR: Final = "kubernetes.io/config.mirror"
 ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
 _TOKEN_SECONDS: Final = 3607
-"""An hour and a few seconds, by which tokens that are mounted so are told apart."""
+"""An hour and 7 seconds: the unusual value identifies tokens that were mounted automatically."""
 _ATTEMPTS: Final = 10
 _WAIT_SECONDS: Final = 0.1
 
 
 class ServiceAccount(Plugin):
+    """The plugin: changes new pods and checks new pods and ephemeral containers."""
+
     name = "ServiceAccount"
     operations = frozenset({"CREATE", "UPDATE"})
 
@@ -79,24 +81,27 @@ class ServiceAccount(Plugin):
             check_ephemeral(account, spec)
 
     async def _account(self, attributes: Attributes, name: str) -> Object:
-        """The default account of a namespace made a moment ago may need another moment."""
+        """Return the account, raising StatusError if it does not exist.
+
+        The default account of a new namespace may not exist yet: it is retried 10 times, every 0.1 seconds.
+        """
         namespace = attributes.namespace
         if complaint := name_complaint(name):
             raise forbidden(attributes, f"error looking up service account {namespace}/{name}: {complaint}")
-        found = await self._accounts.find(namespace, name)
+        account = await self._accounts.find(namespace, name)
         for _ in range(_ATTEMPTS if name == DEFAULT else 0):
-            if found is not None:
+            if account is not None:
                 break
             await asyncio.sleep(_WAIT_SECONDS)
-            found = await self._accounts.get_live(namespace, name)
-        if found is None:
-            why = f"serviceaccount {go_quote(name)} not found"
-            raise forbidden(attributes, f"error looking up service account {namespace}/{name}: {why}")
-        return found
+            account = await self._accounts.get_live(namespace, name)
+        if account is None:
+            detail = f"serviceaccount {go_quote(name)} not found"
+            raise forbidden(attributes, f"error looking up service account {namespace}/{name}: {detail}")
+        return account
 
 
 def _check_mirror(attributes: Attributes, spec: Object) -> None:
-    """A mirror shows what a kubelet runs by itself, which has no part in the API."""
+    """Reject mirror pods that refer to service accounts or Secrets: static pods cannot use API objects."""
     if spec.get("serviceAccountName"):
         raise forbidden(attributes, "a mirror pod may not reference service accounts")
     if refers_to_secrets(spec):
@@ -108,25 +113,26 @@ def _check_mirror(attributes: Attributes, spec: Object) -> None:
 
 
 def _automounts(account: Object, spec: Object) -> bool:
+    """Return whether to mount a token: the pod's setting takes precedence over the account's; the default is True."""
     for holder in (spec, account):
-        wanted: bool | None = holder.get("automountServiceAccountToken")
-        if wanted is not None:
-            return wanted
+        automount: bool | None = holder.get("automountServiceAccountToken")
+        if automount is not None:
+            return automount
     return True
 
 
 def _mount_token(spec: Object) -> None:
-    """Into every container that mounts nothing at the usual path; a volume of that name is used if the pod has one."""
+    """Mount a token into every container that mounts nothing at the standard path, reusing a volume with the standard name prefix."""
     volumes = spec.get("volumes") or []
-    own = next((v["name"] for v in volumes if (v.get("name") or "").startswith(VOLUME_PREFIX)), None)
-    name = own or VOLUME_PREFIX + random_suffix()
+    existing = next((v["name"] for v in volumes if (v.get("name") or "").startswith(VOLUME_PREFIX)), None)
+    name = existing or VOLUME_PREFIX + random_suffix()
     mounted = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []
         if not any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
             container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
             mounted = True
-    if mounted and own is None:
+    if mounted and existing is None:
         spec["volumes"] = [*volumes, _token_volume(name)]
 
 

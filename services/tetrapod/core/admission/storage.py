@@ -27,7 +27,7 @@ _ONLY_DYNAMIC: Final = "only dynamically provisioned pvc can be resized and the 
 
 
 class StorageObjectInUseProtection(Plugin):
-    """The finalizers that its controllers take away once nobody uses the object."""
+    """Add the finalizers that the protection controllers remove once the object is no longer used."""
 
     name = "StorageObjectInUseProtection"
     operations = frozenset({"CREATE"})
@@ -44,7 +44,7 @@ class StorageObjectInUseProtection(Plugin):
 
 
 class PersistentVolumeClaimResize(Plugin):
-    """A claim grows only where its class lets it."""
+    """Reject larger claims unless the claim is bound and its class allows expansion."""
 
     name = "PersistentVolumeClaimResize"
     operations = frozenset({"UPDATE"})
@@ -63,8 +63,8 @@ class PersistentVolumeClaimResize(Plugin):
         if (old.get("status") or {}).get("phase") != "Bound":
             raise forbidden(attributes, "Only bound persistent volume claims can be expanded")
         name = (new.get("spec") or {}).get("storageClassName") or ""
-        found = await self._classes.get("", name) if name else None
-        if found is None or not found.get("allowVolumeExpansion"):
+        storage_class = await self._classes.get("", name) if name else None
+        if storage_class is None or not storage_class.get("allowVolumeExpansion"):
             raise forbidden(attributes, _ONLY_DYNAMIC)
 
 

@@ -1,4 +1,4 @@
-"""Tolerations of a pod and of what is added to it (upstream: pkg/util/tolerations)."""
+"""Merging and comparison of tolerations. Upstream: pkg/util/tolerations."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from tetrapod.machinery.gvk import Object
 
 
 def merged(first: list[Object], second: list[Object]) -> list[Object]:
-    """Both, without those that another one covers; of equal ones the first stays."""
-    everything, kept = [*first, *second], list[Object]()
-    for i, one in enumerate(everything):
-        covered = any(_covers(other, one) for other in kept)
-        if not covered and not any(other != one and _covers(other, one) for other in everything[i + 1 :]):
-            kept.append(one)
+    """Return both lists without tolerations that another one covers; of equal ones the first is kept."""
+    tolerations, kept = [*first, *second], list[Object]()
+    for i, toleration in enumerate(tolerations):
+        covered = any(_covers(other, toleration) for other in kept)
+        if not covered and not any(other != toleration and _covers(other, toleration) for other in tolerations[i + 1 :]):
+            kept.append(toleration)
     return kept
 
 
 def _covers(wide: Object, one: Object) -> bool:
+    """Return whether `wide` tolerates every taint that `one` tolerates, for at least as long."""
     if wide == one:
         return True
     key, operator = wide.get("key") or "", wide.get("operator") or ""
@@ -24,8 +25,8 @@ def _covers(wide: Object, one: Object) -> bool:
     effect = wide.get("effect") or ""
     if effect and (one.get("effect") or "") != effect:
         return False
-    seconds, own = wide.get("tolerationSeconds"), one.get("tolerationSeconds")
-    if effect == "NoExecute" and seconds is not None and (own is None or own > seconds):
+    seconds, own_seconds = wide.get("tolerationSeconds"), one.get("tolerationSeconds")
+    if effect == "NoExecute" and seconds is not None and (own_seconds is None or own_seconds > seconds):
         return False
     if operator in ("", "Equal"):
         return one.get("operator") == "Equal" and (one.get("value") or "") == (wide.get("value") or "")
@@ -33,5 +34,5 @@ def _covers(wide: Object, one: Object) -> bool:
 
 
 def all_covered(tolerations: list[Object], allowed: list[Object]) -> bool:
-    """Whether each is within one of those that are allowed (upstream: VerifyAgainstWhitelist)."""
-    return all(any(_covers(wide, one) for wide in allowed) for one in tolerations)
+    """Return whether each toleration is covered by an allowed one. Upstream: VerifyAgainstWhitelist."""
+    return all(any(_covers(wide, toleration) for wide in allowed) for toleration in tolerations)

@@ -1,5 +1,6 @@
-"""DefaultTolerationSeconds, ExtendedResourceToleration and TaintNodesByCondition: where pods may go and stay, and that new nodes
-begin unready. Upstream: plugin/pkg/admission/{defaulttolerationseconds,extendedresourcetoleration,nodetaint}.
+"""DefaultTolerationSeconds, ExtendedResourceToleration and TaintNodesByCondition.
+
+Upstream: plugin/pkg/admission/{defaulttolerationseconds,extendedresourcetoleration,nodetaint}.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
 
 class DefaultTolerationSeconds(PodPlugin):
-    """How many seconds pods stay on a node that is not ready, and on one that is out of reach."""
+    """Add tolerations that limit how many seconds a pod stays on a not-ready and on an unreachable node."""
 
     name = "DefaultTolerationSeconds"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -26,42 +27,48 @@ class DefaultTolerationSeconds(PodPlugin):
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)
-        found = spec.get("tolerations") or []
+        existing = spec.get("tolerations") or []
         added = [
             {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
             for key, seconds in self._seconds.items()
-            if not _tolerates(found, key)
+            if not _tolerates(existing, key)
         ]
         if added:
-            spec["tolerations"] = [*found, *added]
+            spec["tolerations"] = [*existing, *added]
 
 
 def _tolerates(tolerations: list[Object], key: str) -> bool:
+    """Return whether one of the tolerations covers the NoExecute taint with this key."""
     return any((t.get("key") or "") in ("", key) and (t.get("effect") or "") in ("", "NoExecute") for t in tolerations)
 
 
 class ExtendedResourceToleration(PodPlugin):
-    """Who asks for a device may go to the nodes that are kept for it. Off by default."""
+    """Add tolerations for taints named like the extended resources that a pod requests. Off by default."""
 
     name = "ExtendedResourceToleration"
     operations = frozenset({"CREATE", "UPDATE"})
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)
-        asking = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-        wanted = {name for one in asking for name in (one.get("resources") or {}).get("requests") or () if is_extended(name)}
-        for key in sorted(wanted):
+        containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+        extended_resources = {
+            name for existing in containers for name in (existing.get("resources") or {}).get("requests") or () if is_extended(name)
+        }
+        for key in sorted(extended_resources):
             added = {"key": key, "operator": "Exists", "effect": "NoSchedule"}
-            found = spec.get("tolerations") or []
-            alike = [added if _alike(one, added) else one for one in found]
-            spec["tolerations"] = alike if added in alike else [*alike, added]
+            tolerations = spec.get("tolerations") or []
+            replaced = [added if _alike(existing, added) else existing for existing in tolerations]
+            spec["tolerations"] = replaced if added in replaced else [*replaced, added]
 
 
 def _alike(one: Object, other: Object) -> bool:
+    """Return whether the tolerations differ at most in tolerationSeconds."""
     return all((one.get(part) or "") == (other.get(part) or "") for part in ("key", "operator", "effect", "value"))
 
 
 class TaintNodesByCondition(Plugin):
+    """Add the taint not-ready to new nodes."""
+
     name = "TaintNodesByCondition"
     operations = frozenset({"CREATE"})
 

@@ -1,5 +1,6 @@
-"""Configuration of the time before versions, as sigs.k8s.io/yaml puts it into a Go struct: fields' names in any case, and what is a string
-may be written as a number.
+"""Decoding of configuration files without apiVersion, as sigs.k8s.io/yaml decodes YAML into a Go struct.
+
+Field names match in any case, and strings may be written as numbers or booleans.
 """
 
 from __future__ import annotations
@@ -14,33 +15,35 @@ from tetrapod.machinery.shapes.node import SchemaNode
 
 
 def read_unversioned(data: bytes, shape: SchemaNode) -> Object:
-    """Of several documents the first.
+    """Decode the first document.
 
     Raises:
-        ValueError: no YAML, or values of wrong types.
+        ValueError: the data is not YAML, or a value has the wrong type.
     """
     is_json = data.lstrip().startswith(b"{")
-    found: Any = (json if is_json else yaml).decode(data).obj
-    if not isinstance(found, dict):
+    decoded: Any = (json if is_json else yaml).decode(data).obj
+    if not isinstance(decoded, dict):
         raise ValueError("json: cannot unmarshal into Go value of a struct")
-    config: Object = _as(shape, found)
+    config: Object = _as(shape, decoded)
     check(config, shape, None, [], strict=False)
     return config
 
 
 def _as(shape: SchemaNode, value: Any) -> Any:
+    """Return the value with the field names and string values that the schema requires."""
     if shape.type == "string":
         return _text(value)
     if not isinstance(value, dict):
         return value
     if shape.additional_properties is not None:
-        return {key: _as(shape.additional_properties, one) for key, one in value.items()}
-    known = {name.lower(): name for name in shape.properties}
-    named = {known.get(key.lower(), key): one for key, one in value.items()}
-    return {key: _as(shape.properties[key], one) if key in shape.properties else one for key, one in named.items()}
+        return {key: _as(shape.additional_properties, item) for key, item in value.items()}
+    canonical_names = {name.lower(): name for name in shape.properties}
+    members = {canonical_names.get(key.lower(), key): item for key, item in value.items()}
+    return {key: _as(shape.properties[key], item) if key in shape.properties else item for key, item in members.items()}
 
 
 def _text(value: Any) -> Any:
+    """Convert a scalar to the string that Go would decode."""
     match value:
         case bool():
             return "true" if value else "false"

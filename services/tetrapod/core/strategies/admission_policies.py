@@ -1,6 +1,7 @@
-"""Policies of admission and their bindings: who writes one may read the parameters that it uses.
+"""Strategies of admission policies (validating and mutating) and their bindings.
 
-Upstream: pkg/registry/admissionregistration/*/{strategy,authz}.go. system:masters is not asked.
+A user who writes a policy or a binding must have read access to the parameters that it refers to; members of system:masters are exempt.
+Upstream: pkg/registry/admissionregistration/*/{strategy,authz}.go.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ GROUP: Final = "admissionregistration.k8s.io"
 
 
 class StaticNames(KindStrategy):
-    """What has a name that manifests have is warned of; validation refuses to make one."""
+    """The base strategy of kinds whose objects can also come from static manifests.
+
+    Validation rejects names that are reserved for manifests on create; an update of an object with such a name only warns.
+    """
 
     metadata_rules = "plain"
     names_again = True
@@ -33,7 +37,7 @@ class StaticNames(KindStrategy):
 
 
 class ParamAccess:
-    """What is asked about parameters: what they are, and who may see them."""
+    """Lookups and authorization checks for the parameters of policies and bindings."""
 
     def __init__(self, authorizer: Authorizer | None, client: Client, storages: StorageFactory) -> None:
         self._authorizer = authorizer
@@ -41,30 +45,39 @@ class ParamAccess:
         self._storages = storages
 
     def asks_of(self, user: UserInfo) -> bool:
+        """Return whether the user's access to parameters must be checked."""
         return self._authorizer is not None and SYSTEM_MASTERS not in user.groups
 
     async def policy(self, resource: str, kind: str, name: str) -> Object | None:
+        """Return the stored policy with this name, or None if it does not exist."""
         config = StorageConfig(prefix=resource, api_version=f"{GROUP}/v1", kind=kind, namespaced=False)
         entry = await self._storages.resource(config).get(name)
         return entry.peek() if entry is not None else None
 
     async def resource(self, kind: Object) -> tuple[GroupVersion, str]:
-        """Of a paramKind; "*" is all that nothing more is known of."""
+        """Return the group-version and the resource of a paramKind, with "*" in place of what cannot be resolved."""
         try:
             gv = GroupVersion.parse(kind.get("apiVersion") or "")
         except ValueError:
             return GroupVersion("*", "*"), "*"
-        found = await find_resource(self._client, gv.with_kind(kind.get("kind") or ""))
-        return gv, found.resource.resource if found is not None else "*"
+        resource = await find_resource(self._client, gv.with_kind(kind.get("kind") or ""))
+        return gv, resource.resource.resource if resource is not None else "*"
 
     async def may(self, user: UserInfo, verb: str, where: tuple[GroupVersion, str], namespace: str, name: str) -> bool:
+        """Return whether the authorizer allows the user this verb on the parameters.
+
+        Args:
+            where: the group-version and the resource of the parameters; "*" for any of them.
+        """
         assert self._authorizer is not None
         (group, version), resource = where
-        question = Attributes(user, verb, namespace, group, version, resource, name=name, resource_request=True)
-        return (await self._authorizer.authorize(question)).decision is Decision.ALLOW
+        attributes = Attributes(user, verb, namespace, group, version, resource, name=name, resource_request=True)
+        return (await self._authorizer.authorize(attributes)).decision is Decision.ALLOW
 
 
 class PolicyStrategy(StaticNames):
+    """The strategy of policies: writing a paramKind requires `get` on all objects of that kind."""
+
     def __init__(self, access: ParamAccess, kind: str, **options: Any) -> None:
         super().__init__(generation=["spec"], unconditional_update=False, **options)
         self._access, self._kind = access, kind
@@ -83,13 +96,18 @@ class PolicyStrategy(StaticNames):
     async def _authorize(self, user: UserInfo, obj: Object) -> None:
         kind = obj["spec"]["paramKind"]
         if not await self._access.may(user, "get", await self._access.resource(kind), "*", "*"):
-            about = f"(kind={kind.get('kind')}, apiVersion={kind.get('apiVersion')})"
-            why = f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind {about}'
-            raise _forbidden(self._kind, obj, "spec.paramKind", why)
+            param_kind = f"(kind={kind.get('kind')}, apiVersion={kind.get('apiVersion')})"
+            detail = f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind {param_kind}'
+            raise _forbidden(self._kind, obj, "spec.paramKind", detail)
 
 
 class BindingStrategy(StaticNames):
-    """`policies` is the resource of the policies that are bound, `policy_kind` their kind."""
+    """The strategy of bindings: writing a paramRef requires access to the parameters that it refers to.
+
+    Args:
+        policies: the resource of the bound policies.
+        policy_kind: the kind of the bound policies.
+    """
 
     def __init__(self, access: ParamAccess, policies: str, policy_kind: str, **options: Any) -> None:
         super().__init__(generation=["spec"], unconditional_update=False, **options)
@@ -100,7 +118,10 @@ class BindingStrategy(StaticNames):
             await self._authorize(ctx.user, obj)
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
-        """Asked at every update: upstream compares references, not what they say."""
+        """Check access at every update with a paramRef.
+
+        Upstream compares the pointers of the old and the new paramRef, not their values.
+        """
         if (
             (new.get("spec") or {}).get("paramRef") is not None
             and self._access.asks_of(ctx.user)
@@ -110,28 +131,28 @@ class BindingStrategy(StaticNames):
 
     async def _authorize(self, user: UserInfo, obj: Object) -> None:
         spec = obj["spec"]
-        ref, name = spec["paramRef"], spec.get("policyName") or ""
-        verb = "get" if ref.get("name") else "list"
+        param_ref, name = spec["paramRef"], spec.get("policyName") or ""
+        verb = "get" if param_ref.get("name") else "list"
         policy = await self._access.policy(self._policies, self._kind, name)
         kind = (policy.get("spec") or {}).get("paramKind") if policy is not None else None
-        where = await self._access.resource(kind) if kind is not None else (GroupVersion("*", "*"), "*")
-        if await self._access.may(user, verb, where, ref.get("namespace") or "", ref.get("name") or ""):
+        params = await self._access.resource(kind) if kind is not None else (GroupVersion("*", "*"), "*")
+        if await self._access.may(user, verb, params, param_ref.get("namespace") or "", param_ref.get("name") or ""):
             return
-        lacks = f'does not have "{verb}" permission'
+        missing = f'does not have "{verb}" permission'
         if policy is None:
-            why = f"unable to get policy {name} to determine minimum required permissions and user {_shown(user)} {lacks}"
-            why += " for all groups, versions and resources"
-        elif kind is not None and where[1] == "*":
-            shown = f"&ParamKind{{APIVersion:{kind.get('apiVersion')},Kind:{kind.get('kind')},}}"
-            why = f"unable to resolve paramKind {shown} to determine minimum required permissions and user {_shown(user)} {lacks}"
-            why += " for all groups, versions and resources"
+            detail = f"unable to get policy {name} to determine minimum required permissions and user {_shown(user)} {missing}"
+            detail += " for all groups, versions and resources"
+        elif kind is not None and params[1] == "*":
+            param_kind = f"&ParamKind{{APIVersion:{kind.get('apiVersion')},Kind:{kind.get('kind')},}}"
+            detail = f"unable to resolve paramKind {param_kind} to determine minimum required permissions and user {_shown(user)} {missing}"
+            detail += " for all groups, versions and resources"
         else:
-            why = f"user {_shown(user)} {lacks} on the object referenced by paramRef"
-        raise _forbidden(f"{self._kind}Binding", obj, "spec.paramRef", why)
+            detail = f"user {_shown(user)} {missing} on the object referenced by paramRef"
+        raise _forbidden(f"{self._kind}Binding", obj, "spec.paramRef", detail)
 
 
 def _shown(user: UserInfo) -> str:
-    """As Go prints the struct."""
+    """Format the user as Go's `%v` prints a pointer to the struct."""
     extra = " ".join(f"{key}:[{' '.join(values)}]" for key, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
 

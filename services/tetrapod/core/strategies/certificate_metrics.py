@@ -1,4 +1,7 @@
-"""Whether signers give certificates the life that was asked for (upstream: certificates/storage/metrics.go)."""
+"""Metrics of how many issued certificates have the requested duration.
+
+Upstream: pkg/registry/certificates/certificates/storage/metrics.go.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _BACKDATED: Final = timedelta(minutes=5)
 
 
 def counts(new: Object, old: Object) -> bool:
-    """Whether the update gives a certificate to one that asked for how long it is to be good."""
+    """Return whether the update issues a certificate for a request that sets expirationSeconds."""
     return (
         old["spec"].get("expirationSeconds") is not None
         and not (old.get("status") or {}).get("certificate")
@@ -34,16 +37,17 @@ def counts(new: Object, old: Object) -> bool:
 
 
 def issued(request: Object) -> None:
+    """Count an issued certificate, and whether its lifetime is within 5 minutes plus 5 % of the requested one."""
     from cryptography import x509
 
     spec = request["spec"]
-    name = spec.get("signerName") or ""
-    signer = (name if name.startswith("kubernetes.io/") else "other",)
-    _REQUESTED.add(signer)
+    signer_name = spec.get("signerName") or ""
+    labels = (signer_name if signer_name.startswith("kubernetes.io/") else "other",)
+    _REQUESTED.add(labels)
     try:
         certificate = x509.load_pem_x509_certificate(base64.b64decode(request["status"]["certificate"]))
     except ValueError:
         return
-    wanted = timedelta(seconds=spec["expirationSeconds"])
-    if abs(wanted - (certificate.not_valid_after_utc - certificate.not_valid_before_utc)) < _BACKDATED + wanted / 20:
-        _HONORED.add(signer)
+    requested = timedelta(seconds=spec["expirationSeconds"])
+    if abs(requested - (certificate.not_valid_after_utc - certificate.not_valid_before_utc)) < _BACKDATED + requested / 20:
+        _HONORED.add(labels)

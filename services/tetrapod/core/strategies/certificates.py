@@ -1,4 +1,7 @@
-"""CertificateSigningRequest (upstream: pkg/registry/certificates/certificates/strategy.go): who asks is the server's to say."""
+"""Strategies of CertificateSigningRequest, its status and its approval. The server sets the fields that describe the requester.
+
+Upstream: pkg/registry/certificates/certificates/strategy.go.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ _DECISIONS: Final = frozenset({"Approved", "Denied"})
 
 
 class SigningRequestStrategy(Strategy):
+    """The strategy of CertificateSigningRequest: spec is immutable and carries the identity of the authenticated user."""
+
     has_status = True
     initial_status: Mapping[str, Any] = {}
     field_labels = ("spec.signerName",)
@@ -53,6 +58,8 @@ class SigningRequestStrategy(Strategy):
 
 
 class _ConditionsStrategy(Strategy):
+    """The base of the two subresources that change conditions."""
+
     def __init__(self, main: SigningRequestStrategy) -> None:
         self.namespaced = main.namespaced
         self._main = main
@@ -64,19 +71,19 @@ class _ConditionsStrategy(Strategy):
 
 
 def _stamp(new: Object, old: Object) -> None:
-    """Times of conditions: those that are new or changed get one."""
-    before = {c.get("type"): c for c in (old.get("status") or {}).get("conditions") or ()}
+    """Set missing times of conditions. lastTransitionTime is kept from the stored condition if its status has not changed."""
+    existing_by_type = {c.get("type"): c for c in (old.get("status") or {}).get("conditions") or ()}
     for condition in (new.get("status") or {}).get("conditions") or ():
-        was = before.get(condition.get("type"))
+        existing = existing_by_type.get(condition.get("type"))
         if not condition.get("lastUpdateTime"):
             condition["lastUpdateTime"] = now_rfc3339()
         if not condition.get("lastTransitionTime"):
-            same = was is not None and was.get("status") == condition.get("status")
-            condition["lastTransitionTime"] = (was or {}).get("lastTransitionTime") if same else now_rfc3339()
+            unchanged = existing is not None and existing.get("status") == condition.get("status")
+            condition["lastTransitionTime"] = (existing or {}).get("lastTransitionTime") if unchanged else now_rfc3339()
 
 
 class ApprovalStrategy(_ConditionsStrategy):
-    """`/approval`: Approved and Denied conditions, nothing else."""
+    """The strategy of `certificatesigningrequests/approval`, which changes only conditions."""
 
     tabular = False
 
@@ -97,18 +104,18 @@ class ApprovalStrategy(_ConditionsStrategy):
 
 
 class SigningStatusStrategy(_ConditionsStrategy):
-    """`/status`: the certificate and other conditions; decisions stay."""
+    """The strategy of `certificatesigningrequests/status`: the certificate and conditions other than Approved and Denied."""
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["spec"] = old.get("spec", {})
         _stamp(new, old)
-        given = new.setdefault("status", {}).get("conditions") or []
-        for kind in _DECISIONS:
-            kept = [c for c in (old.get("status") or {}).get("conditions") or () if c.get("type") == kind]
-            places = [i for i, c in enumerate(given) if c.get("type") == kind]
-            if len(kept) == len(places):  # added or removed ones are refused later
-                for place, condition in zip(places, kept, strict=True):
-                    given[place] = condition
+        conditions = new.setdefault("status", {}).get("conditions") or []
+        for decision in _DECISIONS:
+            existing = [c for c in (old.get("status") or {}).get("conditions") or () if c.get("type") == decision]
+            indexes = [i for i, c in enumerate(conditions) if c.get("type") == decision]
+            if len(existing) == len(indexes):  # an added or removed decision is rejected by validation
+                for index, condition in zip(indexes, existing, strict=True):
+                    conditions[index] = condition
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("spec",), ("status", "conditions")]

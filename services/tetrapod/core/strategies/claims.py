@@ -1,4 +1,7 @@
-"""PersistentVolumeClaim: its two ways to name a data source (upstream: pkg/registry/core/persistentvolumeclaim/strategy.go)."""
+"""Strategies of PersistentVolumeClaim and its status, including the two fields that name a data source.
+
+Upstream: pkg/registry/core/persistentvolumeclaim/strategy.go.
+"""
 
 from __future__ import annotations
 
@@ -13,31 +16,35 @@ _KNOWN_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.i
 
 
 class ClaimStrategy(KindStrategy):
+    """The strategy of PersistentVolumeClaim, which keeps dataSource and dataSourceRef consistent."""
+
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         _settle_sources(obj["spec"], {})
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        spec, before = new.get("spec") or {}, old.get("spec") or {}
-        _settle_sources(spec, before)
-        _normalize(before)  # one that was stored before there was a second way
+        spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+        _settle_sources(spec, old_spec)
+        _normalize(old_spec)  # the stored claim may predate dataSourceRef
 
 
 class ClaimStatusStrategy(StatusStrategy):
+    """The strategy of `persistentvolumeclaims/status`."""
+
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        if (old.get("status") or {}).get("healthStatus") is None:  # behind the gate CSIVolumeHealth
+        if (old.get("status") or {}).get("healthStatus") is None:  # feature gate CSIVolumeHealth is off
             (new.get("status") or {}).pop("healthStatus", None)
 
 
 def _settle_sources(spec: Object, before: Object) -> None:
-    """Drop what cannot be a source, and say in both fields what one of them says."""
+    """Drop data sources that are not supported and copy dataSource to dataSourceRef or the reverse."""
     ref = spec.get("dataSourceRef")
     if ref is not None and ref.get("namespace") and before.get("dataSourceRef") is None:
-        del spec["dataSourceRef"]  # behind the gate CrossNamespaceVolumeDataSource
-    used = before.get("dataSource") is not None or before.get("dataSourceRef") is not None
+        del spec["dataSourceRef"]  # feature gate CrossNamespaceVolumeDataSource is off
+    had_source = before.get("dataSource") is not None or before.get("dataSourceRef") is not None
     source = spec.get("dataSource")
-    if not used and spec.get("dataSourceRef") is None and source is not None and not _is_known(source):
-        del spec["dataSource"]  # as it always was: not refused, ignored
+    if not had_source and spec.get("dataSourceRef") is None and source is not None and not _is_known(source):
+        del spec["dataSource"]  # upstream ignores unknown kinds instead of rejecting them
     _normalize(spec)
 
 
@@ -46,6 +53,7 @@ def _is_known(source: Object) -> bool:
 
 
 def _normalize(spec: Object) -> None:
+    """Set the missing one of dataSource and dataSourceRef from the other. A cross-namespace reference cannot be a dataSource."""
     source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and ref is None:
         spec["dataSourceRef"] = _reference(source)

@@ -1,4 +1,8 @@
-"""Annotations of apps/v1 that are fields inside upstream, where they are numbers (upstream: pkg/apis/apps/v1/conversion.go)."""
+"""Annotations of apps/v1 that upstream's internal types hold as integer fields.
+
+The conversion to the internal type parses them, so that a value that is not an integer is a decoding error.
+Upstream: pkg/apis/apps/v1/conversion.go.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,10 @@ ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
 
 def settle_template_generation(obj: Object) -> None:
-    """Of a DaemonSet that was sent.
+    """Normalize the template generation annotation of a decoded DaemonSet; a missing one becomes "0".
 
     Raises:
-        ShapeError: it is no number.
+        ShapeError: the value is not an integer.
     """
     annotations = obj["metadata"].get("annotations")
     if annotations is None:
@@ -28,10 +32,10 @@ def settle_template_generation(obj: Object) -> None:
 
 
 def settle_rollback(obj: Object) -> None:
-    """Of a Deployment that was sent.
+    """Normalize the rollback annotation of a decoded Deployment; an empty one is removed.
 
     Raises:
-        ShapeError: it is no number.
+        ShapeError: the value is not an integer.
     """
     annotations = obj["metadata"].get("annotations") or {}
     if not (text := annotations.get(ROLLBACK_TO)):
@@ -46,7 +50,7 @@ def settle_rollback(obj: Object) -> None:
 
 
 class AnnotatedStatus(StatusStrategy):
-    """The status of a kind whose annotation belongs to its spec, which a status does not change."""
+    """The status strategy of a kind with such an annotation: it belongs to the spec, so a status update does not change it."""
 
     def __init__(self, main: Strategy, annotation: str, **options: Any) -> None:
         super().__init__(main, **options)
@@ -54,17 +58,17 @@ class AnnotatedStatus(StatusStrategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        kept = (old["metadata"].get("annotations") or {}).get(self._annotation)
+        existing = (old["metadata"].get("annotations") or {}).get(self._annotation)
         annotations = {k: v for k, v in (new["metadata"].get("annotations") or {}).items() if k != self._annotation}
-        if kept is not None:
-            annotations[self._annotation] = kept
+        if existing is not None:
+            annotations[self._annotation] = existing
         new["metadata"].pop("annotations", None)
         if annotations:
             new["metadata"]["annotations"] = annotations
 
 
 def _parse(text: str) -> int:
-    """As Go's strconv.ParseInt reads 64 bits."""
+    """Parse like Go's strconv.ParseInt with 64 bits, raising ShapeError."""
     try:
         return parse_int(text)
     except ValueError as error:

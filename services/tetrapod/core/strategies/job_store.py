@@ -1,6 +1,6 @@
-"""DELETE of jobs, whose pods stay by default, which is warned of whether or not there are any.
+"""The store of jobs, which warns on DELETE that pods are preserved by default, whether or not the job has any.
 
-Upstream: Delete and DeleteCollection of pkg/registry/batch/job/storage/storage.go.
+Upstream: pkg/registry/batch/job/storage/storage.go, Delete and DeleteCollection.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _ORPHANS: Final = (
 
 
 class JobStore(Store):
+    """A store that adds the warning when the delete options leave the propagation policy unset."""
+
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         _warn(ctx, options)
         return await super().delete(ctx, name, options, validate)
@@ -30,6 +32,6 @@ class JobStore(Store):
 
 
 def _warn(ctx: Context, options: Object) -> None:
-    asked = options.get("propagationPolicy") is not None or options.get("orphanDependents") is not None
-    if not asked and _ORPHANS not in ctx.warnings:
+    explicit = options.get("propagationPolicy") is not None or options.get("orphanDependents") is not None
+    if not explicit and _ORPHANS not in ctx.warnings:
         ctx.warnings.append(_ORPHANS)

@@ -1,4 +1,4 @@
-"""Job and CronJob (upstream: pkg/registry/batch/{job,cronjob}/strategy.go)."""
+"""Strategies of Job and CronJob. Upstream: pkg/registry/batch/{job,cronjob}/strategy.go."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _NAME = "batch.kubernetes.io/job-name"
 
 
 class JobStrategy(KindStrategy):
+    """The strategy of Job."""
+
     def __init__(self) -> None:
         super().__init__(
             default=default_job,
@@ -40,14 +42,16 @@ class JobStrategy(KindStrategy):
         shared = meta.get("labels") and meta["labels"] == (template.get("metadata") or {}).get("labels")
         generate_selector(obj)
         if shared:
-            meta["labels"] = dict(obj["spec"]["template"]["metadata"]["labels"])  # one map for both in upstream
+            meta["labels"] = dict(
+                obj["spec"]["template"]["metadata"]["labels"]
+            )  # upstream shares one map, so the job gets the generated labels too
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
         _drop_disabled(new.get("spec") or {}, old.get("spec") or {})
 
     def canonicalize(self, obj: Object) -> None:
-        """Upstream defaults labels again whenever it reads the object, after validation that is."""
+        """Default the labels from the template's labels again: upstream does this on every decode, so also after validation."""
         super().canonicalize(obj)
         labels = (obj["spec"]["template"].get("metadata") or {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
@@ -55,6 +59,8 @@ class JobStrategy(KindStrategy):
 
 
 class CronJobStrategy(KindStrategy):
+    """The strategy of CronJob."""
+
     def __init__(self) -> None:
         super().__init__(
             default=default_cron_job,
@@ -80,13 +86,13 @@ def _job_spec(cron_job: Object) -> Object:
 
 
 def _drop_disabled(spec: Object, before: Object) -> None:
-    """Fields behind the gate WorkloadWithJob, which is off (upstream: pkg/api/job/util.go)."""
+    """Drop the field behind the gate WorkloadWithJob, which is off, unless the stored spec has it. Upstream: pkg/api/job/util.go."""
     if before.get("scheduling") is None:
         spec.pop("scheduling", None)
 
 
 def generate_selector(job: Object) -> None:
-    """The selector and the labels of the template, from the job's own uid, unless the user manages them."""
+    """Set the selector and the template's labels from the job's uid and name, unless spec.manualSelector is set."""
     spec = job.setdefault("spec", {})
     if spec.get("manualSelector"):
         return
@@ -98,6 +104,6 @@ def generate_selector(job: Object) -> None:
     for key in (_NAME, "job-name"):
         labels.setdefault(key, meta.get("name") or "")
     selector = spec.get("selector") or {}
-    match = dict(selector.get("matchLabels") or {})
-    match.setdefault(_UID, meta["uid"])
-    spec["selector"] = {**selector, "matchLabels": match}
+    match_labels = dict(selector.get("matchLabels") or {})
+    match_labels.setdefault(_UID, meta["uid"])
+    spec["selector"] = {**selector, "matchLabels": match_labels}

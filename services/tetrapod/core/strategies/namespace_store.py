@@ -1,4 +1,8 @@
-"""DELETE of a namespace: marked and set terminating first, removed once nobody holds it (upstream: namespace/storage/storage.go)."""
+"""The store of namespaces, which deletes in two steps.
+
+DELETE first marks the namespace as Terminating. The namespace is removed once spec.finalizers and metadata.finalizers are empty.
+Upstream: pkg/registry/core/namespace/storage/storage.go.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +19,18 @@ from tetrapod.machinery.timestamps import now_rfc3339
 
 
 class NamespaceStore(Store):
+    """A store that marks a namespace as Terminating before it removes it."""
+
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         entry = await self.get(ctx, name)
-        found = entry.peek()
-        self._check_preconditions(name, found["metadata"], options.get("preconditions") or {})
-        if found["metadata"].get("deletionTimestamp"):
-            if (found.get("spec") or {}).get("finalizers"):
+        namespace = entry.peek()
+        self._check_preconditions(name, namespace["metadata"], options.get("preconditions") or {})
+        if namespace["metadata"].get("deletionTimestamp"):
+            if (namespace.get("spec") or {}).get("finalizers"):
                 return entry, False
             return await super().delete(ctx, name, options, validate)
-        given = options.get("preconditions") or {}
-        preconditions = Preconditions(given.get("uid") or found["metadata"]["uid"], given.get("resourceVersion"))
+        requested = options.get("preconditions") or {}
+        preconditions = Preconditions(requested.get("uid") or namespace["metadata"]["uid"], requested.get("resourceVersion"))
 
         async def mark(current: Object | None, _: Entry | None) -> Updated | None:
             assert current is not None
@@ -44,18 +50,19 @@ class NamespaceStore(Store):
             if ctx.dry_run:
                 return await dryrun.guaranteed_update(self.storage, self.key(ctx, name), mark, preconditions, False), False
             marked = await self.storage.guaranteed_update(self.key(ctx, name), mark, preconditions=preconditions)
-        held = (marked.peek().get("spec") or {}).get("finalizers") or marked.peek()["metadata"].get("finalizers")
-        if held:
+        remaining_finalizers = (marked.peek().get("spec") or {}).get("finalizers") or marked.peek()["metadata"].get("finalizers")
+        if remaining_finalizers:
             return marked, False
         return await super().delete(ctx, name, {}, None)
 
     def _check_preconditions(self, name: str, meta: Object, wanted: Object) -> None:
-        """
+        """Compare the preconditions of the delete options with the stored metadata.
+
         Raises:
-            StatusError: 409.
+            StatusError: 409, a precondition does not hold.
         """
-        for key, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-            value, found = wanted.get(key), meta.get(key, "")
-            if value is not None and value != found:
-                why = f"Precondition failed: {shown} in precondition: {value}, {shown} in object meta: {found}"
-                raise conflict(self.resource, name, why)
+        for key, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            value, actual = wanted.get(key), meta.get(key, "")
+            if value is not None and value != actual:
+                message = f"Precondition failed: {label} in precondition: {value}, {label} in object meta: {actual}"
+                raise conflict(self.resource, name, message)

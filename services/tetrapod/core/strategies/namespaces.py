@@ -1,7 +1,8 @@
-"""Namespace (upstream: pkg/registry/core/namespace/strategy.go and storage/storage.go).
+"""Strategies of Namespace, its status and its `/finalize` subresource.
 
-A namespace is deleted in two steps: DELETE marks it and sets its phase; it goes when both its own and the usual finalizers
-are gone, which the namespace controller sees to through `/finalize`.
+A namespace is deleted in two steps: DELETE sets the deletion timestamp and the phase; the namespace controller empties it and then removes
+the finalizer `kubernetes` through `/finalize`. The object is removed when spec.finalizers and metadata.finalizers are both empty.
+Upstream: pkg/registry/core/namespace/strategy.go and storage/storage.go.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ KUBERNETES: Final = "kubernetes"
 
 
 class NamespaceStrategy(Strategy):
+    """The strategy of Namespace, which adds the finalizer `kubernetes` on create and keeps spec.finalizers on update."""
+
     has_status = True
     initial_status: Mapping[str, Any] = {"phase": "Active"}
     field_labels = ("status.phase",)
@@ -50,7 +53,7 @@ class NamespaceStrategy(Strategy):
         return validate_finalizers(new)
 
     def canonicalize(self, obj: Object) -> None:
-        """The label that selectors find a namespace by is the server's, whatever was sent."""
+        """Set the label kubernetes.io/metadata.name to the namespace's name, overwriting any other value."""
         labels = obj["metadata"].get("labels")
         if labels is None:
             labels = obj["metadata"]["labels"] = {}
@@ -67,6 +70,7 @@ class NamespaceStrategy(Strategy):
 
 
 def _keep_finalizers(new: Object, old: Object) -> None:
+    """Copy spec.finalizers from the stored object."""
     finalizers = (old.get("spec") or {}).get("finalizers")
     new["spec"].pop("finalizers", None)
     if finalizers:
@@ -74,7 +78,11 @@ def _keep_finalizers(new: Object, old: Object) -> None:
 
 
 def validate_finalizers(obj: Object, *, indexed: bool = False) -> list[FieldError]:
-    """`indexed`: whether a complaint says which one it means, as only /finalize does."""
+    """Validate spec.finalizers.
+
+    Args:
+        indexed: whether error paths include the index of the finalizer. Only `/finalize` does this upstream.
+    """
     errors = []
     for i, name in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
         path = f"spec.finalizers[{i}]" if indexed else "spec.finalizers"
@@ -85,6 +93,8 @@ def validate_finalizers(obj: Object, *, indexed: bool = False) -> list[FieldErro
 
 
 class NamespaceStatusStrategy(NamespaceStrategy):
+    """The strategy of `namespaces/status`."""
+
     has_status = False
     names_again = False
 
@@ -94,19 +104,19 @@ class NamespaceStatusStrategy(NamespaceStrategy):
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         phase = (new.get("status") or {}).get("phase")
         if new["metadata"].get("deletionTimestamp"):
-            wanted, when = "Terminating", "is not empty"
+            expected, condition = "Terminating", "is not empty"
         else:
-            wanted, when = "Active", "is empty"
-        if phase == wanted:
+            expected, condition = "Active", "is empty"
+        if phase == expected:
             return []
-        return [field.invalid("status.Phase", phase, f"may only be '{wanted}' if `deletionTimestamp` {when}")]
+        return [field.invalid("status.Phase", phase, f"may only be '{expected}' if `deletionTimestamp` {condition}")]
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("spec",)]
 
 
 class NamespaceFinalizeStrategy(NamespaceStrategy):
-    """`/finalize`: the only way to change spec.finalizers."""
+    """The strategy of `namespaces/finalize`, the only way to change spec.finalizers."""
 
     has_status = False
     tabular = False

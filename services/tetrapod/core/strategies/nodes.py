@@ -1,4 +1,4 @@
-"""Node: a kubelet registers with its status already filled in (upstream: pkg/registry/core/node/strategy.go)."""
+"""Strategies of Node and its status. Upstream: pkg/registry/core/node/strategy.go."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from tetrapod.machinery.gvk import Object
 
 
 class NodeStrategy(KindStrategy):
+    """The strategy of Node. Kubelets register with a status, so a create stores the status that was sent."""
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.has_status = False  # the status sent at creation counts
+        self.has_status = False  # a create keeps the status that was sent
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
@@ -30,15 +32,20 @@ class NodeStrategy(KindStrategy):
 
 
 class NodeStatusStrategy(StatusStrategy):
+    """The strategy of `nodes/status`."""
+
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        status, before = new.get("status") or {}, old.get("status") or {}
-        if before.get("config") is None:
+        status, old_status = new.get("status") or {}, old.get("status") or {}
+        if old_status.get("config") is None:
             status.pop("config", None)
 
 
 def _drop_disabled(spec: Object, before: Object) -> None:
-    """Fields of a feature that is gone, and of one behind a gate (InPlacePodVerticalScalingSchedulerPreemption)."""
+    """Drop fields that the stored spec does not have.
+
+    They are configSource, whose feature was removed, and podPreemptionPolicy, behind the gate InPlacePodVerticalScalingSchedulerPreemption.
+    """
     for key in ("configSource", "podPreemptionPolicy"):
         if before.get(key) is None:
             spec.pop(key, None)

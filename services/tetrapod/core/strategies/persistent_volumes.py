@@ -1,4 +1,7 @@
-"""PersistentVolume: its status says since when it is in its phase (upstream: pkg/registry/core/persistentvolume/strategy.go)."""
+"""Strategies of PersistentVolume and its status, which maintain lastPhaseTransitionTime.
+
+Upstream: pkg/registry/core/persistentvolume/strategy.go.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,20 @@ _SINCE: Final = "lastPhaseTransitionTime"
 
 
 class VolumeStrategy(KindStrategy):
+    """The strategy of PersistentVolume: new volumes are Pending."""
+
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         obj["status"] = {"phase": "Pending", _SINCE: now_rfc3339()}
 
 
 class VolumeStatusStrategy(StatusStrategy):
+    """The strategy of `persistentvolumes/status`, which sets lastPhaseTransitionTime."""
+
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        status, before = new.setdefault("status", {}), old.get("status") or {}
-        if status.get("phase") == before.get("phase"):
-            if not status.get(_SINCE) and before.get(_SINCE):
-                status[_SINCE] = before[_SINCE]
-        elif not status.get(_SINCE) or status[_SINCE] == before.get(_SINCE):
-            status[_SINCE] = now_rfc3339()  # whoever moved it did not say when
+        status, old_status = new.setdefault("status", {}), old.get("status") or {}
+        if status.get("phase") == old_status.get("phase"):
+            if not status.get(_SINCE) and old_status.get(_SINCE):
+                status[_SINCE] = old_status[_SINCE]
+        elif not status.get(_SINCE) or status[_SINCE] == old_status.get(_SINCE):
+            status[_SINCE] = now_rfc3339()  # the client changed the phase without setting the time

@@ -1,8 +1,8 @@
-"""Fields of pods behind feature gates that are off: they are dropped, unless the object before had them.
+"""Removal of pod fields whose feature gates are off, unless the stored object already has them.
 
-Pods, and every kind with a pod template. Upstream: pkg/api/pod/util.go (DropDisabledPodFields, DropDisabledTemplateFields); the gates are
-ContainerStopSignals, H2CContainerProbe, GRPCContainerProbeTLS, AtomicWriteVolumeUserFields, EmptyDirVolumeMode, VolumeBindMountOptions,
-GenericWorkload and EvictionRequestAPI.
+Used for pods and for every kind with a pod template. The gates are ContainerStopSignals, H2CContainerProbe, GRPCContainerProbeTLS,
+AtomicWriteVolumeUserFields, EmptyDirVolumeMode, VolumeBindMountOptions, GenericWorkload and EvictionRequestAPI.
+Upstream: pkg/api/pod/util.go, DropDisabledPodFields and DropDisabledTemplateFields.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from tetrapod.machinery.gvk import Object
 
 Holders = Iterator[tuple[Object, str]]
-"""Objects with the name of the member that is behind a gate."""
+"""Pairs of an object and the name of its field that is behind a gate."""
 
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _INIT_ANNOTATIONS: Final = tuple(
@@ -22,23 +22,28 @@ _INIT_ANNOTATIONS: Final = tuple(
 
 
 def drop_disabled(spec: Object, before: Object) -> None:
-    """`before` is the spec that is replaced, empty where there is none."""
-    for members in _GATES:
-        found = [(holder, key) for holder, key in members(spec) if holder.get(key) is not None]
-        if found and not any(holder.get(key) is not None for holder, key in members(before)):
-            for holder, key in found:
+    """Drop the gated fields of a pod spec.
+
+    Args:
+        before: the stored pod spec, or {} on create. If it uses a feature anywhere, the feature's fields are kept.
+    """
+    for fields_of_gate in _GATES:
+        used = [(holder, key) for holder, key in fields_of_gate(spec) if holder.get(key) is not None]
+        if used and not any(holder.get(key) is not None for holder, key in fields_of_gate(before)):
+            for holder, key in used:
                 del holder[key]
-            if members is _stop_signals:
-                _drop_lifecycles(spec, [holder for holder, _ in found])
+            if fields_of_gate is _stop_signals:
+                _drop_lifecycles(spec, [holder for holder, _ in used])
 
 
 def drop_init_container_annotations(meta: Object) -> None:
-    """Init containers once were annotations; those mean nothing any more."""
+    """Drop the alpha and beta annotations that once defined init containers and have no effect any more."""
     for key in _INIT_ANNOTATIONS:
         (meta.get("annotations") or {}).pop(key, None)
 
 
 def drop_disabled_of_template(template: Object | None, before: Object | None) -> None:
+    """Drop the gated fields of a pod template; either template may be None."""
     if template:
         drop_disabled(template.get("spec") or {}, (before or {}).get("spec") or {})
         drop_init_container_annotations(template.get("metadata") or {})
@@ -50,7 +55,7 @@ def _containers(spec: Object) -> Iterator[Object]:
 
 
 def _drop_lifecycles(spec: Object, dropped_from: list[Object]) -> None:
-    """Those that held nothing but what was dropped."""
+    """Remove a `lifecycle` that is empty because its only field was dropped."""
     for container in _containers(spec):
         hooks = container.get("lifecycle")
         if hooks == {} and any(hooks is holder for holder in dropped_from):

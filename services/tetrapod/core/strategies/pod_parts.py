@@ -1,4 +1,7 @@
-"""`pods/ephemeralcontainers` and `pods/resize`: an update of one part of a pod (upstream: core/pod/strategy.go)."""
+"""Strategies of `pods/ephemeralcontainers` and `pods/resize`, which update one part of a pod.
+
+Upstream: pkg/registry/core/pod/strategy.go.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ _SERVER_KEPT: Final = frozenset({"managedFields", "resourceVersion", "generation
 
 
 class EphemeralContainersStrategy(PodStrategy):
+    """The strategy of `pods/ephemeralcontainers`: only spec.ephemeralContainers may change."""
+
     has_status = False
     tabular = False
 
@@ -39,26 +44,28 @@ class EphemeralContainersStrategy(PodStrategy):
 
 
 class ResizeStrategy(PodStrategy):
+    """The strategy of `pods/resize`: only resources and resize policies may change."""
+
     has_status = False
     tabular = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        asked, before = new.get("spec") or {}, old.get("spec") or {}
-        if all(len(asked.get(kind) or ()) == len(before.get(kind) or ()) for kind in _KINDS):  # else validation says so
-            spec = {key: value for key, value in before.items() if key != "resources"}
-            if asked.get("resources") is not None:
-                spec["resources"] = asked["resources"]
+        new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+        if all(len(new_spec.get(kind) or ()) == len(old_spec.get(kind) or ()) for kind in _KINDS):  # validation rejects a different number
+            spec = {key: value for key, value in old_spec.items() if key != "resources"}
+            if new_spec.get("resources") is not None:
+                spec["resources"] = new_spec["resources"]
             for kind in _KINDS:
-                if asked.get(kind):
-                    spec[kind] = _resized(asked[kind], before[kind])
+                if new_spec.get(kind):
+                    spec[kind] = _resized(new_spec[kind], old_spec[kind])
             new["spec"] = spec
             new["status"] = old.get("status", {})
             _keep_metadata(new, old)
         spec = new["spec"]
-        if spec.get("resources") is None and before.get("resources") is not None:
-            spec["resources"] = copy_value(before["resources"])
+        if spec.get("resources") is None and old_spec.get("resources") is not None:
+            spec["resources"] = copy_value(old_spec["resources"])
         default_pod_resources(spec)
-        drop_disabled(spec, before)
+        drop_disabled(spec, old_spec)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return pod_resize.validate_resize(new, old)
@@ -68,7 +75,7 @@ class ResizeStrategy(PodStrategy):
 
 
 def _resized(wanted: list[Object], had: list[Object]) -> list[Object]:
-    """The old containers with the new resources, unless one was renamed or moved."""
+    """Return the old containers with the new resources and resize policies, or the new containers if names or order differ."""
     if any(new.get("name") != old.get("name") for new, old in zip(wanted, had, strict=True)):
         return wanted
     return [
@@ -78,7 +85,7 @@ def _resized(wanted: list[Object], had: list[Object]) -> list[Object]:
 
 
 def _keep_metadata(new: Object, old: Object) -> None:
-    """Only the part itself may change: metadata is the stored one, but for who owns what."""
+    """Restore the stored metadata except managed fields, resource version and generation: only the subresource's part may change."""
     meta = new["metadata"]
     for key in [k for k in meta if k not in _SERVER_KEPT]:
         del meta[key]

@@ -1,4 +1,4 @@
-"""What the server writes into a new pod before it is validated.
+"""Changes to a new pod before validation: expanded label keys and AppArmor fields.
 
 Upstream: pkg/registry/core/pod/strategy.go (mutatePodAffinity, mutateTopologySpreadConstraints, applyAppArmorVersionSkew).
 """
@@ -13,12 +13,12 @@ from tetrapod.machinery.gvk import Object
 
 
 def merge_label_keys(pod: Object) -> None:
-    """`matchLabelKeys` and `mismatchLabelKeys` become expressions over the pod's own labels."""
+    """Turn `matchLabelKeys` and `mismatchLabelKeys` into selector expressions over the pod's own labels."""
     labels = pod["metadata"].get("labels") or {}
     spec = pod["spec"]
     for term in (*_affinity_terms(spec.get("affinity") or {}), *(spec.get("topologySpreadConstraints") or ())):
         selector = term.get("labelSelector")
-        if selector is None:  # matches nothing, whatever is added
+        if selector is None:  # a nil selector matches nothing and stays nil
             continue
         for keys, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
             added = [{"key": key, "operator": operator, "values": [labels[key]]} for key in term.get(keys) or () if key in labels]
@@ -35,21 +35,21 @@ def _affinity_terms(affinity: Object) -> Iterator[Object]:
 
 
 def app_armor_into_fields(pod: Object) -> list[str]:
-    """Profiles that stand in annotations, as they once did, become fields; returns what to warn of."""
-    notes = pod["metadata"].get("annotations")
-    if not notes or not any(key.startswith(APP_ARMOR) for key in notes):
+    """Copy AppArmor profiles from the deprecated annotations into `appArmorProfile` fields and return deprecation warnings."""
+    annotations = pod["metadata"].get("annotations")
+    if not annotations or not any(key.startswith(APP_ARMOR) for key in annotations):
         return []
     spec = pod["spec"]
     if (spec.get("os") or {}).get("name") == "windows":
         return []
-    common = (spec.get("securityContext") or {}).get("appArmorProfile")
+    pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
     warnings = []
     for container, _ in all_containers(spec, "spec"):
         key = APP_ARMOR + (container.get("name") or "")
-        if key not in notes or (container.get("securityContext") or {}).get("appArmorProfile") is not None:
+        if key not in annotations or (container.get("securityContext") or {}).get("appArmorProfile") is not None:
             continue
-        profile = app_armor_field(notes[key])
-        if profile is not None and profile == common:
+        profile = app_armor_field(annotations[key])
+        if profile is not None and profile == pod_profile:
             continue
         if profile is not None:
             container["securityContext"] = {**(container.get("securityContext") or {}), "appArmorProfile": profile}

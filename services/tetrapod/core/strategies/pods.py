@@ -1,4 +1,4 @@
-"""Pod (upstream: pkg/registry/core/pod/strategy.go)."""
+"""Strategies of Pod and its status. Upstream: pkg/registry/core/pod/strategy.go."""
 
 from __future__ import annotations
 
@@ -41,12 +41,16 @@ _GATED: Final = {
 
 _CLEARED_BY_EMPTY: Final = ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")
 _GATED_STATUS: Final = ("nodeAllocatableResourceClaimStatuses", "volumeHealth")
-"""Behind the gates DRANodeAllocatableResources and CSIVolumeHealth, which are off, as is ImageVolumeWithDigest (upstream:
-dropDisabledPodStatusFields)."""
+"""Status fields behind the gates DRANodeAllocatableResources and CSIVolumeHealth, which are off, as is ImageVolumeWithDigest.
+
+Upstream: dropDisabledPodStatusFields.
+"""
 _KEPT_IN_STATUS: Final = ("qosClass", "observedGeneration", "extendedResourceClaimStatus", *_CLEARED_BY_EMPTY)
 
 
 class PodStrategy(Strategy):
+    """The strategy of Pod."""
+
     has_status = True
     initial_status: Mapping[str, Any] = {}
     generation = ("spec",)
@@ -73,20 +77,20 @@ class PodStrategy(Strategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})
-        spec, before = new.get("spec") or {}, old.get("spec") or {}
-        if spec.get("resources") is None and before.get("resources") is not None:
-            spec["resources"] = copy_value(before["resources"])  # a client that does not know the field has not removed it
+        spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+        if spec.get("resources") is None and old_spec.get("resources") is not None:
+            spec["resources"] = copy_value(old_spec["resources"])  # a client that does not know the field does not mean to remove it
         if spec.get("overhead") == {}:
             del spec["overhead"]
-        drop_disabled(spec, before)
+        drop_disabled(spec, old_spec)
         drop_init_container_annotations(new["metadata"])
         if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
             spec["terminationGracePeriodSeconds"] = 1
 
     def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
-        wrong = is_dns1123_label(obj["metadata"].get("name") or "")
-        name = [f"{_SURPRISING}[{' '.join(wrong)}]"] if wrong else []
-        return name + pod_warnings(obj)  # updates are by machines, and many
+        messages = is_dns1123_label(obj["metadata"].get("name") or "")
+        name_warnings = [f"{_SURPRISING}[{' '.join(messages)}]"] if messages else []
+        return name_warnings + pod_warnings(obj)  # not on updates: components send many of them and ignore warnings
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return pods.validate(obj)
@@ -95,7 +99,7 @@ class PodStrategy(Strategy):
         return pods.validate_update(new, old)
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
-        """A pod that no node runs goes at once; else the user's period, or the spec's."""
+        """Set the grace period: the one of the options or the spec, 0 for a pod that is not assigned to a node or has finished."""
         spec = obj.get("spec") or {}
         period = options.get("gracePeriodSeconds")
         if period is None:
@@ -123,6 +127,8 @@ class PodStrategy(Strategy):
 
 
 class PodStatusStrategy(StatusStrategy):
+    """The strategy of `pods/status`."""
+
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
         meta, old_meta = new["metadata"], old["metadata"]
@@ -131,15 +137,15 @@ class PodStatusStrategy(StatusStrategy):
                 meta[key] = old_meta[key]
             else:
                 meta.pop(key, None)
-        status, before = new.setdefault("status", {}), old.get("status") or {}
-        for key in _KEPT_IN_STATUS:  # old kubelets drop what they do not know
-            if not status.get(key) and not (key in _CLEARED_BY_EMPTY and status.get(key) == []) and before.get(key):
-                status[key] = before[key]
-        _keep_observed_generations(status.get("conditions") or [], before.get("conditions") or [])
+        status, old_status = new.setdefault("status", {}), old.get("status") or {}
+        for key in _KEPT_IN_STATUS:  # old kubelets drop fields that they do not know
+            if not status.get(key) and not (key in _CLEARED_BY_EMPTY and status.get(key) == []) and old_status.get(key):
+                status[key] = old_status[key]
+        _keep_observed_generations(status.get("conditions") or [], old_status.get("conditions") or [])
         for key in _GATED_STATUS:
-            if not before.get(key):
+            if not old_status.get(key):
                 status.pop(key, None)
-        if not any(mount.get("volumeStatus") is not None for mount in _mounts(before)):
+        if not any(mount.get("volumeStatus") is not None for mount in _mounts(old_status)):
             for mount in _mounts(status):
                 mount.pop("volumeStatus", None)
 
@@ -159,18 +165,19 @@ class PodStatusStrategy(StatusStrategy):
 
 
 def _mounts(status: Object) -> Iterator[Object]:
+    """Yield the volume mount statuses of all containers."""
     for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for container in status.get(kind) or ():
             yield from container.get("volumeMounts") or ()
 
 
 def _keep_observed_generations(conditions: list[Object], before: list[Object]) -> None:
-    """A condition that leaves its generation out keeps the one that the condition of its type had."""
-    known: dict[str, list[int]] = {}
+    """Copy observedGeneration from the stored condition of the same type where the new condition leaves it unset."""
+    generations_by_type: dict[str, list[int]] = {}
     for condition in before:
-        known.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
+        generations_by_type.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
     for condition in conditions:
-        generations = known.get(condition.get("type") or "")
-        kept = generations.pop(0) if generations else 0
-        if not condition.get("observedGeneration") and kept:
-            condition["observedGeneration"] = kept
+        generations = generations_by_type.get(condition.get("type") or "")
+        existing = generations.pop(0) if generations else 0
+        if not condition.get("observedGeneration") and existing:
+            condition["observedGeneration"] = existing

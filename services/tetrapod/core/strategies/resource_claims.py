@@ -1,7 +1,9 @@
-"""ResourceClaims and their templates: who may have administrative access, and who may write which part of a claim's status.
+"""Strategies of ResourceClaim, ResourceClaimTemplate and the claim's status.
 
-Upstream: pkg/registry/resource/{utils.go,resourceclaim,resourceclaimtemplate}. A claim's allocation is the scheduler's to write
-(`resourceclaims/binding`), the state of its devices their drivers' (`resourceclaims/driver`), whoever may update the status at all.
+They authorize administrative access to devices and the writers of each part of a claim's status. Beyond `update` on the status, writing the
+allocation (the scheduler) requires permission on `resourceclaims/binding`, writing the state of devices (their drivers) on
+`resourceclaims/driver`.
+Upstream: pkg/registry/resource/{utils.go,resourceclaim,resourceclaimtemplate}.
 """
 
 from __future__ import annotations
@@ -32,29 +34,33 @@ _DRIVER: Final = 'changing status.devices requires resource="resourceclaims/driv
 
 
 class ClaimAccess:
-    """What is asked about claims."""
+    """The authorization checks of claims."""
 
     def __init__(self, authorizer: Authorizer | None, storages: StorageFactory) -> None:
         self._authorizer = authorizer
         self._namespaces = Lister(storages, NAMESPACES)
 
     async def admin(self, namespace: str, path: str) -> list[FieldError]:
-        """Whether devices may be had for administration in a namespace."""
-        found = await self._namespaces.get_live("", namespace)
-        labels = ((found or {}).get("metadata") or {}).get("labels") or {}
+        """Return an error at `path` unless the namespace is labelled for administrative access to devices."""
+        stored = await self._namespaces.get_live("", namespace)
+        labels = ((stored or {}).get("metadata") or {}).get("labels") or {}
         return [] if labels.get(_LABEL) == "true" else [field.forbidden(path, _NO_ACCESS)]
 
     async def refusal(self, ctx: Context, verb: str, subresource: str, namespace: str, name: str) -> str:
-        """Why the user may not; "" if he may."""
+        """Return why the user may not perform the verb on the subresource, or "" if it is allowed."""
         if self._authorizer is None:
             return ""
-        question = Attributes(ctx.user, verb, namespace, GROUP, ctx.version, "resourceclaims", subresource, name, resource_request=True)
-        answer = await self._authorizer.authorize(question)
-        return "" if answer.decision is Decision.ALLOW else forbidden_status(question, answer.reason).message
+        attributes = Attributes(ctx.user, verb, namespace, GROUP, ctx.version, "resourceclaims", subresource, name, resource_request=True)
+        result = await self._authorizer.authorize(attributes)
+        return "" if result.decision is Decision.ALLOW else forbidden_status(attributes, result.reason).message
 
 
 class AdminStrategy(KindStrategy):
-    """Of claims and templates, whose spec never changes, so it is asked about once. `requests` finds the requests in an object."""
+    """The strategy of claims and templates. Their spec is immutable, so administrative access is checked on create only.
+
+    Args:
+        requests: a function that returns the device requests of an object.
+    """
 
     def __init__(self, access: ClaimAccess, kind: str, requests: Callable[[Object], list[Object]], **options: Any) -> None:
         super().__init__(**options)
@@ -72,7 +78,7 @@ class AdminStrategy(KindStrategy):
         for i, request in enumerate(self._requests(obj)):
             if not (request.get("exactly") or {}).get("adminAccess"):
                 continue
-            # Upstream tells the place as if a template were a claim.
+            # Upstream reports the path of a claim for templates too.
             errors = await self._access.admin(ctx.namespace, f"spec.devices.requests[{i}].adminAccess")
             if errors:
                 raise invalid(GroupKind(GROUP, self._kind), obj["metadata"].get("name") or "", errors + self.validate(ctx, obj))
@@ -80,6 +86,8 @@ class AdminStrategy(KindStrategy):
 
 
 class ClaimStatusStrategy(StatusStrategy):
+    """The strategy of `resourceclaims/status`."""
+
     tabular = False
 
     def __init__(self, access: ClaimAccess, main: KindStrategy, **options: Any) -> None:
@@ -87,12 +95,12 @@ class ClaimStatusStrategy(StatusStrategy):
         self._access = access
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        """What was said of devices goes when they are given back."""
+        """Drop disabled fields and the status of devices that are deallocated."""
         super().prepare_for_update(ctx, new, old)
         status = new.get("status") or {}
         drop_of_results(_results(new))
-        gone = set(map(_device, _results(old))) - set(map(_device, _results(new)))
-        kept = [device for device in status.get("devices") or () if _device(device) not in gone]
+        deallocated = set(map(_device, _results(old))) - set(map(_device, _results(new)))
+        kept = [device for device in status.get("devices") or () if _device(device) not in deallocated]
         if kept:
             status["devices"] = kept
         else:
@@ -115,11 +123,11 @@ class ClaimStatusStrategy(StatusStrategy):
         return []
 
     async def _binding(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        status, before = new.get("status") or {}, old.get("status") or {}
-        if all((status.get(key) or None) == (before.get(key) or None) for key in ("allocation", "reservedFor")):
+        status, old_status = new.get("status") or {}, old.get("status") or {}
+        if all((status.get(key) or None) == (old_status.get(key) or None) for key in ("allocation", "reservedFor")):
             return []
-        why = await self._access.refusal(ctx, ctx.verb, "binding", "", "")
-        return [field.forbidden("status.allocation", _BINDING.format(ctx.verb, why))] if why else []
+        reason = await self._access.refusal(ctx, ctx.verb, "binding", "", "")
+        return [field.forbidden("status.allocation", _BINDING.format(ctx.verb, reason))] if reason else []
 
     async def _devices(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         allocation = (new.get("status") or {}).get("allocation") or {}
@@ -139,34 +147,36 @@ class ClaimStatusStrategy(StatusStrategy):
 
 
 def _results(claim: Object) -> list[Object]:
-    found: list[Object] = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or []
-    return found
+    results: list[Object] = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or []
+    return results
 
 
 def _device(given: Object) -> tuple[str, ...]:
+    """Return what identifies a device: driver, pool, device and share id."""
     return tuple(given.get(key) or "" for key in ("driver", "pool", "device", "shareID"))
 
 
 def _changed_drivers(new: Object, old: Object) -> set[str]:
-    before = {_device(d): d for d in (old.get("status") or {}).get("devices") or ()}
+    """Return the drivers whose entries in status.devices were added, changed or removed."""
+    existing = {_device(d): d for d in (old.get("status") or {}).get("devices") or ()}
     drivers = set()
     for device in (new.get("status") or {}).get("devices") or ():
-        if before.pop(_device(device), None) != device:
+        if existing.pop(_device(device), None) != device:
             drivers.add(device.get("driver") or "")
-    return drivers | {device.get("driver") or "" for device in before.values()}
+    return drivers | {device.get("driver") or "" for device in existing.values()}
 
 
 def _node_of(allocation: Object) -> str:
-    """The one node that an allocation is for, if it is for one by name."""
+    """Return the name of the node that an allocation selects, or "" if it does not select exactly one node by name."""
     terms = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or []
     if len(terms) != 1 or terms[0].get("matchExpressions") or len(terms[0].get("matchFields") or ()) != 1:
         return ""
-    wanted = terms[0]["matchFields"][0]
-    values = wanted.get("values") or []
-    one = wanted.get("key") == "metadata.name" and wanted.get("operator") == "In" and len(values) == 1
-    return str(values[0]) if one else ""
+    requirement = terms[0]["matchFields"][0]
+    values = requirement.get("values") or []
+    selects_one = requirement.get("key") == "metadata.name" and requirement.get("operator") == "In" and len(values) == 1
+    return str(values[0]) if selects_one else ""
 
 
 def _lives_on(user: UserInfo, node: str) -> bool:
-    """Whether a service account's token is bound to a node."""
+    """Return whether the user is a service account whose token is bound to the node."""
     return bool(node) and split_username(user.name) is not None and user.extra.get(NODE_NAME_KEY, ()) == (node,)

@@ -1,7 +1,8 @@
-"""What one write of a Service takes and gives back (upstream: core/service/storage/alloc.go, portallocator/operation.go).
+"""Allocation and release of cluster IPs and node ports during one write of a Service.
 
-Addresses and ports are taken before the write, given back when it fails; what is needed no more becomes free when it succeeds.
-A dry run takes nothing and answers with upstream's dummies: the network's own address, and the ports from 32769 on.
+Addresses and ports are allocated before the write and released if it fails. Those that are no longer used are released after it succeeds. A
+dry run allocates nothing and returns upstream's placeholders: the network's own address, and ports from 32769 on.
+Upstream: pkg/registry/core/service/storage/alloc.go, pkg/registry/core/service/portallocator/operation.go.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _BEFORE_DUMMY_PORTS: Final = 32768
 
 
 class Allocation:
-    """The transaction of one write."""
+    """The allocations and releases of one write."""
 
     def __init__(self, addresses: ClusterIPs, ports: NodePorts, dry_run: bool) -> None:
         self._addresses, self._ports, self._dry_run = addresses, ports, dry_run
@@ -31,9 +32,10 @@ class Allocation:
         self._free_ports: list[int] = []
 
     async def create(self, new: Object) -> None:
-        """
+        """Allocate addresses and ports for a new Service.
+
         Raises:
-            StatusError: something cannot be had. What was taken until then is not given back here.
+            StatusError: an address or port is not available. The caller must `revert` what was allocated until then.
         """
         spec = new["spec"]
         if needs_address(spec):
@@ -44,100 +46,108 @@ class Allocation:
             await self._health_port(spec)
 
     async def update(self, new: Object, old: Object) -> None:
-        """Raises StatusError, as `create`."""
-        spec, before = new["spec"], old.get("spec") or {}
-        if not is_unchanged_dual_stack(spec, before):
-            if needs_address(spec) and not needs_address(before):
+        """Allocate what the update needs, and note what it no longer needs, to be released by `commit`.
+
+        Raises:
+            StatusError: as for `create`.
+        """
+        spec, old_spec = new["spec"], old.get("spec") or {}
+        if not is_unchanged_dual_stack(spec, old_spec):
+            if needs_address(spec) and not needs_address(old_spec):
                 await self._take_addresses(new)
             elif not needs_address(spec):
                 self._free_addresses = addresses_of(old)
         if spec.get("type") in WITH_PORTS:
-            await self._more_ports(new, node_ports_of(before))
-        elif before.get("type") in WITH_PORTS and spec.get("type") in ("ClusterIP", "ExternalName"):
-            self._free_ports += node_ports_of(before)
-        if needs_health_port(spec) and not needs_health_port(before):
+            await self._more_ports(new, node_ports_of(old_spec))
+        elif old_spec.get("type") in WITH_PORTS and spec.get("type") in ("ClusterIP", "ExternalName"):
+            self._free_ports += node_ports_of(old_spec)
+        if needs_health_port(spec) and not needs_health_port(old_spec):
             await self._health_port(spec)
-        elif needs_health_port(before) and not needs_health_port(spec):
-            self._free_ports.append(before.get("healthCheckNodePort") or 0)
+        elif needs_health_port(old_spec) and not needs_health_port(spec):
+            self._free_ports.append(old_spec.get("healthCheckNodePort") or 0)
 
     async def commit(self) -> None:
+        """Release what the old object used and the new one does not."""
         if not self._dry_run:
             await release(self._addresses, self._ports, self._free_addresses, self._free_ports)
 
     async def revert(self) -> None:
+        """Release everything that was allocated for this write."""
         if not self._dry_run:
             await release(self._addresses, self._ports, self._taken_addresses, self._taken_ports)
 
     async def _take_addresses(self, new: Object) -> None:
-        """One for each family: the one that is asked for, or any."""
+        """Allocate one address for each IP family: the requested one if there is one, else any."""
         spec = new["spec"]
         ips = list(spec.get("clusterIPs") or ())
         if ips[:1] == [HEADLESS]:
             return
         ips += [""] * (len(spec.get("ipFamilies") or ()) - len(ips))
         for i in range(len(spec.get("ipFamilies") or ())):
-            asked = ips[i]
+            requested = ips[i]
             try:
-                if asked:
-                    await self._addresses.take(asked, new, self._dry_run)
+                if requested:
+                    await self._addresses.take(requested, new, self._dry_run)
                 else:
                     ips[i] = await self._addresses.take_any(new, self._dry_run)
             except AllocationError as error:
-                if asked:
-                    text = f"failed to allocate IP {asked}: {error}"
-                    raise invalid(KIND, _name(new), [field.invalid("spec.clusterIPs", ips, text)]) from None
+                if requested:
+                    detail = f"failed to allocate IP {requested}: {error}"
+                    raise invalid(KIND, _name(new), [field.invalid("spec.clusterIPs", ips, detail)]) from None
                 raise internal_error(f'failed to allocate a serviceIP for Service "{_name(new)}": {error}') from None
             self._taken_addresses.append(ips[i])
         spec["clusterIP"], spec["clusterIPs"] = ips[0], ips
 
     async def _first_ports(self, new: Object) -> None:
-        """One node port for a port that is served over several protocols (upstream: initNodePorts)."""
+        """Allocate node ports on create; a port number served over several protocols gets one node port. Upstream: initNodePorts."""
         spec = new["spec"]
-        ports, of_port = spec.get("ports") or [], dict[int, int]()
+        ports, node_port_of = spec.get("ports") or [], dict[int, int]()
         for i, port in enumerate(ports):
-            asked, number = port.get("nodePort") or 0, port.get("port") or 0
-            if not asked and not _makes_ports(spec):
+            requested, number = port.get("nodePort") or 0, port.get("port") or 0
+            if not requested and not _makes_ports(spec):
                 continue
-            if number not in of_port:
-                wanted = next((p["nodePort"] for p in ports if p.get("port") == port.get("port") and p.get("nodePort")), 0)
-                if wanted:
-                    await self._take_node_port(new, i, wanted)
-                of_port[number] = port["nodePort"] = wanted or await self._any_node_port()
-            elif not asked:
-                port["nodePort"] = of_port[number]
-            elif asked != of_port[number]:
-                await self._take_node_port(new, i, asked)
+            if number not in node_port_of:
+                shared = next((p["nodePort"] for p in ports if p.get("port") == port.get("port") and p.get("nodePort")), 0)
+                if shared:
+                    await self._take_node_port(new, i, shared)
+                node_port_of[number] = port["nodePort"] = shared or await self._any_node_port()
+            elif not requested:
+                port["nodePort"] = node_port_of[number]
+            elif requested != node_port_of[number]:
+                await self._take_node_port(new, i, requested)
 
     async def _more_ports(self, new: Object, before: list[int]) -> None:
-        """What an update asks for anew (upstream: updateNodePorts)."""
+        """Allocate the node ports that an update adds. Upstream: updateNodePorts."""
         spec = new["spec"]
         seen: set[tuple[str, int]] = set()
         for i, port in enumerate(spec.get("ports") or ()):
-            asked = port.get("nodePort") or 0
-            if not asked and not _makes_ports(spec):
+            requested = port.get("nodePort") or 0
+            if not requested and not _makes_ports(spec):
                 continue
-            if not asked:
-                port["nodePort"] = asked = await self._any_node_port()
-            elif asked not in before and asked not in {number for _, number in seen}:
-                await self._take_node_port(new, i, asked)
-            key = (port.get("protocol") or "", asked)
-            if key in seen:  # upstream forgets to give this error a code
-                raise StatusError(422, "Invalid", f"duplicate nodePort: {{{key[0]} {asked}}}")
+            if not requested:
+                port["nodePort"] = requested = await self._any_node_port()
+            elif requested not in before and requested not in {number for _, number in seen}:
+                await self._take_node_port(new, i, requested)
+            key = (port.get("protocol") or "", requested)
+            if key in seen:  # upstream returns this error without a status
+                raise StatusError(422, "Invalid", f"duplicate nodePort: {{{key[0]} {requested}}}")
             seen.add(key)
         kept = node_ports_of(spec)
         self._free_ports += [port for port in before if port not in kept]
 
     async def _health_port(self, spec: Object) -> None:
-        asked = spec.get("healthCheckNodePort") or 0
+        """Allocate the health check node port, raising StatusError."""
+        requested = spec.get("healthCheckNodePort") or 0
         try:
-            if asked:
-                await self._take_port(asked)
+            if requested:
+                await self._take_port(requested)
             else:
                 spec["healthCheckNodePort"] = await self._any_port()
         except PortError as error:
-            what = f"requested HealthCheck NodePort {asked}" if asked else "a HealthCheck NodePort 0"
-            text = f"Internal error occurred: failed to allocate {what}: {error}"
-            raise StatusError(422, "Invalid", text) from None  # upstream's words, though it calls this its own mistake (500)
+            subject = f"requested HealthCheck NodePort {requested}" if requested else "a HealthCheck NodePort 0"
+            text = f"Internal error occurred: failed to allocate {subject}: {error}"
+            # Upstream's text, but upstream sends it with code 500, although the request causes the error.
+            raise StatusError(422, "Invalid", text) from None
 
     async def _take_node_port(self, new: Object, index: int, port: int) -> None:
         try:
@@ -152,7 +162,7 @@ class Allocation:
             raise internal_error(f"failed to allocate a nodePort: {error}") from None
 
     async def _take_port(self, port: int) -> None:
-        """Raises PortError. A dry run does not look whether the port is in the range, as upstream's."""
+        """Allocate a port, raising PortError. Like upstream, a dry run does not check that the port is in the range."""
         if not self._dry_run:
             await self._ports.take(port)
         elif port in self._taken_ports or port in await self._ports.taken():
@@ -160,13 +170,14 @@ class Allocation:
         self._taken_ports.append(port)
 
     async def _any_port(self) -> int:
-        """Raises PortError."""
+        """Allocate and return any free port, raising PortError."""
         port = max(self._taken_ports, default=_BEFORE_DUMMY_PORTS) + 1 if self._dry_run else await self._ports.take_any()
         self._taken_ports.append(port)
         return port
 
 
 async def release(addresses: ClusterIPs, ports: NodePorts, free_addresses: list[str], free_ports: list[int]) -> None:
+    """Release addresses and ports."""
     for address in free_addresses:
         await addresses.release(address)
     if free_ports:
@@ -174,7 +185,7 @@ async def release(addresses: ClusterIPs, ports: NodePorts, free_addresses: list[
 
 
 def _makes_ports(spec: Object) -> bool:
-    """Whether ports without a node port are given one (upstream: shouldAllocateNodePorts)."""
+    """Return whether ports without a node port get one. Upstream: shouldAllocateNodePorts."""
     return spec.get("type") == "NodePort" or bool(spec.get("allocateLoadBalancerNodePorts"))
 
 

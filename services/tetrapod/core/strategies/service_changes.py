@@ -1,4 +1,7 @@
-"""What an update of a Service keeps and drops (upstream: core/service/{strategy.go,storage/storage.go})."""
+"""Fields that an update of a Service keeps from the stored object or drops with a change of type.
+
+Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,12 @@ WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
 
 
 def needs_address(spec: Object) -> bool:
-    """A type that nobody knows needs one too: it is refused later, by its name."""
+    """Return whether the Service has cluster IPs. An unknown type counts as one that has; validation rejects it later."""
     return spec.get("type") != "ExternalName"
 
 
 def addresses_of(obj: Object) -> list[str]:
+    """Return the allocated cluster IPs of a Service."""
     spec = obj.get("spec") or {}
     if not needs_address(spec):
         return []
@@ -23,89 +27,99 @@ def addresses_of(obj: Object) -> list[str]:
 
 
 def node_ports_of(spec: Object) -> list[int]:
+    """Return the node ports of a spec's ports."""
     return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
 
 
 def ports_of(obj: Object) -> list[int]:
+    """Return all allocated ports of a Service, the health check node port included."""
     spec = obj.get("spec") or {}
     ports = node_ports_of(spec)
     return [*ports, spec["healthCheckNodePort"]] if spec.get("healthCheckNodePort") else ports
 
 
 def needs_health_port(spec: Object) -> bool:
+    """Return whether the Service has a health check node port."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def _keeps_ports(spec: Object) -> bool:
-    """Whether node ports are made for this one, so that those which were made are put back."""
+    """Return whether node ports are allocated for this Service, and hence restored from the stored object."""
     return spec.get("type") == "NodePort" or (spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
 
 def patch_allocated(new: Object, old: Object) -> None:
-    """An update that leaves out what was allocated keeps it, node ports by the names of ports (upstream: patchAllocatedValues)."""
-    spec, before = new.setdefault("spec", {}), old.get("spec") or {}
-    if needs_address(spec) and needs_address(before):
+    """Restore allocated addresses and ports that an update leaves unset; node ports are matched by port name.
+
+    Upstream: patchAllocatedValues.
+    """
+    spec, old_spec = new.setdefault("spec", {}), old.get("spec") or {}
+    if needs_address(spec) and needs_address(old_spec):
         for key in ("clusterIP", "clusterIPs"):
-            if not spec.get(key) and before.get(key):
-                spec[key] = before[key] if key == "clusterIP" else list(before[key])
-    if _keeps_ports(spec) and _keeps_ports(before):
-        used = set(node_ports_of(before)) & set(node_ports_of(spec))
-        known = {port.get("name"): port.get("nodePort") for port in before.get("ports") or ()}
+            if not spec.get(key) and old_spec.get(key):
+                spec[key] = old_spec[key] if key == "clusterIP" else list(old_spec[key])
+    if _keeps_ports(spec) and _keeps_ports(old_spec):
+        used = set(node_ports_of(old_spec)) & set(node_ports_of(spec))
+        node_port_by_name = {port.get("name"): port.get("nodePort") for port in old_spec.get("ports") or ()}
         for port in spec.get("ports") or ():
-            kept = known.get(port.get("name"))
-            if not port.get("nodePort") and kept and kept not in used:
-                port["nodePort"] = kept
-    kept_health = before.get("healthCheckNodePort")
-    if kept_health and needs_health_port(spec) and needs_health_port(before) and not spec.get("healthCheckNodePort"):
+            existing = node_port_by_name.get(port.get("name"))
+            if not port.get("nodePort") and existing and existing not in used:
+                port["nodePort"] = existing
+    kept_health = old_spec.get("healthCheckNodePort")
+    if kept_health and needs_health_port(spec) and needs_health_port(old_spec) and not spec.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = kept_health
 
 
 def normalize_addresses(new: Object, old: Object | None) -> None:
-    """clusterIP and clusterIPs agree where one of them was given or changed (upstream: normalizeClusterIPs)."""
+    """Make clusterIP and clusterIPs consistent if one of them was set or changed. Upstream: normalizeClusterIPs."""
     spec = new["spec"]
     if old is None:
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
             spec["clusterIPs"] = [spec["clusterIP"]]
         return
-    before = old.get("spec") or {}
-    ip, had = spec.get("clusterIP") or "", before.get("clusterIP") or ""
-    if ip == had:
-        if before.get("clusterIPs") and not spec.get("clusterIPs"):
-            spec["clusterIPs"] = list(before["clusterIPs"])
-    elif (spec.get("clusterIPs") or []) == (before.get("clusterIPs") or []):
-        if had and not ip:
+    old_spec = old.get("spec") or {}
+    ip, old_ip = spec.get("clusterIP") or "", old_spec.get("clusterIP") or ""
+    if ip == old_ip:
+        if old_spec.get("clusterIPs") and not spec.get("clusterIPs"):
+            spec["clusterIPs"] = list(old_spec["clusterIPs"])
+    elif (spec.get("clusterIPs") or []) == (old_spec.get("clusterIPs") or []):
+        if old_ip and not ip:
             spec.pop("clusterIPs", None)
         else:
             spec["clusterIPs"] = [ip]
 
 
 def drop_unused(new: Object, old: Object) -> None:
-    """A change of type drops the fields of the old type, unless the user changed them (upstream: dropTypeDependentFields)."""
-    spec, before = new["spec"], old.get("spec") or {}
-    if needs_address(before) and not needs_address(spec):
-        if _same(spec, before, "clusterIP", "clusterIPs"):
+    """Drop the fields that depend on the old type, unless the update changes them too. Upstream: dropTypeDependentFields."""
+    spec, old_spec = new["spec"], old.get("spec") or {}
+    if needs_address(old_spec) and not needs_address(spec):
+        if _same(spec, old_spec, "clusterIP", "clusterIPs"):
             for key in ("clusterIP", "clusterIPs"):
                 spec.pop(key, None)
         for key in ("ipFamilies", "ipFamilyPolicy"):
-            if _same(spec, before, key):
+            if _same(spec, old_spec, key):
                 spec.pop(key, None)
-    if before.get("type") in WITH_PORTS and spec.get("type") not in WITH_PORTS and set(node_ports_of(spec)) <= set(node_ports_of(before)):
+    if (
+        old_spec.get("type") in WITH_PORTS
+        and spec.get("type") not in WITH_PORTS
+        and set(node_ports_of(spec)) <= set(node_ports_of(old_spec))
+    ):
         for port in spec.get("ports") or ():
             port.pop("nodePort", None)
-    if needs_health_port(before) and not needs_health_port(spec) and _same(spec, before, "healthCheckNodePort"):
+    if needs_health_port(old_spec) and not needs_health_port(spec) and _same(spec, old_spec, "healthCheckNodePort"):
         spec.pop("healthCheckNodePort", None)
-    if before.get("type") == "LoadBalancer" != spec.get("type"):
+    if old_spec.get("type") == "LoadBalancer" != spec.get("type"):
         for key in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
-            if _same(spec, before, key):
+            if _same(spec, old_spec, key):
                 spec.pop(key, None)
-    if _is_accessible(before) and not _is_accessible(spec) and _same(spec, before, "externalTrafficPolicy"):
+    if _is_accessible(old_spec) and not _is_accessible(spec) and _same(spec, old_spec, "externalTrafficPolicy"):
         spec.pop("externalTrafficPolicy", None)
     if spec.get("type") != "LoadBalancer":
         new["status"] = {**(new.get("status") or {}), "loadBalancer": {}}
 
 
 def _is_accessible(spec: Object) -> bool:
-    """Upstream: ExternallyAccessible."""
+    """Return whether the Service is externally accessible. Upstream: ExternallyAccessible."""
     return spec.get("type") in WITH_PORTS or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
 
 

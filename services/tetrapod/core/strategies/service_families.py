@@ -1,4 +1,7 @@
-"""The IP families of a Service on a cluster that has one (upstream: initIPFamilyFields of core/service/storage/alloc.go)."""
+"""Defaulting and validation of the IP families of a Service on a single-stack cluster.
+
+Upstream: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,29 @@ _SINGLE = "SingleStack"
 
 
 def settle_families(spec: Object, before: Object | None, ours: str) -> list[FieldError]:
-    """Fill in ipFamilies and ipFamilyPolicy; returns why the cluster, whose family is `ours`, cannot do what is asked for."""
+    """Set ipFamilies and ipFamilyPolicy of a Service.
+
+    Args:
+        before: the stored spec, or None on create.
+        ours: the cluster's IP family, "IPv4" or "IPv6".
+
+    Returns:
+        Errors for addresses, families or policies that the cluster does not support.
+    """
     if not needs_address(spec) or (before is not None and is_unchanged_dual_stack(spec, before)):
         return []
     if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = _policy(spec, before or {})
-    if wrong := addresses_and_families(spec, before or {}):
-        return wrong
+    if invalid_fields := addresses_and_families(spec, before or {}):
+        return invalid_fields
     policy = spec["ipFamilyPolicy"]
     errors = [] if before is None else _released(spec, before, policy)
     ips, families = spec.get("clusterIPs") or [], list(spec.get("ipFamilies") or ())
     if policy == _SINGLE:
         text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
-        for several, what in ((ips, "cluster IPs"), (families, "IP families")):
-            if len(several) == 2:
-                errors.append(field.invalid(_PATH, policy, text.format(what)))
+        for values, subject in ((ips, "cluster IPs"), (families, "IP families")):
+            if len(values) == 2:
+                errors.append(field.invalid(_PATH, policy, text.format(subject)))
     if ips[:1] != [HEADLESS]:
         for i, ip in enumerate(ips[len(families) :], len(families)):
             if (family := family_of(ip)) != ours:
@@ -53,7 +64,11 @@ def settle_families(spec: Object, before: Object | None, ours: str) -> list[Fiel
 
 
 def is_unchanged_dual_stack(spec: Object, before: Object) -> bool:
-    """Such a service neither gains nor loses an address because the cluster did (upstream: isMatchingPreferDualStackClusterIPFields)."""
+    """Return whether a PreferDualStack Service is updated without a change of addresses, families or type.
+
+    Such a Service neither gains nor loses an address when the cluster's families have changed.
+    Upstream: isMatchingPreferDualStackClusterIPFields.
+    """
     return (
         needs_address(spec)
         and spec.get("type") == before.get("type")
@@ -64,26 +79,30 @@ def is_unchanged_dual_stack(spec: Object, before: Object) -> bool:
 
 
 def _policy(spec: Object, before: Object) -> str:
+    """Return the default ipFamilyPolicy."""
     if before.get("ipFamilyPolicy") is not None:
         return str(before["ipFamilyPolicy"])
     return "RequireDualStack" if spec.get("clusterIP") == HEADLESS and not spec.get("selector") else _SINGLE
 
 
 def _released(spec: Object, before: Object, policy: str) -> list[FieldError]:
-    """A second address or family is given up by asking for a single stack, and by nothing else."""
+    """Drop the secondary address or family if the policy is SingleStack; return errors if they are removed under another policy."""
     errors: list[FieldError] = []
-    for key, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
-        now, had = spec.get(key) or [], before.get(key) or []
+    for key, subject in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
+        current, existing = spec.get(key) or [], before.get(key) or []
         if policy == _SINGLE:
-            if now == had and len(now) > 1:
-                spec[key] = now[:1]
-        elif now and len(now) < len(had):
-            errors.append(field.invalid(_PATH, policy, f"must be 'SingleStack' to release the secondary {what}"))
+            if current == existing and len(current) > 1:
+                spec[key] = current[:1]
+        elif current and len(current) < len(existing):
+            errors.append(field.invalid(_PATH, policy, f"must be 'SingleStack' to release the secondary {subject}"))
     return errors
 
 
 def _of_anything(families: list[str], policy: str) -> list[str]:
-    """Headless without a selector: somebody else makes its endpoints, of whatever family."""
+    """Return the families of a headless Service without selector.
+
+    These are both families, unless the Service is single-stack, because users manage its endpoints.
+    """
     if len(families) < 2 and policy != _SINGLE:
         families.append("IPv6" if families[0] == "IPv4" else "IPv4")
     return families

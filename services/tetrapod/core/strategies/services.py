@@ -1,4 +1,7 @@
-"""Service (upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}): addresses and ports are taken around the write."""
+"""Strategies of Service and its status. Cluster IPs and node ports are allocated before the write and committed or reverted after it.
+
+Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from tetrapod.core.strategies.service_changes import (
 from tetrapod.core.strategies.service_families import settle_families
 from tetrapod.core.validation import services as validation
 from tetrapod.core.warnings import services as warnings
+from tetrapod.generic.offload import offloaded
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
@@ -28,6 +32,8 @@ from tetrapod.machinery.status import invalid
 
 
 class ServiceStrategy(Strategy):
+    """The strategy of Service."""
+
     allow_create_on_update = True
     has_status = True
     initial_status: dict[str, Any] = {"loadBalancer": {}}
@@ -69,7 +75,7 @@ class ServiceStrategy(Strategy):
         allocation = Allocation(self.addresses, self.ports, ctx.dry_run)
         obj.setdefault("spec", {})
         normalize_addresses(obj, None)
-        self._settle_families(obj, None)
+        await offloaded(ctx.large, self._settle_families, obj, None)
         try:
             await allocation.create(obj)
         except BaseException:
@@ -84,7 +90,7 @@ class ServiceStrategy(Strategy):
         allocation = Allocation(self.addresses, self.ports, ctx.dry_run)
         patch_allocated(new, old)
         normalize_addresses(new, old)
-        self._settle_families(new, old)
+        await offloaded(ctx.large, self._settle_families, new, old)
         try:
             await allocation.update(new, old)
         except BaseException:
@@ -99,18 +105,21 @@ class ServiceStrategy(Strategy):
         await release(self.addresses, self.ports, addresses_of(obj), ports_of(obj))
 
     def _settle_families(self, new: Object, old: Object | None) -> None:
-        """
+        """Set the IP families of the Service before anything is allocated.
+
         Raises:
-            StatusError: 422, before anything is taken for a service that cannot be.
+            StatusError: 422, the cluster does not support the requested families.
         """
-        before = None if old is None else old.get("spec") or {}
-        if wrong := settle_families(new["spec"], before, self.addresses.family):
-            raise invalid(KIND, str(new["metadata"].get("name", "")), wrong)
+        old_spec = None if old is None else old.get("spec") or {}
+        if errors := settle_families(new["spec"], old_spec, self.addresses.family):
+            raise invalid(KIND, str(new["metadata"].get("name", "")), errors)
 
 
 class ServiceStatusStrategy(StatusStrategy):
+    """The strategy of `services/status`."""
+
     allow_create_on_update = True
-    """As in upstream, though nothing is allocated for what would be created: only an external name would do."""
+    """As upstream, although a create through `/status` allocates nothing, so that only a Service of type ExternalName would be valid."""
 
     def __init__(self, main: ServiceStrategy) -> None:
         super().__init__(main, validate=validation.validate_status)

@@ -1,4 +1,4 @@
-"""`KindStrategy`: what most kinds need, said as data: a default function, generation, immutability, names, selectable fields."""
+"""`KindStrategy`, the strategy of most kinds, configured by functions and options instead of a subclass."""
 
 from __future__ import annotations
 
@@ -16,15 +16,21 @@ Default = Callable[[Object], None]
 Validate = Callable[[Object], list[FieldError]]
 ValidateUpdate = Callable[[Object, Object], list[FieldError]]
 Warn = Callable[[Object, Object | None], list[str]]
-"""Warnings about a new object, or one (the first) that replaces another."""
+"""Return warnings about the first object; the second is the stored object that it replaces, or None on create."""
 NameCheck = Callable[[str, bool], list[str]]
 
 
 class KindStrategy(Strategy):
-    """`fields` maps what field selectors may name to how its value is read.
+    """A strategy configured by its arguments.
 
-    `template` is where the kind has a pod template, whose fields behind gates are dropped.
-    An update is checked by `validate` and then `validate_update`, or by `whole_update` alone where upstream has another order.
+    Args:
+        default: the defaulting function, or one for each version.
+        validate: validates an object on create, and the new object on update.
+        validate_update: validates (new, old) on update, after `validate`.
+        whole_update: validates (new, old) on update instead of `validate` and `validate_update`, where upstream has another order.
+        fields: maps the names of selectable fields to functions that read them.
+        template: the path of the kind's pod template, whose gated fields are dropped; () if it has none.
+        ttl: seconds until an object is deleted; 0 means never.
     """
 
     def __init__(
@@ -83,10 +89,10 @@ class KindStrategy(Strategy):
             drop_disabled_of_template(self._pod_template(new), self._pod_template(old))
 
     def _pod_template(self, obj: Object) -> Object | None:
-        found: Object | None = obj
+        value: Object | None = obj
         for part in self._template:
-            found = (found or {}).get(part)
-        return found
+            value = (value or {}).get(part)
+        return value
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return self._validate(obj) if self._validate else []
@@ -117,4 +123,5 @@ class KindStrategy(Strategy):
 
 
 def status_of(strategy: Strategy, **options: Any) -> StatusStrategy:
+    """Return the strategy of the `/status` subresource of a kind."""
     return StatusStrategy(strategy, **options)

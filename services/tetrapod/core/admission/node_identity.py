@@ -1,0 +1,32 @@
+"""Helpers of NodeRestriction's checks: the node of a user, the node of a pod, synthetic authorization attributes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.admission.interface import Attributes
+from tetrapod.generic.authorization.interface import Attributes as AuthorizationAttributes
+from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.gvk import Object
+
+NODE_PREFIX: Final = "system:node:"
+_GROUP: Final = "system:nodes"
+
+
+def is_node(user: UserInfo) -> bool:
+    """Return whether the user is a kubelet. Upstream: pkg/auth/nodeidentifier/default.go."""
+    return _GROUP in user.groups and user.name.startswith(NODE_PREFIX)
+
+
+def node_of(pod: Object) -> str:
+    """Return the name of the node that a pod is bound to, or ""."""
+    return str((pod.get("spec") or {}).get("nodeName") or "")
+
+
+def synthetic(attributes: Attributes, verb: str, resource: str, name: str) -> AuthorizationAttributes:
+    """Return attributes to authorize the node's `verb` on a resource that exists only for authorization.
+
+    Upstream: plugin/pkg/admission/noderestriction/admission.go, buildAuthorizerAttributes.
+    """
+    group, version, _ = attributes.resource
+    return AuthorizationAttributes(attributes.user, verb, attributes.namespace, group, version, resource, "", name, resource_request=True)
