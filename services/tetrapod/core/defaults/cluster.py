@@ -1,4 +1,4 @@
-"""The rest of core/v1, rbac, certificates, scheduling, admission and flow control."""
+"""Defaults of the other kinds of core/v1, and of admission registration, scheduling and flow control."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _NODE_INFO: Final = (
     "osImage",
     "systemUUID",
 )
-"""What a node's status always shows, having no omitempty upstream."""
+"""The fields of status.nodeInfo, which are always present because they have no omitempty upstream."""
 
 
 def default_namespace(obj: Object) -> None:
+    """Set the defaults of a Namespace."""
     status = obj.setdefault("status", {})
     if not status.get("phase"):
         status["phase"] = "Active"
     name = obj["metadata"].get("name")
-    if name:  # not with generateName: the label is set once the name is known
+    if name:  # with generateName, the label is set once the name is known
         labels = obj["metadata"].get("labels")
         if labels is None:
             labels = obj["metadata"]["labels"] = {}
@@ -36,6 +37,7 @@ def default_namespace(obj: Object) -> None:
 
 
 def default_node(obj: Object) -> None:
+    """Set the defaults of a Node."""
     _alias_networks(obj.setdefault("spec", {}))
     status = obj.setdefault("status", {})
     kubelet = status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {})
@@ -44,25 +46,26 @@ def default_node(obj: Object) -> None:
     for field in _NODE_INFO:
         info.setdefault(field, "")
     for field in ("capacity", "allocatable"):
-        if listed := status.get(field):
-            round_up(listed)
+        if quantities := status.get(field):
+            round_up(quantities)
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
 
 
 def _alias_networks(spec: Object) -> None:
-    """podCIDR is the first of podCIDRs, and goes before it where they differ."""
-    first, listed = spec.get("podCIDR"), spec.get("podCIDRs")
-    if first and (not listed or listed[0] != first):
+    """Make podCIDR the first of podCIDRs; podCIDR takes precedence if they differ."""
+    first, cidrs = spec.get("podCIDR"), spec.get("podCIDRs")
+    if first and (not cidrs or cidrs[0] != first):
         spec["podCIDRs"] = [first]
-    elif listed:
-        spec["podCIDR"] = listed[0]
+    elif cidrs:
+        spec["podCIDR"] = cidrs[0]
 
 
 def default_secret(obj: Object) -> None:
-    if (plain := obj.pop("stringData", None)) is not None:
+    """Set the type of a Secret and merge stringData into data."""
+    if (string_data := obj.pop("stringData", None)) is not None:
         data = obj.get("data") or {}
-        for key, value in plain.items():
+        for key, value in string_data.items():
             data[key] = base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
         if data:
             obj["data"] = data
@@ -71,11 +74,11 @@ def default_secret(obj: Object) -> None:
 
 
 def default_limit_range(obj: Object) -> None:
-
+    """Set the default limits and requests of a LimitRange from its bounds."""
     for item in (obj.get("spec") or {}).get("limits") or ():
         for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
-            if listed := item.get(field):
-                round_up(listed)
+            if quantities := item.get(field):
+                round_up(quantities)
         if item.get("type") != "Container":
             continue
         limits = dict(item.get("default") or {})
@@ -93,14 +96,15 @@ def default_limit_range(obj: Object) -> None:
 
 
 def default_resource_quota(obj: Object) -> None:
+    """Round the quantities of a ResourceQuota."""
     for part, fields in (("spec", ("hard",)), ("status", ("hard", "used"))):
         for field in fields:
-            if listed := (obj.get(part) or {}).get(field):
-                round_up(listed)
+            if quantities := (obj.get(part) or {}).get(field):
+                round_up(quantities)
 
 
 def default_webhooks(obj: Object) -> None:
-    """Both webhook configurations; reinvocation is of the mutating one."""
+    """Set the defaults of a webhook configuration. Only the mutating one has a reinvocationPolicy."""
     mutating = obj.get("kind") == "MutatingWebhookConfiguration"
     for hook in obj.get("webhooks") or ():
         for field, value in (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)):
@@ -119,6 +123,7 @@ def default_webhooks(obj: Object) -> None:
 
 
 def default_admission_policy(obj: Object) -> None:
+    """Set the defaults of a mutating or validating admission policy."""
     spec = obj.setdefault("spec", {})
     if spec.get("failurePolicy") is None:
         spec["failurePolicy"] = "Fail"
@@ -127,12 +132,14 @@ def default_admission_policy(obj: Object) -> None:
 
 
 def default_admission_policy_binding(obj: Object) -> None:
+    """Set the defaults of a binding of an admission policy."""
     spec = obj.setdefault("spec", {})
     if (match := spec.get("matchResources")) is not None:
         default_match_resources(match)
 
 
 def default_match_resources(match: Object) -> None:
+    """Set the defaults of MatchResources."""
     if match.get("matchPolicy") is None:
         match["matchPolicy"] = "Equivalent"
     for field in ("namespaceSelector", "objectSelector"):
@@ -144,17 +151,20 @@ def default_match_resources(match: Object) -> None:
 
 
 def default_priority_class(obj: Object) -> None:
+    """Set the defaults of a PriorityClass."""
     if obj.get("preemptionPolicy") is None:
         obj["preemptionPolicy"] = "PreemptLowerPriority"
 
 
 def default_flow_schema(obj: Object) -> None:
+    """Set the defaults of a FlowSchema."""
     spec = obj.setdefault("spec", {})
     if not spec.get("matchingPrecedence"):
         spec["matchingPrecedence"] = 1000
 
 
 def default_priority_level(obj: Object) -> None:
+    """Set the defaults of a PriorityLevelConfiguration."""
     spec = obj.setdefault("spec", {})
     if (exempt := spec.get("exempt")) is not None:
         for field in ("nominalConcurrencyShares", "lendablePercent"):

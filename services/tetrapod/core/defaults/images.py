@@ -1,10 +1,11 @@
-"""Names of container images: which tag one means (upstream: pkg/util/parsers, over github.com/distribution/reference)."""
+"""Parsing of container image references, to find the tag. Upstream: pkg/util/parsers, over github.com/distribution/reference."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
+
+from tetrapod.machinery.boundedcache import bounded
 
 _DEFAULT_DOMAIN: Final = "docker.io"
 _LEGACY_DOMAIN: Final = "index.docker.io"
@@ -19,23 +20,23 @@ _reference = re.compile(rf"{_DOMAIN}/({_PART}(?:/{_PART})*)(?::(\w[\w.-]{{0,127}
 _identifier = re.compile(r"[a-f0-9]{64}").fullmatch
 
 
-@lru_cache(maxsize=1024)
+@bounded(count=2048, size=1 << 20, largest=2048)
 def tag_of(image: str) -> str:
-    """The tag: `latest` where there is neither tag nor digest, nothing where the name is none."""
+    """Return the tag of an image: "latest" if it has neither tag nor digest, "" if the reference is invalid or has only a digest."""
     if _identifier(image):
         return ""
-    found = _reference("/".join(_split(image)))
-    if found is None or len(found[1]) > _PATH_LIMIT:
+    match = _reference("/".join(_split(image)))
+    if match is None or len(match[1]) > _PATH_LIMIT:
         return ""
-    _, tag, algorithm, encoded = found.groups()
+    _, tag, algorithm, encoded = match.groups()
     if algorithm is None:
         return tag or "latest"
-    known = len(encoded) == _DIGEST_LENGTHS.get(algorithm) and encoded == encoded.lower()
-    return tag or "" if known else ""
+    is_valid_digest = len(encoded) == _DIGEST_LENGTHS.get(algorithm) and encoded == encoded.lower()
+    return tag or "" if is_valid_digest else ""
 
 
 def _split(image: str) -> tuple[str, str]:
-    """The registry, and the path there with tag and digest."""
+    """Split an image into the registry and the path with tag and digest."""
     first, slash, rest = image.partition("/")
     domain, path = _DEFAULT_DOMAIN, image
     if slash and first == _LEGACY_DOMAIN:

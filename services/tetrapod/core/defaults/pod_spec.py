@@ -1,4 +1,4 @@
-"""Defaults of a pod, wherever its spec stands (upstream: pkg/apis/core/v1/defaults.go)."""
+"""Defaults of pods, pod templates and volumes. Upstream: pkg/apis/core/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VOLUME_SOURCES_WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "proje
 
 
 def default_pod(pod: Object) -> None:
-    """A Pod itself: over its spec's, service links, ports on the host's network and requests taken from limits."""
+    """Set the defaults of a Pod: those of its spec, service links, host ports with the host network, and requests equal to limits."""
     if status := pod.get("status"):
         _alias_addresses(status)
     spec = pod.get("spec")
@@ -32,24 +32,26 @@ def default_pod(pod: Object) -> None:
 
 
 def _alias_addresses(status: Object) -> None:
-    """podIP is the first of podIPs, and goes before them where they differ."""
-    first, listed = status.get("podIP"), status.get("podIPs")
-    if first and (not listed or listed[0].get("ip") != first):
+    """Make podIP the first of podIPs; podIP takes precedence if they differ."""
+    first, addresses = status.get("podIP"), status.get("podIPs")
+    if first and (not addresses or addresses[0].get("ip") != first):
         status["podIPs"] = [{"ip": first}]
-    elif listed:
-        status["podIP"] = listed[0].get("ip", "")
+    elif addresses:
+        status["podIP"] = addresses[0].get("ip", "")
 
 
 def default_pod_template(template: Object | None) -> None:
+    """Set the defaults of a pod template."""
     if template is not None and isinstance(spec := template.get("spec"), dict):
         default_pod_spec(spec)
-        if spec.get("overhead") == {}:  # which in a pod itself is refused
+        if spec.get("overhead") == {}:  # in a Pod, validation rejects it
             del spec["overhead"]
 
 
 def default_pod_spec(spec: Object) -> None:
+    """Set the defaults that pods and pod templates share."""
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
-        spec["serviceAccountName"] = spec["serviceAccount"] = account  # the second is the old name of the first
+        spec["serviceAccountName"] = spec["serviceAccount"] = account  # serviceAccount is the deprecated name of serviceAccountName
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("restartPolicy", "Always")
     if spec.get("securityContext") is None:
@@ -75,7 +77,7 @@ def _containers(spec: Object, *, ephemeral: bool = True) -> Iterator[Object]:
 
 
 def _default_host_ports(spec: Object) -> None:
-    """On the host's network a container's ports are the host's."""
+    """Set hostPort of each container port to its containerPort, because the pod uses the host network."""
     for container in _containers(spec, ephemeral=False):
         for port in container.get("ports") or ():
             if not port.get("hostPort"):
@@ -104,8 +106,8 @@ def _default_container(container: Object) -> None:
 
 def _round_requirements(resources: Object) -> None:
     for name in ("limits", "requests"):
-        if listed := resources.get(name):
-            round_up(listed)
+        if quantities := resources.get(name):
+            round_up(quantities)
 
 
 def _default_probe(probe: Object) -> None:
@@ -138,16 +140,17 @@ def _requests_from_limits(container: Object) -> None:
 
 
 def default_pod_resources(spec: Object) -> None:
-    """What a pod with resources of its own leaves out (upstream: DefaultPodLevelResources), in the order in which one builds on another.
+    """Set missing pod-level requests and limits of a pod that has some. Upstream: DefaultPodLevelResources.
 
-    Limits of huge pages and requests are its containers' together; limits too, where every container has one.
+    Each step builds on the ones before: hugepage limits and cpu and memory requests are aggregated from the containers, missing requests
+    are set to the limits, and missing limits are aggregated if every container has one.
     """
     resources = spec.get("resources") or {}
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
     if not requests and not limits:
         return
-    contained = aggregate(spec, "limits")
-    for name, amount in contained.items():
+    container_limits = aggregate(spec, "limits")
+    for name, amount in container_limits.items():
         if name.startswith("hugepages-") and name not in requests:
             limits.setdefault(name, str(amount))
     for name, amount in aggregate(spec, "requests").items():
@@ -156,10 +159,10 @@ def default_pod_resources(spec: Object) -> None:
     for name, value in limits.items():
         if _at_pod_level(name):
             requests.setdefault(name, value)
-    everyone = [(c.get("resources") or {}).get("limits") or {} for c in _containers(spec)]
+    limits_by_container = [(c.get("resources") or {}).get("limits") or {} for c in _containers(spec)]
     for name in requests.keys() - limits.keys():
-        if _at_pod_level(name) and name in contained and all(name in own for own in everyone):
-            limits[name] = str(max(contained[name], Quantity.of(requests[name])))
+        if _at_pod_level(name) and name in container_limits and all(name in declared for declared in limits_by_container):
+            limits[name] = str(max(container_limits[name], Quantity.of(requests[name])))
     spec["resources"] = {**resources, **({"limits": limits} if limits else {}), **({"requests": requests} if requests else {})}
 
 
@@ -168,6 +171,7 @@ def _at_pod_level(name: str) -> bool:
 
 
 def default_volume(volume: Object) -> None:
+    """Set the defaults of a pod's volume; one without a source becomes an emptyDir."""
     if not any(value is not None for key, value in volume.items() if key != "name"):
         volume["emptyDir"] = {}
         return
@@ -175,8 +179,8 @@ def default_volume(volume: Object) -> None:
         source = volume.get(name)
         if source is not None and source.get("defaultMode") is None:
             source["defaultMode"] = _DEFAULT_MODE
-    if (host := volume.get("hostPath")) is not None and host.get("type") is None:
-        host["type"] = ""
+    if (host_path := volume.get("hostPath")) is not None and host_path.get("type") is None:
+        host_path["type"] = ""
     if (downward := volume.get("downwardAPI")) is not None:
         _default_downward(downward)
     for source in (volume.get("projected") or {}).get("sources") or ():
@@ -208,7 +212,7 @@ def _default_legacy_source(name: str, source: Any) -> None:
 
 
 def default_claim_spec(spec: Object) -> None:
-    """A PersistentVolumeClaimSpec."""
+    """Set the defaults of a PersistentVolumeClaimSpec."""
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"
     if resources := spec.get("resources"):

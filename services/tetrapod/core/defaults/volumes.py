@@ -1,4 +1,4 @@
-"""Volumes, claims and storage.k8s.io (upstream: pkg/apis/{core,storage}/v1/defaults.go)."""
+"""Defaults of PersistentVolumes, PersistentVolumeClaims and storage.k8s.io. Upstream: pkg/apis/{core,storage}/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def default_persistent_volume(obj: Object) -> None:
+    """Set the defaults of a PersistentVolume."""
     spec = obj.setdefault("spec", {})
     status = obj.setdefault("status", {})
     if not status.get("phase"):
@@ -16,15 +17,16 @@ def default_persistent_volume(obj: Object) -> None:
         spec["persistentVolumeReclaimPolicy"] = "Retain"
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"
-    if (host := spec.get("hostPath")) is not None and host.get("type") is None:
-        host["type"] = ""
-    if (secret := (spec.get("scaleIO") or {})) and not secret.get("fsType"):
-        secret["fsType"] = "xfs"
+    if (host_path := spec.get("hostPath")) is not None and host_path.get("type") is None:
+        host_path["type"] = ""
+    if (scale_io := (spec.get("scaleIO") or {})) and not scale_io.get("fsType"):
+        scale_io["fsType"] = "xfs"
     if capacity := spec.get("capacity"):
         round_up(capacity)
 
 
 def default_persistent_volume_claim(obj: Object) -> None:
+    """Set the defaults of a PersistentVolumeClaim."""
     default_claim_spec(obj.setdefault("spec", {}))
     status = obj.setdefault("status", {})
     if not status.get("phase"):
@@ -32,6 +34,7 @@ def default_persistent_volume_claim(obj: Object) -> None:
 
 
 def default_storage_class(obj: Object) -> None:
+    """Set the defaults of a StorageClass."""
     if obj.get("reclaimPolicy") is None:
         obj["reclaimPolicy"] = "Delete"
     if obj.get("volumeBindingMode") is None:
@@ -39,6 +42,7 @@ def default_storage_class(obj: Object) -> None:
 
 
 def default_csi_driver(obj: Object) -> None:
+    """Set the defaults of a CSIDriver."""
     spec = obj.setdefault("spec", {})
     for field, value in (
         ("attachRequired", True),

@@ -1,6 +1,6 @@
-"""What is told of the pods that are already in a namespace whose level becomes stricter.
+"""Warnings about the existing pods of a namespace whose level becomes stricter.
 
-Pure. Follows k8s.io/pod-security-admission/admission/admission.go (EvaluatePodsInNamespace, prioritizePods).
+Without I/O. Follows k8s.io/pod-security-admission/admission/admission.go (EvaluatePodsInNamespace, prioritizePods).
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from tetrapod.machinery.gvk import Object
 
 
 def by_priority(pods: Iterable[Object], exempt_runtime_classes: Collection[str]) -> list[Object]:
-    """One pod of each controller first, as its others are likely the same; those of exempt runtime classes not at all."""
+    """Return the pods without exempt ones, with one pod of each controller first, because the controller's other pods are likely equal."""
     first: list[Object] = []
     replicas: list[Object] = []
-    seen: set[str] = set()
+    seen_controllers: set[str] = set()
     for pod in pods:
         if (pod.get("spec") or {}).get("runtimeClassName") in exempt_runtime_classes:
             continue
         controller = _controller(pod)
-        (replicas if controller in seen else first).append(pod)
+        (replicas if controller in seen_controllers else first).append(pod)
         if controller:
-            seen.add(controller)
+            seen_controllers.add(controller)
     return first + replicas
 
 
@@ -33,25 +33,28 @@ def _controller(pod: Object) -> str:
 
 
 class Findings:
-    """Gathers the pods by what is wrong with them."""
+    """Pods grouped by their violations."""
 
     def __init__(self) -> None:
         self._pods: dict[str, list[str]] = {}
 
     def add(self, pod: str, reasons: str) -> None:
+        """Add a pod with its violations."""
         self._pods.setdefault(reasons, []).append(pod)
 
     def warnings(self, namespace: str, enforce: LevelVersion, checked: int, total: int) -> list[str]:
-        found = []
+        """Return the warnings, with a note if not all pods were checked."""
+        messages = []
         if checked < total:
-            found.append(f"new PodSecurity enforce level only checked against the first {checked} of {total} existing pods")
+            messages.append(f"new PodSecurity enforce level only checked against the first {checked} of {total} existing pods")
         if self._pods:
-            what = f"violate the new PodSecurity enforce level {go_quote(str(enforce))}"
-            found.append(f"existing pods in namespace {go_quote(namespace)} {what}")
-        return found + sorted(f"{_who(pods)}: {reasons}" for reasons, pods in self._pods.items())
+            violation = f"violate the new PodSecurity enforce level {go_quote(str(enforce))}"
+            messages.append(f"existing pods in namespace {go_quote(namespace)} {violation}")
+        return messages + sorted(f"{_who(pods)}: {reasons}" for reasons, pods in self._pods.items())
 
 
 def _who(pods: list[str]) -> str:
+    """Return the first pod name and the number of others."""
     first, others = min(pods), len(pods) - 1
     if not others:
         return first

@@ -1,4 +1,4 @@
-"""Checks that keep a pod away from its node: namespaces, paths, ports, probes of the host, Windows host processes.
+"""Checks that isolate a pod from its node: host namespaces, paths, ports, probe hosts, Windows host processes.
 
 Upstream: k8s.io/pod-security-admission/policy (check_hostNamespaces.go, check_hostPathVolumes.go, check_hostPorts.go,
 check_hostProbesAndhostLifecycle.go, check_windowsHostProcess.go).
@@ -20,37 +20,38 @@ def _namespaces(metadata: Object, spec: Object) -> Violation | None:
 
 
 def _path_volumes(metadata: Object, spec: Object) -> Violation | None:
-    bad = names(volume for volume in spec.get("volumes") or () if volume.get("hostPath") is not None)
-    return Violation("hostPath volumes", f"{plural(bad, 'volume')} {quoted(bad)}") if bad else None
+    violating = names(volume for volume in spec.get("volumes") or () if volume.get("hostPath") is not None)
+    return Violation("hostPath volumes", f"{plural(violating, 'volume')} {quoted(violating)}") if violating else None
 
 
 def _ports(metadata: Object, spec: Object) -> Violation | None:
-    bad: list[str] = []
+    violating: list[str] = []
     ports: set[str] = set()
     for container in containers(spec):
-        if used := {str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")}:
-            bad.append(container.get("name", ""))
-            ports |= used
-    if not bad:
+        if host_ports := {str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")}:
+            violating.append(container.get("name", ""))
+            ports |= host_ports
+    if not violating:
         return None
-    what = f"{plural(ports, 'hostPort')} {', '.join(sorted(ports))}"
-    return Violation("hostPort", f"{containers_named(bad)} {plural(bad, 'uses', 'use')} {what}")
+    port_list = f"{plural(ports, 'hostPort')} {', '.join(sorted(ports))}"
+    return Violation("hostPort", f"{containers_named(violating)} {plural(violating, 'uses', 'use')} {port_list}")
 
 
 def _probes(metadata: Object, spec: Object) -> Violation | None:
-    bad: set[str] = set()
+    violating: set[str] = set()
     hosts: set[str] = set()
     for container in containers(spec):
-        if asked := set(_hosts(container)):
-            bad.add(container.get("name", ""))
-            hosts |= asked
-    if not bad:
+        if container_hosts := set(_hosts(container)):
+            violating.add(container.get("name", ""))
+            hosts |= container_hosts
+    if not violating:
         return None
-    what = f"{plural(hosts, 'probe or lifecycle host')} {quoted(sorted(hosts))}"
-    return Violation("probe or lifecycle host", f"{containers_named(sorted(bad))} {plural(bad, 'uses', 'use')} {what}")
+    host_list = f"{plural(hosts, 'probe or lifecycle host')} {quoted(sorted(hosts))}"
+    return Violation("probe or lifecycle host", f"{containers_named(sorted(violating))} {plural(violating, 'uses', 'use')} {host_list}")
 
 
 def _hosts(container: Object) -> Iterator[str]:
+    """Yield the hosts of the container's probes and lifecycle hooks."""
     lifecycle = container.get("lifecycle") or {}
     handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
     for handler in (*handlers, lifecycle.get("postStart"), lifecycle.get("preStop")):
@@ -60,8 +61,8 @@ def _hosts(container: Object) -> Iterator[str]:
 
 
 def _windows_process(metadata: Object, spec: Object) -> Violation | None:
-    who = setters(_is_host_process(spec), names(filter(_is_host_process, containers(spec))))
-    return Violation("hostProcess", f"{who} must not set securityContext.windowsOptions.hostProcess=true") if who else None
+    subject = setters(_is_host_process(spec), names(filter(_is_host_process, containers(spec))))
+    return Violation("hostProcess", f"{subject} must not set securityContext.windowsOptions.hostProcess=true") if subject else None
 
 
 def _is_host_process(owner: Object) -> bool:

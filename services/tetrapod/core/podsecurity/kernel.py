@@ -1,4 +1,4 @@
-"""Checks of what a pod sees and sets of the kernel: masks of /proc, sysctls.
+"""Checks of kernel settings: procMount and sysctls.
 
 Upstream: k8s.io/pod-security-admission/policy (check_procMount_baseline.go, check_procMount_restricted.go, check_sysctls.go).
 """
@@ -40,23 +40,24 @@ _SYSCTLS: Final = {
     32: ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
     37: ("net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"),
 }
-"""Those that became safe with each version."""
+"""The sysctls that each minor version added to the safe ones."""
 
 
 def _proc_mount(metadata: Object, spec: Object) -> Violation | None:
-    bad = [each for each in containers(spec) if security_option(each, "procMount") not in (None, "Default")]
-    if not bad:
+    violating = [each for each in containers(spec) if security_option(each, "procMount") not in (None, "Default")]
+    if not violating:
         return None
-    types = sorted({security_option(each, "procMount") for each in bad})
-    return Violation("procMount", f"{containers_named(names(bad))} must not set securityContext.procMount to {quoted(types)}")
+    types = sorted({security_option(each, "procMount") for each in violating})
+    return Violation("procMount", f"{containers_named(names(violating))} must not set securityContext.procMount to {quoted(types)}")
 
 
 def _sysctls(since: int) -> CheckPod:
+    """Return the check for a minor version."""
     safe = frozenset(name for version, added in _SYSCTLS.items() if version <= since for name in added)
 
     def check(metadata: Object, spec: Object) -> Violation | None:
-        bad = [name for name in names(security_option(spec, "sysctls") or ()) if name not in safe]
-        return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
+        violating = [name for name in names(security_option(spec, "sysctls") or ()) if name not in safe]
+        return Violation("forbidden sysctls", ", ".join(violating)) if violating else None
 
     return check
 

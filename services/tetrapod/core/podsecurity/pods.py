@@ -1,6 +1,6 @@
-"""Where objects keep a pod's spec, and which updates of a pod are worth another look.
+"""The paths of pod templates in workloads, and the pod updates that must be evaluated again.
 
-Pure. Follows k8s.io/pod-security-admission/admission/admission.go (DefaultPodSpecExtractor, isSignificantPodUpdate).
+Without I/O. Follows k8s.io/pod-security-admission/admission/admission.go (DefaultPodSpecExtractor, isSignificantPodUpdate).
 """
 
 from __future__ import annotations
@@ -20,32 +20,33 @@ TEMPLATES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("batch", "jobs"): ("spec", "template"),
     ("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
 }
-"""The template's place by group and resource."""
+"""The path of the pod template by (group, resource)."""
 
 
 def template_of(group: str, resource: str, obj: Object) -> Object | None:
-    found: Object | None = obj
+    """Return the pod template of an object, or None."""
+    value: Object | None = obj
     for step in TEMPLATES[group, resource]:
-        found = (found or {}).get(step)
-    return found
+        value = (value or {}).get(step)
+    return value
 
 
 def is_significant_update(new: Object, old: Object) -> bool:
-    """Whether an image changed or an ephemeral container came: all else of a pod that matters cannot change."""
-    spec, was = new.get("spec") or {}, old.get("spec") or {}
+    """Return whether an image or a container annotation changed or a container was added; other relevant fields are immutable."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     annotations = [(pod.get("metadata") or {}).get("annotations") or {} for pod in (new, old)]
     pairs: list[tuple[Object, Object]] = []
     for kind in ("containers", "initContainers"):
-        now, before = spec.get(kind) or [], was.get(kind) or []
-        if len(now) != len(before):
+        new_containers, old_container = spec.get(kind) or [], old_spec.get(kind) or []
+        if len(new_containers) != len(old_container):
             return True
-        pairs += zip(now, before, strict=True)
-    known = {each.get("name"): each for each in was.get("ephemeralContainers") or ()}
-    for each in spec.get("ephemeralContainers") or ():
-        if each.get("name") not in known:
+        pairs += zip(new_containers, old_container, strict=True)
+    old_ephemeral = {container.get("name"): container for container in old_spec.get("ephemeralContainers") or ()}
+    for container in spec.get("ephemeralContainers") or ():
+        if container.get("name") not in old_ephemeral:
             return True
-        pairs.append((each, known[each.get("name")]))
-    return any(_differs(after, before, *annotations) for after, before in pairs)
+        pairs.append((container, old_ephemeral[container.get("name")]))
+    return any(_differs(new_container, old_container, *annotations) for new_container, old_container in pairs)
 
 
 def _differs(container: Object, before: Object, annotations: Object, were: Object) -> bool:

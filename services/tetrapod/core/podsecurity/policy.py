@@ -1,6 +1,6 @@
-"""What a namespace's labels ask for: a level and a version of the Pod Security Standards to enforce, to audit and to warn about.
+"""The policy in a namespace's labels: a level and a version of the Pod Security Standards to enforce, to audit and to warn about.
 
-Pure; used by the admission plugin PodSecurity. Follows k8s.io/pod-security-admission/api/helpers.go.
+Without I/O; used by the admission plugin PodSecurity. Follows k8s.io/pod-security-admission/api/helpers.go.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ _INT64: Final = 2**63 - 1
 
 
 class LevelVersion(NamedTuple):
+    """A level and a version of the Pod Security Standards."""
+
     level: str
     version: str
-    """"latest" or "v1.N", also one that is yet to come."""
+    """"latest" or "v1.N"; N may be a future version."""
 
     def __str__(self) -> str:
         return f"{self.level}:{self.version}"
 
     @property
     def minor(self) -> int | None:
-        """None for the latest."""
+        """The minor version; None for the latest."""
         return None if self.version == LATEST else int(self.version[len("v1.") :])
 
 
@@ -39,24 +41,27 @@ ALLOW_ALL: Final = LevelVersion(PRIVILEGED, LATEST)
 
 
 class Policy(NamedTuple):
+    """The level and version of each mode."""
+
     enforce: LevelVersion = ALLOW_ALL
     audit: LevelVersion = ALLOW_ALL
     warn: LevelVersion = ALLOW_ALL
 
     @property
     def fully_privileged(self) -> bool:
+        """Whether all modes are privileged, so that nothing has to be evaluated."""
         return self.enforce.level == self.audit.level == self.warn.level == PRIVILEGED
 
     def same_effect(self, other: Policy) -> bool:
-        """Whether both ask for the same, the version of "privileged" being without meaning."""
+        """Return whether both policies have the same effect. The version of "privileged" has none."""
         return all(a == b or a.level == b.level == PRIVILEGED for a, b in zip(self, other, strict=True))
 
     def spelled_out(self, labels: Mapping[str, str]) -> str:
-        """Those modes that are not privileged and are asked for by a label."""
+        """Return the modes that a label sets to another level than privileged, as text."""
         return ", ".join(
-            f"{mode}={asked}"
-            for mode, asked in zip(self._fields, self, strict=True)
-            if asked.level != PRIVILEGED and not labels.keys().isdisjoint((PREFIX + mode, f"{PREFIX}{mode}-version"))
+            f"{mode}={level_version}"
+            for mode, level_version in zip(self._fields, self, strict=True)
+            if level_version.level != PRIVILEGED and not labels.keys().isdisjoint((PREFIX + mode, f"{PREFIX}{mode}-version"))
         )
 
 
@@ -64,35 +69,43 @@ PRIVILEGED_POLICY: Final = Policy()
 
 
 def from_labels(labels: Mapping[str, str] | None, defaults: Policy = PRIVILEGED_POLICY) -> tuple[Policy, list[FieldError]]:
-    """The policy, and what is wrong with the labels: there is a policy all the same, strict to enforce, lax to audit and warn."""
+    """Return the policy in the labels, and the errors in the labels.
+
+    An invalid level is replaced: by restricted for enforce, by privileged for audit and warn.
+    """
     for name in labels or ():
         if name.startswith(PREFIX):
             break
-    else:  # nearly every namespace
+    else:  # most namespaces have no such labels
         return defaults, []
     errors: list[FieldError] = []
-    asked = labels or {}
-    enforce = _asked(asked, "enforce", defaults.enforce, RESTRICTED, errors)
-    audit = _asked(asked, "audit", defaults.audit, PRIVILEGED, errors)
-    warn = _asked(asked, "warn", defaults.warn, PRIVILEGED, errors)
+    label_values = labels or {}
+    enforce = _asked(label_values, "enforce", defaults.enforce, RESTRICTED, errors)
+    audit = _asked(label_values, "audit", defaults.audit, PRIVILEGED, errors)
+    warn = _asked(label_values, "warn", defaults.warn, PRIVILEGED, errors)
     return Policy(enforce, audit, warn), errors
 
 
 def _asked(labels: Mapping[str, str], mode: str, default: LevelVersion, fallback: str, errors: list[FieldError]) -> LevelVersion:
+    """Return the level and version of one mode and append errors.
+
+    Args:
+        fallback: the level in place of an invalid one.
+    """
     level, version = default
-    if (given := labels.get(label := PREFIX + mode)) is not None:
-        level = given if given in STRICTNESS else fallback
-        if given not in STRICTNESS:
-            errors.append(_invalid(label, given, "must be one of privileged, baseline, restricted"))
-    if (given := labels.get(label := f"{PREFIX}{mode}-version")) is not None:
-        version = given if is_version(given) else LATEST
-        if not is_version(given):
-            errors.append(_invalid(label, given, 'must be "latest" or "v1.x"'))
+    if (value := labels.get(label := PREFIX + mode)) is not None:
+        level = value if value in STRICTNESS else fallback
+        if value not in STRICTNESS:
+            errors.append(_invalid(label, value, "must be one of privileged, baseline, restricted"))
+    if (value := labels.get(label := f"{PREFIX}{mode}-version")) is not None:
+        version = value if is_version(value) else LATEST
+        if not is_version(value):
+            errors.append(_invalid(label, value, 'must be "latest" or "v1.x"'))
     return LevelVersion(level, version)
 
 
 def is_version(text: str) -> bool:
-    """Of the standards: the latest one, or one of Kubernetes v1."""
+    """Return whether the text is "latest" or "v1.N"."""
     match = _VERSION.fullmatch(text)
     return text == LATEST or (match is not None and int(match[1]) <= _INT64)
 

@@ -1,7 +1,7 @@
-"""Checks of what a container may do: privileged, capabilities, gaining more than its parent.
+"""Checks of container privileges: privileged mode, capabilities, privilege escalation.
 
-Upstream: k8s.io/pod-security-admission/policy (check_privileged.go, check_capabilities_baseline.go,
-check_capabilities_restricted.go, check_allowPrivilegeEscalation.go).
+Upstream: k8s.io/pod-security-admission/policy (check_privileged.go, check_capabilities_baseline.go, check_capabilities_restricted.go,
+check_allowPrivilegeEscalation.go).
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _DEFAULT_CAPABILITIES: Final = frozenset(
 
 
 def _privileged(metadata: Object, spec: Object) -> Violation | None:
-    bad = names(each for each in containers(spec) if security_option(each, "privileged"))
-    return Violation("privileged", f"{containers_named(bad)} must not set securityContext.privileged=true") if bad else None
+    violating = names(each for each in containers(spec) if security_option(each, "privileged"))
+    return Violation("privileged", f"{containers_named(violating)} must not set securityContext.privileged=true") if violating else None
 
 
 def _escalation(metadata: Object, spec: Object) -> Violation | None:
-    bad = names(each for each in containers(spec) if security_option(each, "allowPrivilegeEscalation") is not False)
-    if not bad:
+    violating = names(each for each in containers(spec) if security_option(each, "allowPrivilegeEscalation") is not False)
+    if not violating:
         return None
     return Violation(
-        "allowPrivilegeEscalation != false", f"{containers_named(bad)} must set securityContext.allowPrivilegeEscalation=false"
+        "allowPrivilegeEscalation != false", f"{containers_named(violating)} must set securityContext.allowPrivilegeEscalation=false"
     )
 
 
@@ -71,16 +71,22 @@ def _capabilities_restricted(metadata: Object, spec: Object) -> Violation | None
 
 
 def _forbidden_additions(spec: Object, allowed: Collection[str]) -> str:
-    bad: list[str] = []
+    """Return a text about containers that add other capabilities than the allowed ones, or ""."""
+    violating: list[str] = []
     forbidden: set[str] = set()
     for container in containers(spec):
         if extra := {name for name in _capabilities(container, "add") if name not in allowed}:
-            bad.append(container.get("name", ""))
+            violating.append(container.get("name", ""))
             forbidden |= extra
-    return f"{containers_named(bad)} must not include {quoted(sorted(forbidden))} in securityContext.capabilities.add" if bad else ""
+    return (
+        f"{containers_named(violating)} must not include {quoted(sorted(forbidden))} in securityContext.capabilities.add"
+        if violating
+        else ""
+    )
 
 
 def _capabilities(container: Object, how: str) -> Collection[str]:
+    """Return the capabilities in `add` or `drop`."""
     return (security_option(container, "capabilities") or {}).get(how) or ()
 
 

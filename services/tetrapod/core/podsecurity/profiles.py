@@ -1,4 +1,4 @@
-"""Checks of the confinement by AppArmor and SELinux.
+"""Checks of AppArmor profiles and SELinux options.
 
 Upstream: k8s.io/pod-security-admission/policy (check_appArmorProfile.go, check_seLinuxOptions.go).
 """
@@ -28,9 +28,9 @@ _SELINUX_TYPES: Final = frozenset({"", "container_t", "container_init_t", "conta
 
 
 def _app_armor(metadata: Object, spec: Object) -> Violation | None:
-    bad = [each for each in containers(spec) if _app_armor_type(each)]
-    who = setters(bool(_app_armor_type(spec)), names(bad))
-    values = sorted({kind for each in (spec, *bad) if (kind := _app_armor_type(each))})
+    violating = [each for each in containers(spec) if _app_armor_type(each)]
+    subject = setters(bool(_app_armor_type(spec)), names(violating))
+    values = sorted({kind for each in (spec, *violating) if (kind := _app_armor_type(each))})
     annotations = sorted(
         f"{name}={go_quote(value)}"
         for name, value in (metadata.get("annotations") or {}).items()
@@ -38,37 +38,40 @@ def _app_armor(metadata: Object, spec: Object) -> Violation | None:
     )
     if annotations:
         values += annotations
-        who = " and ".join(filter(None, (who, plural(annotations, "annotation"))))
-    if not who:
+        subject = " and ".join(filter(None, (subject, plural(annotations, "annotation"))))
+    if not subject:
         return None
-    return Violation(plural(values, "forbidden AppArmor profile"), f"{who} must not set AppArmor profile type to {quoted(values)}")
+    return Violation(plural(values, "forbidden AppArmor profile"), f"{subject} must not set AppArmor profile type to {quoted(values)}")
 
 
 def _app_armor_type(owner: Object) -> str:
-    """The forbidden one that is set, if any."""
+    """Return the forbidden profile type that is set, or ""."""
     kind: str = (security_option(owner, "appArmorProfile") or {}).get("type", "RuntimeDefault")
     return "" if kind in ("RuntimeDefault", "Localhost") else kind
 
 
 def _is_allowed(annotation: str) -> bool:
+    """Return whether the value of an AppArmor annotation is allowed."""
     return annotation in ("", "runtime/default") or annotation.startswith("localhost/")
 
 
 def _selinux(allowed: Collection[str]) -> CheckPod:
+    """Return the check for these allowed types."""
+
     def check(metadata: Object, spec: Object) -> Violation | None:
         def is_bad(owner: Object) -> bool:
             options = security_option(owner, "seLinuxOptions") or {}
             return options.get("type", "") not in allowed or bool(options.get("user") or options.get("role"))
 
-        bad = list(filter(is_bad, containers(spec)))
-        who = setters(is_bad(spec), names(bad))
-        if not who:
+        violating = list(filter(is_bad, containers(spec)))
+        subject = setters(is_bad(spec), names(violating))
+        if not subject:
             return None
-        said = [security_option(owner, "seLinuxOptions") or {} for owner in (spec, *bad)]
-        types = sorted({options.get("type", "") for options in said} - set(allowed))
+        violating_options = [security_option(owner, "seLinuxOptions") or {} for owner in (spec, *violating)]
+        types = sorted({options.get("type", "") for options in violating_options} - set(allowed))
         details = [f"{plural(types, 'type')} {quoted(types)}"] if types else []
-        details += [f"{name} may not be set" for name in ("user", "role") if any(options.get(name) for options in said)]
-        return Violation("seLinuxOptions", f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}")
+        details += [f"{name} may not be set" for name in ("user", "role") if any(options.get(name) for options in violating_options)]
+        return Violation("seLinuxOptions", f"{subject} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}")
 
     return check
 

@@ -1,4 +1,4 @@
-"""Checks of the seccomp profile: by annotations up to policy 1.18, by the fields since.
+"""Checks of the seccomp profile: in annotations up to version 1.18, in fields from 1.19 on.
 
 Upstream: k8s.io/pod-security-admission/policy (check_seccompProfile_baseline.go, check_seccompProfile_restricted.go).
 """
@@ -31,10 +31,10 @@ _REASON: Final = "seccompProfile"
 
 
 def _annotations(metadata: Object, spec: Object) -> Violation | None:
-    found: dict[str, str] = metadata.get("annotations") or {}
+    annotations: dict[str, str] = metadata.get("annotations") or {}
     keys = {POD_ANNOTATION, *(CONTAINER_ANNOTATION + name for name in names(containers(spec)))}
-    bad = sorted(f"{key}={go_quote(found[key])}" for key in keys & found.keys() if not _is_valid(found[key]))
-    return Violation(_REASON, f"forbidden {plural(bad, 'annotation')} {', '.join(bad)}") if bad else None
+    violating = sorted(f"{key}={go_quote(annotations[key])}" for key in keys & annotations.keys() if not _is_valid(annotations[key]))
+    return Violation(_REASON, f"forbidden {plural(violating, 'annotation')} {', '.join(violating)}") if violating else None
 
 
 def _is_valid(annotation: str) -> bool:
@@ -42,12 +42,12 @@ def _is_valid(annotation: str) -> bool:
 
 
 def _fields(metadata: Object, spec: Object) -> Violation | None:
-    bad = [each for each in containers(spec) if _is_bad(each)]
-    who = setters(_is_bad(spec), names(bad))
-    if not who:
+    violating = [each for each in containers(spec) if _is_bad(each)]
+    subject = setters(_is_bad(spec), names(violating))
+    if not subject:
         return None
-    types = sorted({_type(owner) for owner in (spec, *bad) if _is_bad(owner)})
-    return Violation(_REASON, f"{who} must not set securityContext.seccompProfile.type to {quoted(types)}")
+    types = sorted({_type(owner) for owner in (spec, *violating) if _is_bad(owner)})
+    return Violation(_REASON, f"{subject} must not set securityContext.seccompProfile.type to {quoted(types)}")
 
 
 def _is_bad(owner: Object) -> bool:
@@ -65,11 +65,11 @@ def _required(metadata: Object, spec: Object) -> Violation | None:
         return violation
     if security_option(spec, "seccompProfile") is not None:
         return None
-    bad = names(each for each in containers(spec) if security_option(each, "seccompProfile") is None)
-    if not bad:
+    violating = names(each for each in containers(spec) if security_option(each, "seccompProfile") is None)
+    if not violating:
         return None
-    wanted = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
-    return Violation(_REASON, f"pod or {containers_named(bad)} {wanted}")
+    requirement = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
+    return Violation(_REASON, f"pod or {containers_named(violating)} {requirement}")
 
 
 CHECKS: Final = (

@@ -1,4 +1,4 @@
-"""Checks that a pod does not run as root; since 1.35 a pod in a user namespace of its own may.
+"""Checks that a pod does not run as root. Since version 1.35, pods with their own user namespace may.
 
 Upstream: k8s.io/pod-security-admission/policy (check_runAsNonRoot.go, check_runAsUser.go).
 """
@@ -23,17 +23,17 @@ from tetrapod.machinery.gvk import Object
 
 
 def _non_root(metadata: Object, spec: Object) -> Violation | None:
-    reason, of_pod = "runAsNonRoot != true", security_option(spec, "runAsNonRoot")
+    reason, pod_value = "runAsNonRoot != true", security_option(spec, "runAsNonRoot")
     explicit = names(each for each in containers(spec) if security_option(each, "runAsNonRoot") is False)
-    if who := setters(of_pod is False, explicit):
-        return Violation(reason, f"{who} must not set securityContext.runAsNonRoot=false")
-    implicit = [] if of_pod else names(each for each in containers(spec) if security_option(each, "runAsNonRoot") is None)
+    if subject := setters(pod_value is False, explicit):
+        return Violation(reason, f"{subject} must not set securityContext.runAsNonRoot=false")
+    implicit = [] if pod_value else names(each for each in containers(spec) if security_option(each, "runAsNonRoot") is None)
     return Violation(reason, f"pod or {containers_named(implicit)} must set securityContext.runAsNonRoot=true") if implicit else None
 
 
 def _user(metadata: Object, spec: Object) -> Violation | None:
-    who = setters(_is_root(spec), names(filter(_is_root, containers(spec))))
-    return Violation("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
+    subject = setters(_is_root(spec), names(filter(_is_root, containers(spec))))
+    return Violation("runAsUser=0", f"{subject} must not set runAsUser=0") if subject else None
 
 
 def _is_root(owner: Object) -> bool:

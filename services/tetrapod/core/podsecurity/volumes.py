@@ -1,4 +1,4 @@
-"""The check of the kinds of volumes (upstream: k8s.io/pod-security-admission/policy/check_restrictedVolumes.go)."""
+"""The check of volume types. Upstream: k8s.io/pod-security-admission/policy/check_restrictedVolumes.go."""
 
 from __future__ import annotations
 
@@ -37,12 +37,15 @@ _FORBIDDEN: Final = (
 
 
 def _restricted(metadata: Object, spec: Object) -> Violation | None:
-    bad = [volume for volume in spec.get("volumes") or () if not any(volume.get(kind) is not None for kind in _ALLOWED)]
-    if not bad:
+    violating = [volume for volume in spec.get("volumes") or () if not any(volume.get(kind) is not None for kind in _ALLOWED)]
+    if not violating:
         return None
-    kinds = sorted({next((kind for kind in _FORBIDDEN if volume.get(kind) is not None), "unknown") for volume in bad})
-    what = f"{plural(kinds, 'restricted volume type')} {quoted(kinds)}"
-    return Violation("restricted volume types", f"{plural(bad, 'volume')} {quoted(names(bad))} {plural(bad, 'uses', 'use')} {what}")
+    kinds = sorted({next((kind for kind in _FORBIDDEN if volume.get(kind) is not None), "unknown") for volume in violating})
+    type_list = f"{plural(kinds, 'restricted volume type')} {quoted(kinds)}"
+    return Violation(
+        "restricted volume types",
+        f"{plural(violating, 'volume')} {quoted(names(violating))} {plural(violating, 'uses', 'use')} {type_list}",
+    )
 
 
 CHECKS: Final = (Check("restrictedVolumes", RESTRICTED, {0: _restricted}, overrides="hostPathVolumes"),)

@@ -1,4 +1,4 @@
-"""What several kinds' rows have in common: ages, selectors, containers, lists cut short."""
+"""Cells that several kinds share: ages, selectors, containers, truncated lists."""
 
 from __future__ import annotations
 
@@ -20,71 +20,78 @@ UNSET: Final = "<unset>"
 
 
 def name_of(obj: Object) -> str:
+    """Return the object's name, or ""."""
     name: str = obj["metadata"].get("name", "")
     return name
 
 
 def seconds(timestamp: str) -> float:
-    """A time as seconds since the epoch."""
+    """Return a timestamp as seconds since the epoch."""
     return parse(timestamp).timestamp()
 
 
 def since(timestamp: str | None) -> str:
-    """How long ago, as upstream's translateTimestampSince."""
+    """Return the time since a timestamp in short form. Upstream: translateTimestampSince."""
     if not timestamp:
         return UNKNOWN
     return human_duration(time.time() - seconds(timestamp))
 
 
 def until(timestamp: str | None) -> str:
+    """Return the time until a timestamp in short form."""
     if not timestamp:
         return UNKNOWN
     return human_duration(seconds(timestamp) - time.time())
 
 
 def age(obj: Object) -> str:
+    """Return the time since the object's creation in short form."""
     return since(obj["metadata"].get("creationTimestamp"))
 
 
 def labels_text(labels: Mapping[str, str] | None) -> str:
-    """Labels as `a=b,c=d`, sorted; <none> without any."""
+    """Return labels as `a=b,c=d`, sorted, or "<none>"."""
     if not labels:
         return NONE
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
 
 
 def selector_text(selector: Object | None) -> str:
-    """A LabelSelector as kubectl shows it (metav1.FormatLabelSelector)."""
+    """Format a LabelSelector. Upstream: metav1.FormatLabelSelector."""
     return format_label_selector(selector)
 
 
 def containers(template_spec: Object) -> tuple[str, str]:
-    """Names and images of the containers, each joined by commas."""
-    found = template_spec.get("containers") or []
-    return ",".join(c.get("name", "") for c in found), ",".join(c.get("image", "") for c in found)
+    """Return the names and the images of the containers, each joined by commas."""
+    items = template_spec.get("containers") or []
+    return ",".join(c.get("name", "") for c in items), ",".join(c.get("image", "") for c in items)
 
 
 def pod_template(obj: Object) -> Object:
-    found: Object = (obj.get("spec", {}).get("template") or {}).get("spec") or {}
-    return found
+    """Return the spec of a workload's pod template."""
+    template_spec: Object = (obj.get("spec", {}).get("template") or {}).get("spec") or {}
+    return template_spec
 
 
 def more(items: Iterable[str], limit: int, joiner: str = ",") -> str:
-    """The first `limit` items, and how many more there are."""
-    listed = list(items)
-    text = joiner.join(listed[:limit])
-    return f"{text} + {len(listed) - limit} more..." if len(listed) > limit else text
+    """Join the first `limit` items and append how many more there are."""
+    texts = list(items)
+    text = joiner.join(texts[:limit])
+    return f"{text} + {len(texts) - limit} more..." if len(texts) > limit else text
 
 
 def status_of(obj: Object) -> Object:
-    found: Object = obj.get("status") or {}
-    return found
+    """Return the object's status, or {}."""
+    status: Object = obj.get("status") or {}
+    return status
 
 
 def spec_of(obj: Object) -> Object:
-    found: Object = obj.get("spec") or {}
-    return found
+    """Return the object's spec, or {}."""
+    spec: Object = obj.get("spec") or {}
+    return spec
 
 
 def boolean(value: Any, default: bool = False) -> bool:
+    """Return the value as a bool, or the default if it is None."""
     return bool(default if value is None else value)

@@ -1,4 +1,7 @@
-"""The rest of core/v1 and events: namespaces, nodes, config, events (upstream: printNamespace, printNode, printEvent …)."""
+"""Columns of the other kinds of core/v1, and of events, leases, certificates, flow control and migrations.
+
+Upstream: pkg/printers/internalversion/printers.go, printNamespace, printNode, printEvent and others.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +49,13 @@ def _node_row(obj: Object) -> list[Any]:
 
 
 def _kernel(info: Object) -> str:
+    """Return the kernel version with the architecture, if it is known."""
     kernel, architecture = info.get("kernelVersion") or "<unknown>", info.get("architecture") or ""
     return f"{kernel} ({architecture})" if architecture else kernel
 
 
 def _roles(node: Object) -> list[str]:
+    """Return the node's roles from its labels, sorted."""
     labels = node["metadata"].get("labels") or {}
     roles = set()
     for label, value in labels.items():
@@ -93,7 +98,7 @@ def _event_row(obj: Object) -> list[Any]:
         count = 1
     component = source.get("component") or obj.get("reportingComponent") or obj.get("reportingController") or ""
     instance = source.get("host") or obj.get("reportingInstance") or ""
-    where = f"{component}, {instance}" if instance else component
+    source_text = f"{component}, {instance}" if instance else component
     kind = involved.get("kind", "").lower()
     return [
         last_seen,
@@ -101,7 +106,7 @@ def _event_row(obj: Object) -> list[Any]:
         obj.get("reason", ""),
         f"{kind}/{involved['name']}" if involved.get("name") else kind,
         involved.get("fieldPath", ""),
-        where,
+        source_text,
         (obj.get("message") or obj.get("note") or "").strip(),
         since(first),
         count,
@@ -237,12 +242,12 @@ def _pod_certificate_row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
     decided = [c["type"] for c in status_of(obj).get("conditions") or () if c.get("type") in ("Issued", "Denied", "Failed")]
     names = [spec.get(key) or "" for key in ("podName", "serviceAccountName", "nodeName", "signerName")]
-    notes = spec.get("unverifiedUserAnnotations") or {}
+    annotations = spec.get("unverifiedUserAnnotations") or {}
     return [
         name_of(obj),
         *names,
         decided[-1] if decided else "Pending",
-        ",".join(f"{key}={notes[key]}" for key in sorted(notes)) or NONE,
+        ",".join(f"{key}={annotations[key]}" for key in sorted(annotations)) or NONE,
     ]
 
 
@@ -261,7 +266,7 @@ POD_CERTIFICATE_REQUESTS: Final = TableConvertor(
 
 
 def _flow_schema_order(obj: Object) -> tuple[int, str]:
-    """As requests try them (upstream: FlowSchemaSequence)."""
+    """Return the sort key by which requests are matched. Upstream: FlowSchemaSequence."""
     return spec_of(obj).get("matchingPrecedence") or 0, name_of(obj)
 
 

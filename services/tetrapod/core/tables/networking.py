@@ -1,4 +1,7 @@
-"""Services, endpoints, ingresses and their kin (upstream: printService, printEndpoints, printIngress …)."""
+"""Columns of services, endpoints, ingresses and related kinds.
+
+Upstream: pkg/printers/internalversion/printers.go, printService, printEndpoints, printIngress and others.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ def _external_ips(service: Object) -> str:
         return ",".join(external) or NONE
     if kind == "LoadBalancer":
         ingress = (status_of(service).get("loadBalancer") or {}).get("ingress") or []
-        found = [i.get("ip") or i.get("hostname") for i in ingress if i.get("ip") or i.get("hostname")]
-        listed = ",".join(sorted(set(found)))
+        addresses = [i.get("ip") or i.get("hostname") for i in ingress if i.get("ip") or i.get("hostname")]
+        load_balancer_ips = ",".join(sorted(set(addresses)))
         if external:
-            return ",".join([listed, *external] if listed else external)
-        return listed or "<pending>"
+            return ",".join([load_balancer_ips, *external] if load_balancer_ips else external)
+        return load_balancer_ips or "<pending>"
     return str(spec.get("externalName", "")) if kind == "ExternalName" else "<unknown>"
 
 
@@ -63,15 +66,15 @@ _MAX_ENDPOINTS: Final = 3
 
 
 def _endpoints_row(obj: Object) -> list[Any]:
-    listed: list[str] = []
+    endpoints: list[str] = []
     for subset in obj.get("subsets") or []:
         addresses = [a.get("ip", "") for a in subset.get("addresses") or []]
         ports = subset.get("ports") or []
         if not ports:
-            listed.extend(addresses)
+            endpoints.extend(addresses)
         for port in ports:
-            listed.extend(f"[{a}]:{port.get('port')}" if ":" in a else f"{a}:{port.get('port')}" for a in addresses)
-    return [name_of(obj), more(listed, _MAX_ENDPOINTS) or NONE, age(obj)]
+            endpoints.extend(f"[{a}]:{port.get('port')}" if ":" in a else f"{a}:{port.get('port')}" for a in addresses)
+    return [name_of(obj), more(endpoints, _MAX_ENDPOINTS) or NONE, age(obj)]
 
 
 ENDPOINTS: Final = TableConvertor((NAME, Column("Endpoints"), AGE), _endpoints_row)
@@ -161,15 +164,15 @@ NETWORK_POLICIES: Final = TableConvertor(
 
 
 def _ip_address_row(obj: Object) -> list[Any]:
-    """Three cells under two columns, as upstream's (its age has no column)."""
+    """Return three cells for two columns, as upstream does: the age has no column."""
     parent = spec_of(obj).get("parentRef")
     text = NONE
     if parent is not None:
         group = f".{parent['group']}" if parent.get("group") else ""
-        words = [f"{parent.get('resource', '')}{group}".lower()]
-        words += [parent["namespace"]] if parent.get("namespace") else []
-        words.append(parent.get("name", ""))
-        text = "/".join(words)
+        parts = [f"{parent.get('resource', '')}{group}".lower()]
+        parts += [parent["namespace"]] if parent.get("namespace") else []
+        parts.append(parent.get("name", ""))
+        text = "/".join(parts)
     return [name_of(obj), text, age(obj)]
 
 

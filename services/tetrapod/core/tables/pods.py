@@ -1,4 +1,7 @@
-"""Pods and their templates (upstream: printPod, printPodTemplate, printReplicationController)."""
+"""Columns of pods, pod templates and replication controllers.
+
+Upstream: pkg/printers/internalversion/printers.go, printPod, printPodTemplate, printReplicationController.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ _FAILED: Final[list[Object]] = [{"type": "Completed", "status": "True", "reason"
 
 
 def pod_row(pod: Object) -> list[Any]:
+    """Return the cells of a pod."""
     spec, status = spec_of(pod), status_of(pod)
     sidecars = {c["name"] for c in spec.get("initContainers") or [] if c.get("restartPolicy") == "Always"}
     state = _PodState(pod, sidecars)
@@ -34,12 +38,13 @@ def pod_row(pod: Object) -> list[Any]:
 
 
 def _true_gates(gates: list[Object], status: Object) -> int:
+    """Return how many readiness gates have a true condition."""
     conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or []}
     return sum(conditions.get(gate.get("conditionType")) == "True" for gate in gates)
 
 
 class _PodState:
-    """READY, STATUS and RESTARTS, worked out together as upstream's printPod does."""
+    """The values of READY, STATUS and RESTARTS, computed together as in upstream's printPod."""
 
     def __init__(self, pod: Object, sidecars: set[str]) -> None:
         spec, status = spec_of(pod), status_of(pod)
@@ -62,6 +67,7 @@ class _PodState:
             self.reason = "Terminating"
 
     def _look_at_init(self, spec: Object, status: Object, sidecars: set[str]) -> bool:
+        """Process the init containers; return whether the pod is still initializing."""
         total = len(spec.get("initContainers") or [])
         for i, container in enumerate(status.get("initContainerStatuses") or []):
             self.restarts += container.get("restartCount", 0)
@@ -87,6 +93,7 @@ class _PodState:
         return False
 
     def _look_at_containers(self, status: Object) -> None:
+        """Process the containers. Restarts of init containers other than sidecars no longer count."""
         self.restarts, self.last_restart = self._sidecar_restarts, self._sidecar_last
         running = False
         first_error = ""
@@ -111,6 +118,7 @@ class _PodState:
 
     @property
     def restarts_text(self) -> str:
+        """The number of restarts with the age of the last one."""
         if self.restarts and self.last_restart:
             return f"{self.restarts} ({since(self.last_restart)} ago)"
         return str(self.restarts)
@@ -121,6 +129,7 @@ def _exit_text(terminated: Object) -> str:
 
 
 def _finished(state: Object | None) -> str:
+    """Return the time when the container terminated, or ""."""
     return str(((state or {}).get("terminated") or {}).get("finishedAt") or "")
 
 
@@ -133,7 +142,7 @@ def _ready(status: Object) -> bool:
 
 
 def pod_conditions(pod: Object) -> list[Object]:
-    """Conditions of a row: ended pods are marked so that `kubectl get` may leave them out."""
+    """Return the row's conditions, which mark finished pods so that `kubectl get` can hide them."""
     return {"Succeeded": _SUCCEEDED, "Failed": _FAILED}.get(status_of(pod).get("phase", ""), [])
 
 
@@ -155,9 +164,9 @@ PODS: Final = TableConvertor(
 
 
 def _pod_template_row(template: Object) -> list[Any]:
-    found = template.get("template") or {}
-    names, images = containers(found.get("spec") or {})
-    return [name_of(template), names, images, labels_text((found.get("metadata") or {}).get("labels"))]
+    pod_template_object = template.get("template") or {}
+    names, images = containers(pod_template_object.get("spec") or {})
+    return [name_of(template), names, images, labels_text((pod_template_object.get("metadata") or {}).get("labels"))]
 
 
 POD_TEMPLATES: Final = TableConvertor(

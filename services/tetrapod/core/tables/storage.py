@@ -1,4 +1,7 @@
-"""Volumes and what provides them (upstream: printPersistentVolume, printStorageClass, printCSIDriver …)."""
+"""Columns of storage kinds.
+
+Upstream: pkg/printers/internalversion/printers.go, printPersistentVolume, printStorageClass, printCSIDriver and others.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def _modes(modes: list[str] | None) -> str:
-    given = set(modes or [])
-    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in given)
+    present = set(modes or [])
+    return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in present)
 
 
 def _storage_class(obj: Object) -> str:
@@ -111,10 +114,13 @@ def _storage_class_row(obj: Object) -> list[Any]:
 
 
 def _storage_classes(classes: Sequence[Object]) -> Callable[[Object], list[Any]]:
-    """The default among them is marked: the youngest that says it is, of equally young ones the first by name."""
-    named = [(obj["metadata"].get("creationTimestamp") or "", name_of(obj)) for obj in classes if _says_default(obj)]
-    youngest = max((time for time, _ in named), default="")
-    default = min((name for time, name in named if time == youngest), default=None)
+    """Return the row function of a list, which marks the default class.
+
+    The default is the most recently created class with the annotation; of several created in the same second, the first by name.
+    """
+    candidates = [(obj["metadata"].get("creationTimestamp") or "", name_of(obj)) for obj in classes if _says_default(obj)]
+    latest = max((time for time, _ in candidates), default="")
+    default = min((name for time, name in candidates if time == latest), default=None)
 
     def row(obj: Object) -> list[Any]:
         name, *others = _storage_class_row(obj)
@@ -124,6 +130,7 @@ def _storage_classes(classes: Sequence[Object]) -> Callable[[Object], list[Any]]
 
 
 def _says_default(obj: Object) -> bool:
+    """Return whether an annotation marks the class as default."""
     annotations = obj["metadata"].get("annotations") or {}
     return any(annotations.get(f"storageclass.{word}kubernetes.io/is-default-class") == "true" for word in ("", "beta."))
 

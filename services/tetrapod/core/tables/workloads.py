@@ -1,4 +1,7 @@
-"""apps, batch, autoscaling and policy (upstream: printDeployment, printJob, printHorizontalPodAutoscaler …)."""
+"""Columns of apps, batch, autoscaling and policy.
+
+Upstream: pkg/printers/internalversion/printers.go, printDeployment, printJob, printHorizontalPodAutoscaler and others.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def _deployment_row(obj: Object) -> list[Any]:
         status.get("availableReplicas") or 0,
         age(obj),
         *containers(pod_template(obj)),
-        selector_text(spec["selector"]) if spec.get("selector") else "",  # a bookmark's object has none
+        selector_text(spec["selector"]) if spec.get("selector") else "",  # the object of a bookmark event has no selector
     ]
 
 
@@ -235,15 +238,15 @@ CRON_JOBS: Final = TableConvertor(
 
 
 def _autoscaler_row(obj: Object) -> list[Any]:
-    obj = convert_autoscaler(obj, "v2")  # upstream makes rows of its internal form, whatever version is asked for
+    obj = convert_autoscaler(obj, "v2")  # upstream prints the internal form, regardless of the requested version
     spec, status = spec_of(obj), status_of(obj)
     target = spec.get("scaleTargetRef") or {}
-    least = spec.get("minReplicas")
+    minimum = spec.get("minReplicas")
     return [
         name_of(obj),
         f"{target.get('kind', '')}/{target.get('name', '')}",
         _targets(spec.get("metrics") or [], status.get("currentMetrics") or []),
-        "<unset>" if least is None else str(least),
+        "<unset>" if minimum is None else str(minimum),
         spec.get("maxReplicas") or 0,
         status.get("currentReplicas") or 0,
         age(obj),
@@ -254,11 +257,12 @@ _MAX_METRICS: Final = 2
 
 
 def _targets(metrics: list[Object], current: list[Object]) -> str:
+    """Return the metrics as `current/target`, at most two of them."""
     if not metrics:
         return NONE
-    listed = [_metric(metric, current[i] if i < len(current) else {}) for i, metric in enumerate(metrics)]
-    text = ", ".join(listed[:_MAX_METRICS])
-    return f"{text} + {len(listed) - _MAX_METRICS} more..." if len(listed) > _MAX_METRICS else text
+    texts = [_metric(metric, current[i] if i < len(current) else {}) for i, metric in enumerate(metrics)]
+    text = ", ".join(texts[:_MAX_METRICS])
+    return f"{text} + {len(texts) - _MAX_METRICS} more..." if len(texts) > _MAX_METRICS else text
 
 
 _METRIC_FIELDS: Final = {
@@ -271,19 +275,19 @@ _METRIC_FIELDS: Final = {
 
 
 def _metric(metric: Object, current: Object) -> str:
-    kind = _METRIC_FIELDS.get(metric.get("type", ""), "")
-    wanted = metric.get(kind) or {}
-    target = wanted.get("target") or {}
-    seen = (current.get(kind) or {}).get("current") or {}
+    member = _METRIC_FIELDS.get(metric.get("type", ""), "")
+    metric_spec = metric.get(member) or {}
+    target = metric_spec.get("target") or {}
+    current_value = (current.get(member) or {}).get("current") or {}
     if target.get("averageUtilization") is not None:
-        now = seen.get("averageUtilization")
-        text = f"{'<unknown>' if now is None else f'{now}%'}/{target['averageUtilization']}%"
+        utilization = current_value.get("averageUtilization")
+        text = f"{'<unknown>' if utilization is None else f'{utilization}%'}/{target['averageUtilization']}%"
     elif target.get("averageValue") is not None:
-        average = " (avg)" if kind in ("external", "object") else ""
-        text = f"{seen.get('averageValue') or '<unknown>'}/{target['averageValue']}{average}"
+        average = " (avg)" if member in ("external", "object") else ""
+        text = f"{current_value.get('averageValue') or '<unknown>'}/{target['averageValue']}{average}"
     else:
-        text = f"{seen.get('value') or '<unknown>'}/{target.get('value', '')}"
-    return f"{wanted.get('name', '')}: {text}" if kind in ("resource", "containerResource") else text
+        text = f"{current_value.get('value') or '<unknown>'}/{target.get('value', '')}"
+    return f"{metric_spec.get('name', '')}: {text}" if member in ("resource", "containerResource") else text
 
 
 HORIZONTAL_POD_AUTOSCALERS: Final = TableConvertor(
@@ -302,11 +306,11 @@ HORIZONTAL_POD_AUTOSCALERS: Final = TableConvertor(
 
 def _disruption_budget_row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
-    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    minimum, maximum = spec.get("minAvailable"), spec.get("maxUnavailable")
     return [
         name_of(obj),
-        "N/A" if least is None else str(least),
-        "N/A" if most is None else str(most),
+        "N/A" if minimum is None else str(minimum),
+        "N/A" if maximum is None else str(maximum),
         status_of(obj).get("disruptionsAllowed") or 0,
         age(obj),
     ]

@@ -1,6 +1,8 @@
-"""ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings.
+"""Validation of ValidatingAdmissionPolicy, MutatingAdmissionPolicy and their bindings.
 
-Upstream: pkg/apis/admissionregistration/validation/validation.go. What the schema declares (a required field) is told last.
+Errors of rules that the schema declares (required fields) come after those of hand-written rules.
+
+Upstream: pkg/apis/admissionregistration/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from tetrapod.core.validation.names import complaints, known, qualified_name
 from tetrapod.core.validation.policy_expressions import Expressions
 from tetrapod.machinery import field
 from tetrapod.machinery.cel.reserved import RESERVED
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.jsonpath_parser import parse_template
@@ -36,11 +39,12 @@ _PATCH_TYPES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": 
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """A ValidatingAdmissionPolicy."""
+    """Validate a new ValidatingAdmissionPolicy."""
     return _validating(obj, None) + reserved_name(obj)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated ValidatingAdmissionPolicy."""
     return _validating(new, old)
 
 
@@ -54,17 +58,25 @@ def _validating(obj: Object, old: Object | None) -> list[FieldError]:
     for i, validation in enumerate(validations):
         errors += _validation(validation, f"spec.validations[{i}]", expressions)
     if len(annotations) > _MOST_ANNOTATIONS:
-        shown = [{"Key": one.get("key") or "", "ValueExpression": one.get("valueExpression") or ""} for one in annotations]
+        shown = [
+            {"Key": annotation_spec.get("key") or "", "ValueExpression": annotation_spec.get("valueExpression") or ""}
+            for annotation_spec in annotations
+        ]
         errors.append(field.invalid("spec.auditAnnotations", shown, f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"))
     keys = [a.get("key") or "" for a in annotations]
+    repeated_indexes = repeated(keys)
     for i, annotation in enumerate(annotations):
         errors += _annotation(annotation, name, f"spec.auditAnnotations[{i}]", expressions)
-        if keys[i] in keys[:i]:
+        if i in repeated_indexes:
             errors.append(field.duplicate(f"spec.auditAnnotations[{i}].key", keys[i]))
     return errors
 
 
 def _common(spec: Object, old: Object | None, expressions: Expressions, *, mutating: bool = False) -> list[FieldError]:
+    """Validate the spec fields that both kinds of policy have. `old` is None on create.
+
+    Match conditions are validated again only if they or paramKind changed.
+    """
     policy, constraints = spec.get("failurePolicy"), spec.get("matchConstraints")
     errors = [field.required("spec.failurePolicy")] if policy is None else known(policy, FAILURE_POLICIES, "spec.failurePolicy")
     if (kind := spec.get("paramKind")) is not None:
@@ -76,8 +88,8 @@ def _common(spec: Object, old: Object | None, expressions: Expressions, *, mutat
         if not constraints.get("resourceRules"):
             errors.append(field.required("spec.matchConstraints.resourceRules"))
         errors += _mutable(constraints, "spec.matchConstraints") if mutating else []
-    before = (old or {}).get("spec") or {}
-    if old is None or any(spec.get(key) != before.get(key) for key in ("paramKind", "matchConditions")):
+    old_spec = (old or {}).get("spec") or {}
+    if old is None or any(spec.get(key) != old_spec.get(key) for key in ("paramKind", "matchConditions")):
         errors += match_conditions(spec.get("matchConditions") or [], "spec.matchConditions", params=spec.get("paramKind") is not None)
     for i, variable in enumerate(spec.get("variables") or ()):
         errors += _variable(variable, f"spec.variables[{i}]", expressions)
@@ -85,7 +97,7 @@ def _common(spec: Object, old: Object | None, expressions: Expressions, *, mutat
 
 
 def _mutable(match: Object, path: str) -> list[FieldError]:
-    """What is deleted cannot be changed."""
+    """Reject the operation DELETE in the resource rules of a mutating policy: a deleted object cannot be mutated."""
     operations = [operation for rule in match.get("resourceRules") or () for operation in rule.get("operations") or ()]
     return [error for operation in operations for error in known(operation, _MUTATING, f"{path}.resourceRules.operations")]
 
@@ -162,11 +174,12 @@ def _annotation(annotation: Object, name: str, path: str, expressions: Expressio
 
 
 def validate_mutating(obj: Object) -> list[FieldError]:
-    """A MutatingAdmissionPolicy."""
+    """Validate a new MutatingAdmissionPolicy."""
     return _validate_mutating(obj, None) + reserved_name(obj)
 
 
 def validate_mutating_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated MutatingAdmissionPolicy."""
     return _validate_mutating(new, old)
 
 
@@ -205,22 +218,27 @@ def _mutation(mutation: Object, path: str, expressions: Expressions) -> list[Fie
 
 
 def validate_binding(obj: Object) -> list[FieldError]:
-    """A ValidatingAdmissionPolicyBinding."""
+    """Validate a new ValidatingAdmissionPolicyBinding."""
     return _validating_binding(obj, reserved_name(obj))
 
 
 def validate_binding_update(new: Object, _: Object) -> list[FieldError]:
+    """Validate an updated ValidatingAdmissionPolicyBinding."""
     return _validating_binding(new, [])
 
 
 def _validating_binding(obj: Object, reserved: list[FieldError]) -> list[FieldError]:
-    """What is missing is declared by the schema, so it is told last."""
+    """Validate the spec of a binding.
+
+    The schema declares the required fields, so errors about missing ones come last, after those in `reserved`.
+    """
     spec = obj.get("spec") or {}
     actions, path = spec.get("validationActions") or [], "spec.validationActions"
     errors = _binding(spec)
+    repeated_indexes = repeated(actions)
     for i, action in enumerate(actions):
         errors += known(action, _ACTIONS, f"{path}[{i}]")
-        errors += [field.duplicate(f"{path}[{i}]", action)] if action in actions[:i] else []
+        errors += [field.duplicate(f"{path}[{i}]", action)] if i in repeated_indexes else []
     if {"Deny", "Warn"} <= set(actions):
         errors.append(field.invalid(path, actions, _BOTH))
     missing = [field.required(f"spec.{key}") for key in ("policyName", "validationActions") if not spec.get(key)]
@@ -228,17 +246,19 @@ def _validating_binding(obj: Object, reserved: list[FieldError]) -> list[FieldEr
 
 
 def validate_mutating_binding(obj: Object) -> list[FieldError]:
-    """A MutatingAdmissionPolicyBinding."""
+    """Validate a new MutatingAdmissionPolicyBinding."""
     return validate_mutating_binding_update(obj, obj) + reserved_name(obj)
 
 
 def validate_mutating_binding_update(new: Object, _: Object) -> list[FieldError]:
+    """Validate an updated MutatingAdmissionPolicyBinding."""
     spec = new.get("spec") or {}
     missing = [] if spec.get("policyName") else [field.required("spec.policyName")]
     return missing + _binding(spec) + _mutable(spec.get("matchResources") or {}, "spec.matchResources")
 
 
 def _binding(spec: Object) -> list[FieldError]:
+    """Validate the spec fields that both kinds of binding have."""
     name, match = spec.get("policyName") or "", spec.get("matchResources")
     errors = complaints(is_dns1123_subdomain, name, "spec.policyName") if name else []
     if (reference := spec.get("paramRef")) is not None:
@@ -264,7 +284,7 @@ def _param_ref(reference: Object, path: str) -> list[FieldError]:
 
 
 def validate_status(new: Object, _: Object) -> list[FieldError]:
-    """Of a ValidatingAdmissionPolicy; conditions first, as their schema is checked by declaration too."""
+    """Validate the status of a ValidatingAdmissionPolicy: its type checking warnings and its conditions."""
     status = new.get("status") or {}
     errors: list[FieldError] = []
     for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):

@@ -1,4 +1,7 @@
-"""Rules that say which requests a webhook or policy sees (upstream: pkg/apis/admissionregistration/validation)."""
+"""Validation of the rules, selectors and match conditions that decide which requests a webhook or policy receives.
+
+Upstream: pkg/apis/admissionregistration/validation.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Final
 from tetrapod.core.validation.names import complaints, known
 from tetrapod.core.validation.policy_expressions import match_condition
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
@@ -21,13 +25,14 @@ _STATIC: Final = ".static.k8s.io"
 
 
 def reserved_name(obj: Object) -> list[FieldError]:
-    """Manifests that a server reads at its start have such names."""
+    """Reject names that end with `.static.k8s.io`: they are reserved for manifests that a server reads at startup."""
     name = obj["metadata"].get("name") or ""
     text = f'names ending with "{_STATIC}" are reserved for static manifest-based configurations and cannot be managed via the API'
     return [field.invalid("metadata.name", name, text)] if name.endswith(_STATIC) else []
 
 
 def rule(given: Object, path: str) -> list[FieldError]:
+    """Validate one rule: its operations, API groups, API versions, resources and scope."""
     listed, errors = given.get("operations") or [], []
     if not listed:
         errors.append(field.required(f"{path}.operations"))
@@ -53,12 +58,12 @@ def _resources(given: Object, path: str) -> list[FieldError]:
 
 
 def _named(resources: list[str], path: str) -> list[FieldError]:
-    """Names and `name/subresource`; nothing beside a wildcard that covers it."""
+    """Validate a rule's resources (`name` or `name/subresource`), rejecting entries that a wildcard in the list already covers."""
     if not resources:
         return [field.required(path)]
     errors: list[FieldError] = []
-    all_parts: set[str] = set()  # of these resources
-    all_resources: set[str] = set()  # with these subresources
+    all_parts: set[str] = set()  # resources listed as `resource/*`
+    all_resources: set[str] = set()  # subresources listed as `*/subresource`
     for i, name in enumerate(resources):
         resource, slash, part = name.partition("/")
         at = f"{path}[{i}]"
@@ -83,6 +88,7 @@ def _named(resources: list[str], path: str) -> list[FieldError]:
 
 
 def match_resources(given: Object, path: str) -> list[FieldError]:
+    """Validate the matchConstraints of a policy or the matchResources of a binding: match policy, selectors and resource rules."""
     errors: list[FieldError] = []
     policy = given.get("matchPolicy")
     errors += [field.required(f"{path}.matchPolicy")] if policy is None else known(policy, MATCH_POLICIES, f"{path}.matchPolicy")
@@ -99,14 +105,19 @@ def match_resources(given: Object, path: str) -> list[FieldError]:
 
 def _resource_names(names: list[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    repeated_indexes = repeated(names)
     for i, name in enumerate(names):
         errors += complaints(is_path_segment_name, name, f"{path}[{i}]")
-        if name in names[:i]:
+        if i in repeated_indexes:
             errors.append(field.duplicate(f"{path}[{i}]", name))
     return errors
 
 
 def match_conditions(listed: list[Object], path: str, *, params: bool = False) -> list[FieldError]:
+    """Validate match conditions: at most 64, each with a unique name and an expression that compiles.
+
+    `params` says whether expressions may use the variable `params`.
+    """
     errors = [field.too_many(path, len(listed), _MOST_CONDITIONS)] if len(listed) > _MOST_CONDITIONS else []
     seen: set[str] = set()
     for i, condition in enumerate(listed):

@@ -1,4 +1,7 @@
-"""Deployment, ReplicaSet, DaemonSet and ControllerRevision (upstream: pkg/apis/apps/validation/validation.go)."""
+"""Validation of Deployment, ReplicaSet, DaemonSet and ControllerRevision.
+
+Upstream: pkg/apis/apps/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from tetrapod.machinery.labels import from_label_selector, validate_label_select
 MISMATCH: Final = "`selector` does not match template `labels`"
 ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
 _ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
-"""A field of older versions; its defaulting has seen to it that it is a number."""
+"""Annotation that holds a field of older API versions. Defaulting has already ensured that its value is a number."""
 _REVISION_DATA: Final = "data must be a valid JSON object"
 
 
 def selector_errors(spec: Object, kind: str) -> list[FieldError]:
-    """spec.selector of a kind that must have one, and not an empty one."""
+    """Validate spec.selector, which must be set and not empty. `kind` appears in the error text."""
     selector = spec.get("selector")
     if selector is None:
         return [field.required("spec.selector")]
@@ -31,20 +34,23 @@ def selector_errors(spec: Object, kind: str) -> list[FieldError]:
 
 
 def matching_labels(spec: Object, path: str = "spec", *, empty_matches: bool = True) -> list[FieldError] | None:
-    """Whether the selector selects the template's own pods; None where it is no selector."""
+    """Return an error if spec.selector does not match the labels of the pod template, and None if the selector is invalid.
+
+    With `empty_matches`, an empty selector counts as matching.
+    """
     selector = spec.get("selector")
     try:
-        found = from_label_selector(selector)
+        parsed = from_label_selector(selector)
     except ValueError:
         return None
     if empty_matches and selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         return []
-    given = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    return [] if found.matches(given or {}) else [field.invalid(f"{path}.template.metadata.labels", shown.labels(given), MISMATCH)]
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    return [] if parsed.matches(labels or {}) else [field.invalid(f"{path}.template.metadata.labels", shown.labels(labels), MISMATCH)]
 
 
 def endless(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
-    """Pods of a kind that keeps them running."""
+    """Validate a template whose pods are kept running: restartPolicy must be Always, activeDeadlineSeconds unset."""
     spec = template.get("spec") or {}
     errors = []
     if (policy := spec.get("restartPolicy") or "") != "Always":
@@ -55,7 +61,7 @@ def endless(template: Object, kind: str, path: str = "spec.template") -> list[Fi
 
 
 def _replicated(spec: Object) -> list[FieldError]:
-    """The selector's agreement with the template, and the template."""
+    """Validate the pod template and that the selector matches its labels."""
     errors = matching_labels(spec)
     template = spec.get("template") or {}
     if errors is None:
@@ -64,6 +70,7 @@ def _replicated(spec: Object) -> list[FieldError]:
 
 
 def validate_deployment(obj: Object) -> list[FieldError]:
+    """Validate a Deployment."""
     spec = obj.get("spec") or {}
     errors = not_negative(spec.get("replicas"), "spec.replicas")
     errors += selector_errors(spec, "deployment")
@@ -97,23 +104,28 @@ def _deployment_strategy(strategy: Object) -> list[FieldError]:
 
 
 def _strategy(kind: str, update: Object | None) -> Object:
-    """A strategy as upstream's internal struct prints."""
-    inner = None if update is None else {name: update.get(name[0].lower() + name[1:], 0) for name in ("MaxUnavailable", "MaxSurge")}
-    return {"Type": kind, "RollingUpdate": inner}
+    """Return an update strategy as upstream prints its internal struct."""
+    rolling_update = (
+        None if update is None else {name: update.get(name[0].lower() + name[1:], 0) for name in ("MaxUnavailable", "MaxSurge")}
+    )
+    return {"Type": kind, "RollingUpdate": rolling_update}
 
 
 def selector_is_kept(new: Object, old: Object) -> list[FieldError]:
-    selector, before = (new.get("spec") or {}).get("selector"), (old.get("spec") or {}).get("selector")
-    return shown.immutable(selector, before, "spec.selector", shown.selector(selector))
+    """Reject a change of spec.selector."""
+    selector, old_selector = (new.get("spec") or {}).get("selector"), (old.get("spec") or {}).get("selector")
+    return shown.immutable(selector, old_selector, "spec.selector", shown.selector(selector))
 
 
 def validate_replica_set(obj: Object) -> list[FieldError]:
+    """Validate a ReplicaSet."""
     spec = obj.get("spec") or {}
     errors = not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     return errors + selector_errors(spec, "deployment") + _replicated(spec)
 
 
 def validate_daemon_set(obj: Object) -> list[FieldError]:
+    """Validate a DaemonSet."""
     spec = obj.get("spec") or {}
     selector, template = spec.get("selector"), spec.get("template") or {}
     errors = validate_label_selector(selector, "spec.selector")
@@ -127,6 +139,7 @@ def validate_daemon_set(obj: Object) -> list[FieldError]:
 
 
 def validate_daemon_set_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated DaemonSet, whose selector is immutable."""
     return selector_is_kept(new, old) + validate_daemon_set(new)
 
 
@@ -150,22 +163,26 @@ def _daemon_set_strategy(strategy: Object) -> list[FieldError]:
 
 
 def counters(status: Object, names: tuple[str, ...]) -> list[FieldError]:
+    """Reject negative values of the named status fields."""
     return [error for name in names for error in not_negative(status.get(name), f"status.{name}")]
 
 
 def above(status: Object, names: tuple[str, ...], limit: str, text: str) -> list[FieldError]:
+    """Return an error with `text` for each named status field that exceeds the status field `limit`."""
     most = status.get(limit) or 0
     return [field.invalid(f"status.{name}", status.get(name) or 0, text) for name in names if (status.get(name) or 0) > most]
 
 
 def collisions_grow(new: Object, old: Object) -> list[FieldError]:
-    count, before = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
-    if before is None or (count is not None and count >= before):
+    """Reject a status.collisionCount that is smaller than before or no longer set."""
+    count, old_count = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
+    if old_count is None or (count is not None and count >= old_count):
         return []
     return [field.invalid("status.collisionCount", count or 0, "cannot be decremented")]
 
 
 def validate_deployment_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a Deployment."""
     status = new.get("status") or {}
     numbers = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas", "terminatingReplicas")
     errors = counters(status, ("observedGeneration", *numbers, "collisionCount"))
@@ -175,6 +192,7 @@ def validate_deployment_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_replica_set_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a ReplicaSet."""
     status = new.get("status") or {}
     numbers = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     errors = counters(status, (*numbers, "observedGeneration", "terminatingReplicas"))
@@ -183,6 +201,7 @@ def validate_replica_set_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_daemon_set_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a DaemonSet."""
     names = (
         "currentNumberScheduled",
         "numberMisscheduled",
@@ -198,6 +217,7 @@ def validate_daemon_set_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_revision(obj: Object) -> list[FieldError]:
+    """Validate a new ControllerRevision."""
     errors = not_negative(obj.get("revision"), "revision")
     data: Any = obj.get("data")
     if data is None:
@@ -208,6 +228,7 @@ def validate_revision(obj: Object) -> list[FieldError]:
 
 
 def validate_revision_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated ControllerRevision, whose data are immutable."""
     data = new.get("data")
     errors = not_negative(new.get("revision"), "revision")
     return errors if data == old.get("data") else [*errors, field.invalid("data", data, "field is immutable")]

@@ -1,4 +1,7 @@
-"""HorizontalPodAutoscaler (upstream: pkg/apis/autoscaling/validation/validation.go)."""
+"""Validation of HorizontalPodAutoscaler.
+
+Upstream: pkg/apis/autoscaling/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -23,27 +26,31 @@ _RAW_OR_UTILIZATION: Final = "must set either a target raw value or a target uti
 
 
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
-    """A version that was let through once may stay: that of the target as long as its kind does, those of metrics at all."""
+    """Validate a HorizontalPodAutoscaler. `old` is None on create.
+
+    An invalid apiVersion that is already stored is accepted: that of scaleTargetRef while its kind and apiVersion are
+    unchanged, those of object metrics if any stored metric has one.
+    """
     spec = obj.get("spec") or {}
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
+    min_replicas, max_replicas = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     errors: list[FieldError] = []
-    if least is not None and most < least:
-        errors.append(field.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
-    target, before = spec.get("scaleTargetRef") or {}, ((old or {}).get("spec") or {}).get("scaleTargetRef") or {}
+    if min_replicas is not None and max_replicas < min_replicas:
+        errors.append(field.invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to `minReplicas`"))
+    target, old_target = spec.get("scaleTargetRef") or {}, ((old or {}).get("spec") or {}).get("scaleTargetRef") or {}
     path = "spec.scaleTargetRef.apiVersion"
     errors += _names(target, "spec.scaleTargetRef")
-    kept = old is not None and all((target.get(key) or "") == (before.get(key) or "") for key in ("kind", "apiVersion"))
-    if not kept and (text := _api_version(target, grouped=target.get("kind") != "ReplicationController")):
+    target_unchanged = old is not None and all((target.get(key) or "") == (old_target.get(key) or "") for key in ("kind", "apiVersion"))
+    if not target_unchanged and (text := _api_version(target, grouped=target.get("kind") != "ReplicationController")):
         errors.append(field.invalid(path, target.get("apiVersion") or "", text))
-    errors += _metrics(spec.get("metrics") or [], least, described_before=_described(old))
+    errors += _metrics(spec.get("metrics") or [], min_replicas, described_before=_described(old))
     for name in ("scaleUp", "scaleDown"):
         if (rules := (spec.get("behavior") or {}).get(name)) is not None:
             errors += _rules(rules, f"spec.behavior.{name}")
-    errors += not_negative(least, "spec.minReplicas")
-    if not most:
+    errors += not_negative(min_replicas, "spec.minReplicas")
+    if not max_replicas:
         errors.append(field.required("spec.maxReplicas"))
-    elif most < 1:
-        errors.append(field.invalid("spec.maxReplicas", most, "must be greater than or equal to 1"))
+    elif max_replicas < 1:
+        errors.append(field.invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to 1"))
     return errors
 
 
@@ -58,7 +65,7 @@ def _names(target: Object, path: str) -> list[FieldError]:
 
 
 def _api_version(target: Object, *, grouped: bool) -> str:
-    """What is wrong with the version of a reference."""
+    """Return an error text for the apiVersion of a reference, or "". With `grouped`, it must name an API group."""
     version = target.get("apiVersion") or ""
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
@@ -66,7 +73,7 @@ def _api_version(target: Object, *, grouped: bool) -> str:
 
 
 def _described(obj: Object | None) -> list[Object]:
-    """What metrics of objects refer to."""
+    """Return the describedObject of each metric of type Object."""
     metrics = ((obj or {}).get("spec") or {}).get("metrics") or ()
     return [(m.get("object") or {}).get("describedObject") or {} for m in metrics if m.get("type") == "Object"]
 
@@ -232,6 +239,7 @@ def _policy(policy: Object, path: str) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a HorizontalPodAutoscaler."""
     status = new.get("status") or {}
     errors: list[FieldError] = []
     for i, condition in enumerate(status.get("conditions") or ()):

@@ -1,4 +1,7 @@
-"""Capacities of devices that are shared: what may be asked of one (upstream: validateRequestPolicy of pkg/apis/resource/validation)."""
+"""Validation of the request policies of device capacities: how much of a shared capacity one request may consume.
+
+Upstream: pkg/apis/resource/validation, validateRequestPolicy.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,11 @@ _NANO: Final = 10**9
 
 
 def capacity(given: Object, path: str, *, shared: bool) -> list[FieldError]:
-    """`shared`: of a device with allowMultipleAllocations."""
+    """Validate the request policy of one device capacity.
+
+    Args:
+        shared: whether the device sets allowMultipleAllocations; without it no request policy is allowed.
+    """
     policy, path = given.get("requestPolicy"), f"{path}.requestPolicy"
     if policy is None:
         return []
@@ -40,8 +47,8 @@ def capacity(given: Object, path: str, *, shared: bool) -> list[FieldError]:
 
 def _values(values: list[Quantity], default: Quantity, largest: Quantity, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    for i, (one, following) in enumerate(itertools.pairwise(values)):
-        if one > following:
+    for i, (value_before, following) in enumerate(itertools.pairwise(values)):
+        if value_before > following:
             errors.append(field.invalid(f"{path}[{i + 1}]", str(following), "values must be sorted in ascending order"))
     if len(values) > _MOST_VALUES:
         errors.append(field.too_many(path, len(values), _MOST_VALUES))
@@ -99,7 +106,11 @@ def _steps(
     path: str,
     named: dict[str, Quantity | None],
 ) -> list[FieldError]:
-    """`named`: the whole numbers that have to fit into 64 bits."""
+    """Validate the step of a range, and that the default and the maximum are multiples of it above the minimum.
+
+    `named` are the quantities that must be non-negative and fit into 64 bits; it is empty if fractions are compared
+    instead.
+    """
     at = f"{path}.step"
     if step.sign <= 0:
         return [field.invalid(at, str(step), "must be greater than zero")]

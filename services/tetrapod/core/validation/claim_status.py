@@ -1,4 +1,7 @@
-"""A claim's status: what was allocated, who has it, what drivers say (upstream: pkg/apis/resource/validation/validation.go)."""
+"""Validation of the status of a ResourceClaim: allocation, consumers (reservedFor) and device status.
+
+Upstream: pkg/apis/resource/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tetrapod.core.validation.scheduling import node_selector
 from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import parse_cidr_sloppy, unmapped
-from tetrapod.machinery.equality import same
+from tetrapod.machinery.equality import json_key, same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
@@ -36,32 +39,39 @@ _NO_UUID: Final = "must be a lowercase UUID in 8-4-4-4-12 format"
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    status, before = new.get("status") or {}, old.get("status") or {}
-    found = Complaints()
+    """Validate an updated status of a ResourceClaim."""
+    status, old_status = new.get("status") or {}, old.get("status") or {}
+    errors = Complaints()
     allocation, reserved = status.get("allocation"), status.get("reservedFor") or []
-    for i, user in enumerate(reserved if found.fits(reserved, "status.reservedFor", _MOST_USERS) else ()):
+    for i, user in enumerate(reserved if errors.fits(reserved, "status.reservedFor", _MOST_USERS) else ()):
         at = f"status.reservedFor[{i}]"
-        found.written += [field.required(f"{at}.{key}") for key in ("resource", "name", "uid") if not user.get(key)]
-    devices, of_devices = status.get("devices") or [], Complaints()
+        errors.written += [field.required(f"{at}.{key}") for key in ("resource", "name", "uid") if not user.get(key)]
+    devices, device_errors = status.get("devices") or [], Complaints()
+    allocated = set(map(_device_key, ((allocation or {}).get("devices") or {}).get("results") or ()))
     for i, device in enumerate(devices):
-        _device_status(device, allocation, f"status.devices[{i}]", of_devices)
-    found.written += of_devices.written
+        _device_status(device, allocated, f"status.devices[{i}]", device_errors)
+    errors.written += device_errors.written
     if reserved and allocation is None:
-        found.written.append(field.forbidden("status.reservedFor", "may not be specified when `allocated` is not set"))
-    elif reserved and new["metadata"].get("deletionTimestamp") and any(u not in (before.get("reservedFor") or []) for u in reserved):
+        errors.written.append(field.forbidden("status.reservedFor", "may not be specified when `allocated` is not set"))
+    elif reserved and new["metadata"].get("deletionTimestamp") and _adds(old_status.get("reservedFor") or [], reserved):
         text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-        found.written.append(field.forbidden("status.reservedFor", text))
-    if allocation is not None and before.get("allocation") is not None:
-        if not same(allocation, before["allocation"]):
-            found.declared.append(field.invalid("status.allocation", None, "field cannot be modified once set"))
+        errors.written.append(field.forbidden("status.reservedFor", text))
+    if allocation is not None and old_status.get("allocation") is not None:
+        if not same(allocation, old_status["allocation"]):
+            errors.declared.append(field.invalid("status.allocation", None, "field cannot be modified once set"))
     elif allocation is not None:
-        _allocation(allocation, request_names(((new.get("spec") or {}).get("devices") or {}).get("requests") or []), found)
+        _allocation(allocation, request_names(((new.get("spec") or {}).get("devices") or {}).get("requests") or []), errors)
     users = [{key: u.get(key) or "" for key in _USER_KEYS if u.get(key) or key != "apiGroup"} for u in reserved]
     if len(reserved) <= _MOST_USERS:
-        found.once([u.get("uid") or "" for u in reserved], "status.reservedFor", users)
-    found.once(map(_device_key, devices), "status.devices", map(_shown, devices))
-    found.declared += of_devices.declared
-    return found.all()
+        errors.once([u.get("uid") or "" for u in reserved], "status.reservedFor", users)
+    errors.once(map(_device_key, devices), "status.devices", map(_shown, devices))
+    errors.declared += device_errors.declared
+    return errors.all()
+
+
+def _adds(before: list[Object], after: list[Object]) -> bool:
+    """Return whether `after` has an element that `before` has not."""
+    return not {json_key(user) for user in after} <= {json_key(user) for user in before}
 
 
 def _allocation(allocation: Object, names: set[str], found: Complaints) -> None:
@@ -100,12 +110,12 @@ def _device_key(device: Object) -> tuple[str, ...]:
 
 
 def _internal(device: Object) -> Object:
-    """As upstream's SharedDeviceID is written."""
+    """Return the key of a device as upstream's internal SharedDeviceID prints."""
     return {name[0].upper() + name[1:]: device.get(name) or "" for name in _KEYS}
 
 
 def _shown(device: Object) -> Object:
-    """In the order of the fields; those without omitempty always."""
+    """Return a device status as upstream prints it: fields in declaration order, including empty ones without omitempty."""
     shown: Object = {name: device.get(name) for name in (*_KEYS, "conditions", "data") if name in device or name == "conditions"}
     if shown["conditions"]:
         shown["conditions"] = [{name: c[name] for name in FIELDS if name in c} for c in shown["conditions"]]
@@ -114,17 +124,16 @@ def _shown(device: Object) -> Object:
     return shown
 
 
-def _device_status(device: Object, allocation: Object | None, path: str, found: Complaints) -> None:
+def _device_status(device: Object, allocated: set[tuple[str, ...]], path: str, found: Complaints) -> None:
     key = _device_key(device)
     found.written += csi_driver_name(key[0], f"{path}.driver") + pool_name(key[1], f"{path}.pool") + dns_label(key[2], f"{path}.device")
     found.declared += _uuid(device.get("shareID"), f"{path}.shareID")
-    results = ((allocation or {}).get("devices") or {}).get("results") or ()
-    if key not in set(map(_device_key, results)):
+    if key not in allocated:
         found.written.append(field.invalid(path, _internal(device), "must be an allocated device in the claim"))
-    told = device.get("conditions") or []
-    if len(told) > _MOST_CONDITIONS:
-        found.written.append(field.too_many(f"{path}.conditions", len(told), _MOST_CONDITIONS))
-    found.written += conditions(told, f"{path}.conditions")
+    listed = device.get("conditions") or []
+    if len(listed) > _MOST_CONDITIONS:
+        found.written.append(field.too_many(f"{path}.conditions", len(listed), _MOST_CONDITIONS))
+    found.written += conditions(listed, f"{path}.conditions")
     if (data := device.get("data")) is not None:
         found.written += json_object(data, f"{path}.data")
     _network_data(device.get("networkData") or {}, f"{path}.networkData", found)
@@ -142,11 +151,11 @@ def _network_data(data: Object, path: str, found: Complaints) -> None:
 
 
 def _interface_address(value: str, path: str) -> list[FieldError]:
-    """An address with the length of its network's prefix (upstream: IsValidInterfaceAddress)."""
-    found = parse_cidr_sloppy(value)
-    if found is None:
+    """Validate an address with a prefix length, which must be in canonical form (upstream: IsValidInterfaceAddress)."""
+    parsed = parse_cidr_sloppy(value)
+    if parsed is None:
         return [field.invalid(path, value, _NO_INTERFACE)]
-    address, network = found
+    address, network = parsed
     shown = unmapped(address)
     canonical = f"{shown}/{network.prefixlen - (96 if shown.version == 4 and network.prefixlen > 32 else 0)}"
     return [] if value == canonical else [field.invalid(path, value, f"must be in canonical form ({field.go_quote(canonical)})")]

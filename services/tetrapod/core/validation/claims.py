@@ -1,4 +1,7 @@
-"""PersistentVolumeClaim, and the claim templates of ephemeral volumes (upstream: ValidatePersistentVolumeClaim*)."""
+"""Validation of PersistentVolumeClaim, and of the claim templates of ephemeral volumes.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaim and related functions.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ ACCESS_MODES: Final = frozenset({"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany
 VOLUME_MODES: Final = frozenset({"Block", "Filesystem"})
 BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _POINTERS: Final = frozenset({"selector", "storageClassName", "volumeMode", "dataSource", "dataSourceRef", "volumeAttributesClassName"})
-"""Fields of a claim's spec in which an empty value is not the same as none."""
+"""Fields of a claim's spec that are pointers upstream, so an empty value differs from an unset one."""
 _RESIZE_STATUSES: Final = frozenset(
     {
         "ControllerResizeInProgress",
@@ -32,10 +35,12 @@ _ONLY: Final = "spec is immutable after creation except resources.requests and v
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new PersistentVolumeClaim."""
     return claim_spec(obj.get("spec") or {}, "spec")
 
 
 def access_modes(modes: list[str], path: str) -> list[FieldError]:
+    """Validate access modes; ReadWriteOncePod cannot be combined with other modes."""
     errors: list[FieldError] = []
     for mode in modes:
         errors += known(mode, ACCESS_MODES, path)
@@ -45,6 +50,7 @@ def access_modes(modes: list[str], path: str) -> list[FieldError]:
 
 
 def claim_spec(spec: Object, path: str) -> list[FieldError]:
+    """Validate the spec of a claim or of a claim template."""
     modes = spec.get("accessModes") or []
     errors = [] if modes else [field.required(f"{path}.accessModes", "at least 1 access mode is required")]
     errors += validate_label_selector(spec.get("selector"), f"{path}.selector")
@@ -63,8 +69,8 @@ def claim_spec(spec: Object, path: str) -> list[FieldError]:
 def _storage(value: Any, path: str) -> list[FieldError]:
     if value is None:
         return [field.required(path)]
-    found = quantity(value)
-    return quantities.positive(found, path) or quantities.amount("storage", found, path)
+    size = quantity(value)
+    return quantities.positive(size, path) or quantities.amount("storage", size, path)
 
 
 def _data_sources(spec: Object, path: str) -> list[FieldError]:
@@ -79,7 +85,7 @@ def _data_sources(spec: Object, path: str) -> list[FieldError]:
             errors += [field.invalid(at, namespace, text) for text in name_is_dns_label(namespace, False)]
     if source is None or ref is None:
         return errors
-    if ref.get("namespace"):  # the value was to be a path, which prints as nothing
+    if ref.get("namespace"):  # upstream passes a field.Path as the value, which prints as {}
         errors.append(field.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified"))
     elif any(source.get(key) != ref.get(key) for key in ("apiGroup", "kind", "name")):
         errors.append(field.invalid(path, {}, "must match dataSourceRef"))
@@ -95,57 +101,62 @@ def _data_source(source: Object, path: str) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated claim.
+
+    The spec is immutable, except for resources.requests and volumeAttributesClassName of a bound claim, the setting of
+    volumeName, and the move of the storage class from the beta annotation into its field.
+    """
     from tetrapod.core.validation.differences import spec_difference
 
     errors = validate(new)
-    spec, before = dict(new.get("spec") or {}), dict(old.get("spec") or {})
-    wanted, had = new.get("spec") or {}, old.get("spec") or {}
-    if not before.get("volumeName"):
-        before["volumeName"] = spec.get("volumeName")
+    spec, old_copy = dict(new.get("spec") or {}), dict(old.get("spec") or {})
+    new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    if not old_copy.get("volumeName"):
+        old_copy["volumeName"] = spec.get("volumeName")
     annotations, old_annotations = new["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
-    if _class_from_annotation(old_annotations, annotations, before.get("storageClassName"), spec.get("storageClassName")):
+    if _class_from_annotation(old_annotations, annotations, old_copy.get("storageClassName"), spec.get("storageClassName")):
         spec.pop("storageClassName", None)
     else:
         errors += immutable(annotations.get(BETA_CLASS, ""), old_annotations.get(BETA_CLASS, ""), f"metadata.annotations.{BETA_CLASS}")
         name = spec.get("storageClassName")
-        if name is not None and before.get("storageClassName") is None and old_annotations.get(BETA_CLASS, name) == name:
+        if name is not None and old_copy.get("storageClassName") is None and old_annotations.get(BETA_CLASS, name) == name:
             del spec["storageClassName"]
     if (new.get("status") or {}).get("phase") == "Bound":
-        _keep_size_and_attributes(spec, before)
-    if _semantic(spec) != _semantic(before):
-        errors.append(field.forbidden("spec", f"{_ONLY}\n{spec_difference('PersistentVolumeClaimSpec', before, spec)}"))
-    errors += _shrinking(wanted, had, old)
-    errors += immutable(wanted.get("volumeMode"), had.get("volumeMode"), "volumeMode")
-    return errors + _attributes_class(wanted.get("volumeAttributesClassName"), had.get("volumeAttributesClassName"), old)
+        _keep_size_and_attributes(spec, old_copy)
+    if _semantic(spec) != _semantic(old_copy):
+        errors.append(field.forbidden("spec", f"{_ONLY}\n{spec_difference('PersistentVolumeClaimSpec', old_copy, spec)}"))
+    errors += _shrinking(new_spec, old_spec, old)
+    errors += immutable(new_spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode")
+    return errors + _attributes_class(new_spec.get("volumeAttributesClassName"), old_spec.get("volumeAttributesClassName"), old)
 
 
 def _class_from_annotation(old: Object, new: Object, old_class: str | None, new_class: str | None) -> bool:
-    """The class moves from the old annotation into the field."""
+    """Return whether an update moves the storage class from the beta annotation into spec.storageClassName."""
     if BETA_CLASS not in old or old_class is not None:
         return False
-    was = old[BETA_CLASS]
-    return bool(new_class == was and new.get(BETA_CLASS, was) == was)
+    annotated_class = old[BETA_CLASS]
+    return bool(new_class == annotated_class and new.get(BETA_CLASS, annotated_class) == annotated_class)
 
 
 def _keep_size_and_attributes(spec: Object, before: Object) -> None:
-    """A bound claim may grow, and change its class of attributes."""
+    """Copy the storage request and volumeAttributesClassName from `before`, because a bound claim may change both."""
     requests = (spec.get("resources") or {}).get("requests")
     if requests is not None:
-        kept = {**requests}
+        merged_requests = {**requests}
         size = ((before.get("resources") or {}).get("requests") or {}).get("storage")
-        kept["storage"] = size
-        spec["resources"] = {**spec["resources"], "requests": kept}
+        merged_requests["storage"] = size
+        spec["resources"] = {**spec["resources"], "requests": merged_requests}
     spec["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
 
 
 def _semantic(spec: Object) -> Object:
-    """Without what is empty, quantities as numbers: as upstream's semantic equality sees it."""
-    found = {k: v for k, v in spec.items() if (v is not None if k in _POINTERS else v not in (None, "", [], {}))}
-    if resources := found.get("resources"):
-        found["resources"] = {
+    """Return the spec in a form that compares as upstream's semantic equality does: without empty values, quantities parsed."""
+    semantic = {k: v for k, v in spec.items() if (v is not None if k in _POINTERS else v not in (None, "", [], {}))}
+    if resources := semantic.get("resources"):
+        semantic["resources"] = {
             part: {k: quantity(v) for k, v in listed.items()} for part, listed in resources.items() if listed and isinstance(listed, dict)
         }
-    return found
+    return semantic
 
 
 def _size(spec: Object) -> Quantity:
@@ -153,17 +164,20 @@ def _size(spec: Object) -> Quantity:
 
 
 def _shrinking(wanted: Object, had: Object, old: Object) -> list[FieldError]:
-    """A claim shrinks down to what its volume really has, not below: that is how a failed growth is taken back."""
+    """Reject a smaller storage request, unless it stays above the actual capacity (status.capacity).
+
+    That exception lets a user cancel a failed expansion.
+    """
     if _size(wanted) >= _size(had):
         return []
-    real = quantity(((old.get("status") or {}).get("capacity") or {}).get("storage"))
-    if _size(wanted) > real:
+    capacity = quantity(((old.get("status") or {}).get("capacity") or {}).get("storage"))
+    if _size(wanted) > capacity:
         return []
     return [field.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")]
 
 
 def _attributes_class(new: str | None, had: str | None, old: Object) -> list[FieldError]:
-    """A class that took effect can be changed for another, not be given up."""
+    """Reject the removal of volumeAttributesClassName once a class has taken effect; another class may be set."""
     if new == had or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
         return []
     text = f"update to {'nil' if new is None else 'empty string'} is forbidden when status.currentVolumeAttributesClassName is not nil"
@@ -171,6 +185,7 @@ def _attributes_class(new: str | None, had: str | None, old: Object) -> list[Fie
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a claim."""
     errors: list[FieldError] = []
     if not (new.get("spec") or {}).get("accessModes"):
         errors.append(field.required("Spec.accessModes"))
@@ -191,6 +206,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def basic_resources(listed: Object | None, path: str) -> list[FieldError]:
+    """Reject negative quantities in a resource list."""
     return [
         field.invalid(f"{path}[{name}]", quantity(value).value, "must be a valid resource quantity")
         for name, value in (listed or {}).items()

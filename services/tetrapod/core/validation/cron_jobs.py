@@ -1,4 +1,7 @@
-"""CronJob (upstream: validateCronJobSpec)."""
+"""Validation of CronJob.
+
+Upstream: pkg/apis/batch/validation/validation.go, validateCronJobSpec.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,12 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
 _ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
-_NAME_LIMIT: Final = 52  # a job's name is the cron job's, a dash and ten digits
+# The controller appends a dash and ten digits to form the name of a Job, which has at most 63 characters.
+_NAME_LIMIT: Final = 52
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new CronJob."""
     errors = _spec(obj.get("spec") or {}, None)
     name = obj["metadata"].get("name") or ""
     if len(name) > _NAME_LIMIT:
@@ -25,6 +30,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated CronJob. A stored schedule with TZ and an unchanged timeZone are accepted."""
     return _spec(new.get("spec") or {}, old.get("spec") or {})
 
 
@@ -39,12 +45,12 @@ def _spec(spec: Object, before: Object | None) -> list[FieldError]:
     errors += validate_template(spec.get("jobTemplate") or {}, "spec.jobTemplate")
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += not_negative(spec.get(name), f"spec.{name}")
-    return errors if schedule else [*errors, field.required("spec.schedule")]  # declared, so told last
+    return errors if schedule else [*errors, field.required("spec.schedule")]  # declared in the schema, so it comes last
 
 
 def _schedule(schedule: str, zone: str | None, had_zone: bool) -> list[FieldError]:
-    path, wrong = "spec.schedule", complaint(schedule) if schedule else ""
-    errors = [field.invalid(path, schedule, wrong)] if wrong else []
+    path, detail = "spec.schedule", complaint(schedule) if schedule else ""
+    errors = [field.invalid(path, schedule, detail)] if detail else []
     if "TZ" in schedule:
         if not had_zone:
             text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"

@@ -1,4 +1,7 @@
-"""CSIDriver, CSINode and CSIStorageCapacity (upstream: pkg/apis/storage/validation/validation.go)."""
+"""Validation of CSIDriver, CSINode and CSIStorageCapacity.
+
+Upstream: pkg/apis/storage/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from tetrapod.core.validation import quantities, shown
 from tetrapod.core.validation.names import dns_subdomain, immutable, known, not_negative, qualified_name
 from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
-from tetrapod.machinery.equality import same
+from tetrapod.machinery.equality import repeated, same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
@@ -24,6 +27,7 @@ _UNSET: Final = "serviceAccountTokenInSecrets is set but no tokenRequests are sp
 
 
 def validate_driver(obj: Object) -> list[FieldError]:
+    """Validate a CSIDriver."""
     spec = obj.get("spec") or {}
     errors = [field.required(f"spec.{name}") for name in _FLAGS if spec.get(name) is None]
     if (policy := spec.get("fsGroupPolicy")) is None:
@@ -68,13 +72,15 @@ def _token_requests(requests: list[Object]) -> list[FieldError]:
 
 
 def validate_driver_update(new: Object, old: Object) -> list[FieldError]:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    """Validate an updated CSIDriver; attachRequired and volumeLifecycleModes are immutable."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = validate_driver(new)
-    errors += immutable(spec.get("attachRequired"), before.get("attachRequired"), "spec.attachedRequired")
-    return errors + immutable(spec.get("volumeLifecycleModes"), before.get("volumeLifecycleModes"), "spec.volumeLifecycleModes")
+    errors += immutable(spec.get("attachRequired"), old_spec.get("attachRequired"), "spec.attachedRequired")
+    return errors + immutable(spec.get("volumeLifecycleModes"), old_spec.get("volumeLifecycleModes"), "spec.volumeLifecycleModes")
 
 
 def driver_warnings(new: Object, old: Object | None) -> list[str]:
+    """Return a warning if tokenRequests is set (or changed) and serviceAccountTokenInSecrets is unset."""
     spec = new.get("spec") or {}
     if not spec.get("tokenRequests") or spec.get("serviceAccountTokenInSecrets") is not None:
         return []
@@ -87,6 +93,7 @@ def driver_warnings(new: Object, old: Object | None) -> list[str]:
 
 
 def validate_node(obj: Object) -> list[FieldError]:
+    """Validate a CSINode."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):
@@ -109,28 +116,32 @@ def _node_id(value: str, path: str) -> list[FieldError]:
 
 def _topology_keys(keys: list[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    repeated_indexes = repeated(keys)
     for i, key in enumerate(keys):
         if not key:
             errors.append(field.required(path))
-        if key in keys[:i]:
+        if i in repeated_indexes:
             errors.append(field.duplicate(path, key))
         errors += qualified_name(key, path)
     return errors
 
 
 def validate_node_update(new: Object, old: Object) -> list[FieldError]:
-    """A driver may come or go, and count anew what it can attach, but else not change."""
-    wanted = {d.get("name"): d for d in (new.get("spec") or {}).get("drivers") or ()}
+    """Validate an updated CSINode.
+
+    Drivers may be added and removed; of an existing driver only allocatable may change.
+    """
+    new_drivers = {d.get("name"): d for d in (new.get("spec") or {}).get("drivers") or ()}
     errors = validate_node(new)
-    for before in (old.get("spec") or {}).get("drivers") or ():
-        now: Any = wanted.get(before.get("name"))
-        if now is not None and not same(_driver(now), _driver(before)):
-            errors.append(field.invalid("spec.drivers", _driver(now), "field is immutable"))
+    for old_driver in (old.get("spec") or {}).get("drivers") or ():
+        new_driver: Any = new_drivers.get(old_driver.get("name"))
+        if new_driver is not None and not same(_driver(new_driver), _driver(old_driver)):
+            errors.append(field.invalid("spec.drivers", _driver(new_driver), "field is immutable"))
     return errors
 
 
 def _driver(driver: Object) -> Object:
-    """As the internal struct prints, without the count."""
+    """Return a driver as upstream's internal struct prints, without allocatable, which may change."""
     return {
         "Name": driver.get("name") or "",
         "NodeID": driver.get("nodeID") or "",
@@ -140,6 +151,7 @@ def _driver(driver: Object) -> Object:
 
 
 def validate_capacity(obj: Object) -> list[FieldError]:
+    """Validate a CSIStorageCapacity."""
     errors = validate_label_selector(obj.get("nodeTopology"), "nodeTopology")
     errors += dns_subdomain(obj.get("storageClassName") or "", "storageClassName")
     if (capacity := obj.get("capacity")) is not None:
@@ -148,6 +160,7 @@ def validate_capacity(obj: Object) -> list[FieldError]:
 
 
 def validate_capacity_update(new: Object, old: Object) -> list[FieldError]:
+    """Reject changes of nodeTopology and storageClassName."""
     topology, name = new.get("nodeTopology"), new.get("storageClassName") or ""
     errors = shown.immutable(topology, old.get("nodeTopology"), "nodeTopology", shown.selector(topology))
     return errors + immutable(name, old.get("storageClassName") or "", "storageClassName")

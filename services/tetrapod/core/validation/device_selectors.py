@@ -1,7 +1,9 @@
-"""The CEL expressions that select devices: what they may name, what they must be, what they may cost.
+"""Validation of the CEL expressions that select devices: their length, variables, result type and estimated cost.
 
-Upstream: k8s.io/dynamic-resource-allocation/cel/compile.go and validateCELExpression of pkg/apis/resource/validation. CEL is loaded
-when the first expression is met.
+The CEL packages are imported only when the first expression is compiled.
+
+Upstream: staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go, and pkg/apis/resource/validation,
+validateCELExpression.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ _LONGEST_VALUE: Final = 64
 
 
 def selector(expression: str, path: str) -> list[FieldError]:
+    """Validate one CEL expression: at most 10 KiB, compiles to bool, within the cost limit."""
     if len(expression.encode()) > _LONGEST:
         return [field.too_long(path, _LONGEST)]
     from tetrapod.machinery.cel.errors import CompileError
@@ -35,8 +38,8 @@ def selector(expression: str, path: str) -> list[FieldError]:
         if error.output_type is None:
             return [field.invalid(path, expression, error.full)]
         return _wrong_type(error.output_type, expression, path) or [field.internal_error(path, error.full)]
-    if wrong := _wrong_type(program.output_type, expression, path):
-        return wrong
+    if type_errors := _wrong_type(program.output_type, expression, path):
+        return type_errors
     if program.cost_estimate().max > _DEAREST:
         return [field.forbidden(path, "too complex, exceeds cost limit")]
     return []
@@ -52,7 +55,7 @@ def _wrong_type(found: CelType, expression: str, path: str) -> list[FieldError]:
 
 @cache
 def _environment() -> Environment:
-    """With `device`: its driver, attributes by domain and name, capacities likewise."""
+    """Return the CEL environment with the variable `device`: its driver, and its attributes and capacities by domain and name."""
     from tetrapod.machinery.cel import types
     from tetrapod.machinery.cel.declarations import QUANTITY, DeclType, map_decl, object_decl
     from tetrapod.machinery.cel.environment import Environment

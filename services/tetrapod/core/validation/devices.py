@@ -1,7 +1,9 @@
-"""What the kinds of resource.k8s.io have in common: drivers, pools, selectors, configuration, taints.
+"""Validation shared by the kinds of resource.k8s.io: drivers, pools, selectors, configuration and taints.
 
-Upstream: pkg/apis/resource/validation/validation.go. Some rules are declared in the schema there and told after all others, so
-`Complaints` keeps the two apart.
+Upstream declares some rules in the schema and reports them after the hand-written ones, so `Complaints` collects the
+two separately.
+
+Upstream: pkg/apis/resource/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import orjson
 from tetrapod.core.validation.device_selectors import selector
 from tetrapod.core.validation.names import complaints, dns_subdomain
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import (
@@ -38,28 +41,34 @@ _MOST_CONDITIONS: Final = 4
 
 @dataclass(slots=True)
 class Complaints:
-    """`written`: those of hand-written rules; `declared`: those of the schema, told last."""
+    """The errors found so far: those of hand-written rules (`written`) and those of the schema (`declared`), which come last."""
 
     written: list[FieldError] = data_field(default_factory=list)
     declared: list[FieldError] = data_field(default_factory=list)
 
     def all(self) -> list[FieldError]:
+        """Return all errors, those of hand-written rules first."""
         return self.written + self.declared
 
     def fits(self, listed: Sequence[Any], path: str, most: int) -> bool:
-        """Of a longer list nothing else is told."""
+        """Return whether a list has at most `most` elements, and report it if not. Callers then skip its elements."""
         if len(listed) > most:
             self.declared.append(field.too_many(path, len(listed), most))
         return len(listed) <= most
 
     def once(self, keys: Iterable[Any], path: str, shown: Iterable[Any] | None = None) -> None:
-        """No key twice."""
+        """Report each repeated key.
+
+        Args:
+            shown: the values to print in the errors, in the order of `keys`; None prints the keys.
+        """
         listed = list(keys)
         values = listed if shown is None else list(shown)
-        self.declared += [field.duplicate(f"{path}[{i}]", values[i]) for i, key in enumerate(listed) if key in listed[:i]]
+        self.declared += [field.duplicate(f"{path}[{i}]", values[i]) for i in sorted(repeated(listed))]
 
 
 def pool_name(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a pool by upstream's hand-written rules: DNS subdomains separated by slashes."""
     if not name:
         return [field.required(path)]
     errors = [field.too_long(path, _LONGEST_POOL)] if len(name) > _LONGEST_POOL else []
@@ -69,6 +78,7 @@ def pool_name(name: str, path: str) -> list[FieldError]:
 
 
 def declared_pool(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a pool by the rules that the schema declares."""
     if not name:
         return [field.required(path)]
     errors = [field.too_long(path, _LONGEST_POOL)] if len(name) > _LONGEST_POOL else []
@@ -79,6 +89,7 @@ def declared_pool(name: str, path: str) -> list[FieldError]:
 
 
 def declared_driver(name: str, path: str, found: Complaints) -> None:
+    """Validate the name of a driver by the rules that the schema declares."""
     if not name:
         found.declared.append(field.required(path))
     else:
@@ -88,7 +99,7 @@ def declared_driver(name: str, path: str, found: Complaints) -> None:
 
 
 def qualified(name: str, path: str) -> list[FieldError]:
-    """A C identifier, perhaps behind a domain. (With two slashes anything will do, as upstream regrets.)"""
+    """Validate a C identifier with an optional domain before a slash. As upstream, a name with two slashes is accepted."""
     domain, slash, last = name.partition("/")
     if not slash:
         return identifier(name, path)
@@ -103,7 +114,10 @@ def qualified(name: str, path: str) -> list[FieldError]:
 
 
 def fully_qualified(name: str, path: str) -> list[FieldError]:
-    """As the schema declares it: behind a domain (upstream: ResourceFullyQualifiedName of apimachinery/pkg/api/validate)."""
+    """Validate a name with a domain, as the schema declares it.
+
+    Upstream: staging/src/k8s.io/apimachinery/pkg/api/validate, ResourceFullyQualifiedName.
+    """
     domain, slash, last = name.partition("/")
     if not slash:
         return [
@@ -121,12 +135,13 @@ def fully_qualified(name: str, path: str) -> list[FieldError]:
 
 
 def identifier(name: str, path: str) -> list[FieldError]:
+    """Validate a C identifier of at most 32 characters."""
     errors = [field.too_long(path, _LONGEST_ID)] if len(name) > _LONGEST_ID else []
     return errors + complaints(is_c_identifier, name, path)
 
 
 def selectors(listed: list[Object], path: str, found: Complaints, *, stored: bool = False) -> None:
-    """`stored`: the expressions have been checked before."""
+    """Validate device selectors. With `stored`, the expressions are already stored and not compiled again."""
     if not found.fits(listed, path, _MOST_SELECTORS):
         return
     for i, given in enumerate(listed):
@@ -137,6 +152,7 @@ def selectors(listed: list[Object], path: str, found: Complaints, *, stored: boo
 
 
 def configuration(config: Object, path: str, found: Complaints, *, stored: bool = False) -> None:
+    """Validate the configuration of a device. With `stored`, the size of its parameters is not limited."""
     opaque = config.get("opaque")
     if opaque is None:
         found.written.append(field.required(f"{path}.opaque"))
@@ -146,7 +162,10 @@ def configuration(config: Object, path: str, found: Complaints, *, stored: bool 
 
 
 def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldError]:
-    """What is for a driver to read; a limit of its length came later than the first of them."""
+    """Validate a JSON object that only drivers interpret.
+
+    With `stored`, its size is not checked, because objects stored before upstream introduced the limit may exceed it.
+    """
     if value is None:
         return [field.required(path)]
     if not stored and len(orjson.dumps(value)) > _LONGEST_JSON:
@@ -155,6 +174,7 @@ def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldErr
 
 
 def taint(given: Object, path: str, found: Complaints) -> None:
+    """Validate the key, value and effect of a device taint."""
     effect = given.get("effect") or ""
     found.written += complaints(is_qualified_name, given.get("key") or "", f"{path}.key")
     if value := given.get("value"):
@@ -166,17 +186,20 @@ def taint(given: Object, path: str, found: Complaints) -> None:
 
 
 def binding(given: Object, path: str, found: Complaints) -> None:
+    """Validate bindingConditions and bindingFailureConditions: both or neither, unique and without overlap."""
     conditions, failures = given.get("bindingConditions") or [], given.get("bindingFailureConditions") or []
     errors = found.written
     for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
         if found.fits(listed, f"{path}.{key}", _MOST_CONDITIONS):
             for i, name in enumerate(listed):
                 errors += complaints(is_qualified_name, name, f"{path}.{key}[{i}]")
+    overlapping = frozenset(conditions)
     for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
+        repeated_indexes = repeated(listed)
         for i, name in enumerate(listed):
-            if name in listed[:i]:
+            if i in repeated_indexes:
                 errors.append(field.duplicate(f"{path}.{key}[{i}]", name))
-            if key == "bindingFailureConditions" and name in conditions:
+            if key == "bindingFailureConditions" and name in overlapping:
                 text = "bindingFailureConditions must not overlap with bindingConditions"
                 errors.append(field.invalid(f"{path}.{key}[{i}]", name, text))
     for key, listed, other, others in (

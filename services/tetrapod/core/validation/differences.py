@@ -1,6 +1,6 @@
-"""What an update changed in a part that may not change, as upstream prints it: a unified diff of its internal structs as JSON.
+"""Differences of immutable parts of an object, as upstream prints them: a unified diff of internal structs as JSON.
 
-Upstream: k8s.io/apimachinery/pkg/util/diff (one blank of indent, three lines of context).
+Upstream: staging/src/k8s.io/apimachinery/pkg/util/diff (indentation of one space, three lines of context).
 """
 
 from __future__ import annotations
@@ -18,30 +18,32 @@ _ZEROES: Final[dict[str, Any]] = {"": "", "int": 0, "bool": False, "port": 0, "q
 
 
 def spec_difference(type_name: str, old: Object, new: Object) -> str:
-    """How two wire objects of an internal type differ; ends with a line break."""
-    before, after = (_text(internal(type_name, value)).splitlines() for value in (old, new))
-    lines = list(difflib.unified_diff(before, after, lineterm=""))[2:]
+    """Return the unified diff of two wire objects of an internal type, ending with a line break."""
+    old_lines, new_lines = (_text(internal(type_name, value)).splitlines() for value in (old, new))
+    lines = list(difflib.unified_diff(old_lines, new_lines, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in lines)
 
 
 def internal(type_name: str, wire: Object) -> Object:
-    """A wire object as its internal struct prints: every field, by its Go name."""
-    found: Object = {}
+    """Return a wire object as its internal Go struct prints: every field, by its Go name."""
+    struct: Object = {}
     for go in fields_of(type_name):
         if go.kind == "+":
-            found.update(internal(go.type, wire))
+            struct.update(internal(go.type, wire))
         elif go.kind == "meta":
-            found.update(shown.metadata(wire.get(go.key)))
+            struct.update(shown.metadata(wire.get(go.key)))
         else:
-            found[go.name] = _value(go.kind, go.type, wire.get(go.key))
-    return found
+            struct[go.name] = _value(go.kind, go.type, wire.get(go.key))
+    return struct
 
 
 def internal_list(type_name: str, wires: list[Object] | None) -> list[Object] | None:
+    """Return each wire object of a list as its internal Go struct prints, or None for an unset list."""
     return None if wires is None else [internal(type_name, wire) for wire in wires]
 
 
 def pod_template(template: Object) -> Object:
+    """Return a pod template as upstream's internal PodTemplateSpec prints."""
     return {**shown.metadata(template.get("metadata")), "Spec": internal("PodSpec", template.get("spec") or {})}
 
 

@@ -1,4 +1,4 @@
-"""References to the pod's own fields and resources, in environment variables and volumes.
+"""Validation of downward API references to a pod's own fields and resources, in environment variables and volumes.
 
 Upstream: validateObjectFieldSelector, validateContainerResourceFieldSelector, ConvertDownwardAPIFieldLabel.
 """
@@ -37,24 +37,25 @@ _SIZES: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "
 
 
 def field_ref(ref: Object, allowed: frozenset[str], path: str) -> list[FieldError]:
+    """Validate a fieldRef, whose converted label must be one of `allowed` or a subscripted label or annotation."""
     version, label = ref.get("apiVersion") or "", ref.get("fieldPath") or ""
     if not version:
         return [field.required(f"{path}.apiVersion")]
     if not label:
         return [field.required(f"{path}.fieldPath")]
     subscripted = _SUBSCRIPTED(label)
-    found, why = _convert(version, label, subscripted)
-    if why:
-        return [field.invalid(f"{path}.fieldPath", label, f"error converting fieldPath: {why}")]
+    converted, error_text = _convert(version, label, subscripted)
+    if error_text:
+        return [field.invalid(f"{path}.fieldPath", label, f"error converting fieldPath: {error_text}")]
     if subscripted:
         if subscripted[1] == "metadata.annotations":
             return qualified_name(subscripted[2].lower(), path)
         return qualified_name(subscripted[2], path)
-    return [] if found in allowed else [field.not_supported(f"{path}.fieldPath", found, allowed)]
+    return [] if converted in allowed else [field.not_supported(f"{path}.fieldPath", converted, allowed)]
 
 
 def _convert(version: str, label: str, subscripted: re.Match[str] | None) -> tuple[str, str]:
-    """The label as this version calls it, or why there is none."""
+    """Convert a field label to its v1 form. Return it and "", or "" and an error text."""
     if version != "v1":
         return "", f"unsupported pod version: {version}"
     if subscripted:
@@ -67,6 +68,7 @@ def _convert(version: str, label: str, subscripted: re.Match[str] | None) -> tup
 
 
 def resource_ref(ref: Object, path: str, *, volume: bool) -> list[FieldError]:
+    """Validate a resourceFieldRef. With `volume`, containerName is required."""
     name = ref.get("resource") or ""
     errors: list[FieldError] = []
     if volume and not ref.get("containerName"):

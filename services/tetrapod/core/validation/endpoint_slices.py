@@ -1,4 +1,7 @@
-"""EndpointSlice (upstream: pkg/apis/discovery/validation/validation.go)."""
+"""Validation of EndpointSlice.
+
+Upstream: pkg/apis/discovery/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,11 @@ _MOST_HINTS: Final = 8
 
 
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
-    """What hand-written rules say, and what the declared ones add after them. Endpoints that were stored may stay as they are."""
+    """Validate an EndpointSlice: hand-written rules first, then those that the schema declares.
+
+    Args:
+        old: the stored object, or None on create. Endpoints that did not change are not validated again.
+    """
     errors, late = _address_type(obj.get("addressType") or "", old)
     errors += _ports(obj.get("ports") or [])
     endpoints = obj.get("endpoints") or []
@@ -40,7 +47,11 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
 
 
 def _address_type(kind: str, old: Object | None) -> tuple[list[FieldError], list[FieldError]]:
-    """A changed type is told by the declared rules, which then do not ask whether it is known: the hand-written one does."""
+    """Return the errors about addressType of hand-written rules and of declared rules.
+
+    The declared rules report a changed type as immutable and then skip the check for a supported one, so the
+    hand-written rule makes it.
+    """
     moved = old is not None and kind != (old.get("addressType") or "")
     late = [] if kind else [field.required("addressType")]
     if moved:
@@ -60,13 +71,13 @@ def _endpoint(endpoint: Object, kind: str, path: str) -> list[FieldError]:
     if (host := endpoint.get("hostname")) is not None:
         errors += dns_label(host, f"{path}.hostname")
     hints = endpoint.get("hints") or {}
-    for kind_of, check in (("forZones", is_valid_label_value), ("forNodes", None)):
-        listed = hints.get(kind_of) or []
+    for hint_kind, check in (("forZones", is_valid_label_value), ("forNodes", None)):
+        listed = hints.get(hint_kind) or []
         if len(listed) > _MOST_HINTS:
-            return [*errors, field.too_many(f"{path}.hints.{kind_of}", len(listed), _MOST_HINTS)]
+            return [*errors, field.too_many(f"{path}.hints.{hint_kind}", len(listed), _MOST_HINTS)]
         seen: set[str] = set()
         for i, hint in enumerate(listed):
-            at, name = f"{path}.hints.{kind_of}[{i}].name", hint.get("name") or ""
+            at, name = f"{path}.hints.{hint_kind}[{i}].name", hint.get("name") or ""
             if name in seen:
                 errors.append(field.duplicate(at, name))
             seen.add(name)
@@ -82,8 +93,8 @@ def _address(value: str, kind: str, path: str, i: int) -> list[FieldError]:
         return complaints(is_fully_qualified_domain_name, value.removesuffix("."), at)
     if kind not in ("IPv4", "IPv6"):
         return []
-    if wrong := (is_valid_ip_for_legacy_field if kind == "IPv4" else is_valid_ip)(value):
-        return [field.invalid(at, value, text) for text in wrong]
+    if texts := (is_valid_ip_for_legacy_field if kind == "IPv4" else is_valid_ip)(value):
+        return [field.invalid(at, value, text) for text in texts]
     right = is_ipv4(value) if kind == "IPv4" else is_ipv6(value)
     errors = [] if right else [field.invalid(path, value, f"must be an {kind} address")]
     return errors + not_special_address(value, at)

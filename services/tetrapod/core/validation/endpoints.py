@@ -1,4 +1,7 @@
-"""Endpoints (upstream: ValidateEndpoints)."""
+"""Validation of Endpoints.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateEndpoints.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from tetrapod.machinery.gvk import Object
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new Endpoints object."""
     return _subsets(obj, [])
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated Endpoints object. Stored addresses in a legacy format are accepted."""
     return _subsets(new, _addresses(old))
 
 
@@ -28,8 +33,8 @@ def _subsets(obj: Object, known_before: list[str]) -> list[FieldError]:
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):
             errors.append(field.required(path, "must specify `addresses` or `notReadyAddresses`"))
         for kind in ("addresses", "notReadyAddresses"):
-            for j, one in enumerate(subset.get(kind) or ()):
-                errors += _address(one, f"{path}.{kind}[{j}]", known_before)
+            for j, endpoint in enumerate(subset.get(kind) or ()):
+                errors += _address(endpoint, f"{path}.{kind}[{j}]", known_before)
         for j, port in enumerate(ports):
             errors += _port(port, len(ports) > 1, f"{path}.ports[{j}]")
     return errors

@@ -1,4 +1,10 @@
-"""Event: lax as ever in core/v1 without eventTime, strict with it and in events.k8s.io (upstream: pkg/apis/core/validation/events.go)."""
+"""Validation of Event.
+
+Events of core/v1 without eventTime are validated leniently, as older clients expect; those with eventTime and those of
+events.k8s.io strictly.
+
+Upstream: pkg/apis/core/validation/events.go.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +24,7 @@ _TYPES: Final = frozenset({"Normal", "Warning"})
 
 
 def validate(obj: Object, *, new_group: bool) -> list[FieldError]:
+    """Validate a new Event. `new_group`: the request uses events.k8s.io instead of core/v1."""
     errors = _common(obj, new_group=new_group)
     if not new_group:
         return errors
@@ -34,12 +41,15 @@ def validate(obj: Object, *, new_group: bool) -> list[FieldError]:
 
 
 def _common(obj: Object, *, new_group: bool) -> list[FieldError]:
-    """Both groups store the v1 form, so fields keep its names; the one exception is upstream's."""
-    namespace, of = obj["metadata"].get("namespace") or "", (obj.get("involvedObject") or {}).get("namespace") or ""
+    """Validate the rules of both API groups.
+
+    Both store the core/v1 form, so error paths use its field names; reportingController is upstream's exception.
+    """
+    namespace, involved_namespace = obj["metadata"].get("namespace") or "", (obj.get("involvedObject") or {}).get("namespace") or ""
     errors: list[FieldError] = []
-    lax = ("", "default", "kube-system") if obj.get("eventTime") else ("", "default")
-    if namespace not in lax if not of else namespace != of and not obj.get("eventTime"):
-        errors.append(field.invalid("involvedObject.namespace", of, "does not match event.namespace"))
+    default_namespaces = ("", "default", "kube-system") if obj.get("eventTime") else ("", "default")
+    if namespace not in default_namespaces if not involved_namespace else namespace != involved_namespace and not obj.get("eventTime"):
+        errors.append(field.invalid("involvedObject.namespace", involved_namespace, "does not match event.namespace"))
     if not obj.get("eventTime"):
         return errors
     controller, path = obj.get("reportingComponent") or "", "reportingController" if new_group else "reportingComponent"
@@ -70,6 +80,7 @@ def _series(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object, *, new_group: bool) -> list[FieldError]:
+    """Validate an updated Event. `new_group`: the request uses events.k8s.io, where most fields are immutable."""
     errors = _common(new, new_group=new_group)
     if not new_group:
         return errors

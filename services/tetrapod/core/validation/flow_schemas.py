@@ -1,4 +1,7 @@
-"""FlowSchema and PriorityLevelConfiguration (upstream: pkg/apis/flowcontrol/validation/validation.go)."""
+"""Validation of FlowSchema and PriorityLevelConfiguration.
+
+Upstream: pkg/apis/flowcontrol/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import orjson
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import complaints, dns_subdomain, known
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, validate_namespace_name
@@ -25,7 +29,7 @@ _ENTROPY: Final = 60
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """A FlowSchema."""
+    """Validate a FlowSchema."""
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     precedence, path = spec.get("matchingPrecedence") or 0, "spec.matchingPrecedence"
     errors: list[FieldError] = []
@@ -50,7 +54,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 @cache
 def _mandatory(resource: str) -> dict[str, Object]:
-    """Specs that nobody may change, by name."""
+    """Return the fixed specs of the mandatory objects of a resource, by name."""
     objects = orjson.loads(files("tetrapod.generic.flowcontrol").joinpath("mandatory.json").read_bytes())
     return {obj["metadata"]["name"]: obj["spec"] for obj in objects[resource]}
 
@@ -62,10 +66,10 @@ def _rule(rule: Object, path: str) -> list[FieldError]:
         errors.append(field.required(f"{path}.subjects", "subjects must contain at least one value"))
     if not resources and not urls:
         errors.append(field.required(path, "at least one of resourceRules and nonResourceRules has to be non-empty"))
-    for i, inner in enumerate(resources):
-        errors += _resource_rule(inner, f"{path}.resourceRules[{i}]")
-    for i, inner in enumerate(urls):
-        errors += _url_rule(inner, f"{path}.nonResourceRules[{i}]")
+    for i, policy_rule in enumerate(resources):
+        errors += _resource_rule(policy_rule, f"{path}.resourceRules[{i}]")
+    for i, policy_rule in enumerate(urls):
+        errors += _url_rule(policy_rule, f"{path}.nonResourceRules[{i}]")
     return errors
 
 
@@ -74,10 +78,10 @@ def _subject(subject: Object, path: str) -> list[FieldError]:
     if kind not in _SUBJECTS:
         return [field.not_supported(f"{path}.kind", kind, frozenset(_SUBJECTS))]
     key = _SUBJECTS[kind]
-    of = subject.get(key)
-    errors = [field.required(f"{path}.{key}", f"{key} is required when subject kind is '{kind}'")] if of is None else []
-    if of is not None:
-        errors += _subject_name(of, kind, f"{path}.{key}")
+    member = subject.get(key)
+    errors = [field.required(f"{path}.{key}", f"{key} is required when subject kind is '{kind}'")] if member is None else []
+    if member is not None:
+        errors += _subject_name(member, kind, f"{path}.{key}")
     for other in ("ServiceAccount", "User", "Group"):
         name = _SUBJECTS[other]
         if other != kind and subject.get(name) is not None:
@@ -162,12 +166,14 @@ def _url(url: str, path: str) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status conditions of a FlowSchema or PriorityLevelConfiguration."""
     listed = (new.get("status") or {}).get("conditions") or []
     kinds = [c.get("type") or "" for c in listed]
     errors: list[FieldError] = []
+    repeated_indexes = repeated(kinds)
     for i, kind in enumerate(kinds):
         at = f"status.conditions[{i}].type"
-        if kind in kinds[:i]:
+        if i in repeated_indexes:
             errors.append(field.duplicate(at, kind))
         if not kind:
             errors.append(field.required(at))
@@ -175,6 +181,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_level(obj: Object) -> list[FieldError]:
+    """Validate a PriorityLevelConfiguration."""
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     kind, exempt, limited = spec.get("type") or "", spec.get("exempt"), spec.get("limited")
     errors: list[FieldError] = []
@@ -191,18 +198,18 @@ def validate_level(obj: Object) -> list[FieldError]:
 
 
 def _fixed_level(name: str, spec: Object) -> list[FieldError]:
-    """Of the mandatory levels; what is exempt may have other shares."""
+    """Reject a spec that differs from that of a mandatory priority level. Only `exempt` may change its spec.exempt."""
     if (fixed := _mandatory("prioritylevelconfigurations").get(name)) is None:
         return []
-    shown, wanted = internal("PriorityLevelSpec", spec), internal("PriorityLevelSpec", fixed)
-    but = " except the 'spec.exempt' field" if name == "exempt" else ""
-    if (shown | {"Exempt": None} == wanted | {"Exempt": None}) if but else shown == wanted:
+    shown, mandatory = internal("PriorityLevelSpec", spec), internal("PriorityLevelSpec", fixed)
+    exception = " except the 'spec.exempt' field" if name == "exempt" else ""
+    if (shown | {"Exempt": None} == mandatory | {"Exempt": None}) if exception else shown == mandatory:
         return []
-    return [field.invalid("spec", shown, f"spec of '{name}'{but} must equal the fixed value")]
+    return [field.invalid("spec", shown, f"spec of '{name}'{exception} must equal the fixed value")]
 
 
 def _declared(spec: Object) -> list[FieldError]:
-    """What upstream declares on the fields: members by the type, and the types."""
+    """Validate the rules that upstream declares on the fields: required types, and the union member that each type selects."""
     kind, limited = spec.get("type") or "", spec.get("limited")
     errors = [field.forbidden("spec.exempt")] if spec.get("exempt") is not None and kind != "Exempt" else []
     errors += _member(limited, kind == "Limited", "spec.limited")

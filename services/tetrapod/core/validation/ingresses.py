@@ -1,4 +1,7 @@
-"""Ingress and IngressClass (upstream: pkg/apis/networking/validation/validation.go)."""
+"""Validation of Ingress and IngressClass.
+
+Upstream: pkg/apis/networking/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _LONGEST_CONTROLLER: Final = 250
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """A new Ingress."""
+    """Validate a new Ingress."""
     spec = obj.get("spec") or {}
     errors = _spec(spec, bad_secrets=False, bad_wildcards=False)
     annotations = obj["metadata"].get("annotations") or {}
@@ -41,10 +44,14 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """What was wrong before strict rules came may stay wrong."""
-    before = old.get("spec") or {}
-    bad_secrets = any(_secret_texts(tls.get("secretName") or "") for tls in before.get("tls") or ())
-    bad_wildcards = any("*" in (rule.get("host") or "") and _http(rule, "") for rule in before.get("rules") or ())
+    """Validate an updated Ingress.
+
+    Invalid secret names and invalid paths of wildcard hosts are accepted if the stored object has any, because it may
+    be older than these checks.
+    """
+    old_spec = old.get("spec") or {}
+    bad_secrets = any(_secret_texts(tls.get("secretName") or "") for tls in old_spec.get("tls") or ())
+    bad_wildcards = any("*" in (rule.get("host") or "") and _http(rule, "") for rule in old_spec.get("rules") or ())
     return _spec(new.get("spec") or {}, bad_secrets=bad_secrets, bad_wildcards=bad_wildcards)
 
 
@@ -138,7 +145,11 @@ def _backend(backend: Object, path: str) -> list[FieldError]:
 
 
 def _reference(reference: Object, path: str, no_kind: str | None) -> list[FieldError]:
-    """A reference to an object of any kind; `no_kind` None: a missing kind is told elsewhere."""
+    """Validate a reference to an object of any kind.
+
+    Args:
+        no_kind: the error detail for a missing kind or name; None if the caller reports these itself.
+    """
     errors: list[FieldError] = []
     if (group := reference.get("apiGroup")) is not None:
         errors += complaints(is_dns1123_subdomain, group, f"{path}.apiGroup")
@@ -154,12 +165,13 @@ def _reference(reference: Object, path: str, no_kind: str | None) -> list[FieldE
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    before = [i.get("ip") or "" for i in ((old.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()]
+    """Validate the load balancer status of an Ingress. Stored addresses in a legacy format are accepted."""
+    old_addresses = [i.get("ip") or "" for i in ((old.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()]
     errors: list[FieldError] = []
     for i, ingress in enumerate(((new.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
         path = f"status.loadBalancer.ingress[{i}]"
         if ip := ingress.get("ip"):
-            errors += address(ip, f"{path}.ip", before)
+            errors += address(ip, f"{path}.ip", old_addresses)
         if host := ingress.get("hostname"):
             errors += complaints(is_dns1123_subdomain, host, f"{path}.hostname")
             if parse_sloppy(host) is not None:
@@ -168,6 +180,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_class(obj: Object) -> list[FieldError]:
+    """Validate an IngressClass."""
     spec = obj.get("spec") or {}
     controller, parameters = spec.get("controller") or "", spec.get("parameters")
     errors = [field.too_long("spec.controller", _LONGEST_CONTROLLER)] if len(controller) > _LONGEST_CONTROLLER else []
@@ -194,5 +207,6 @@ def _scope(parameters: Object, path: str) -> list[FieldError]:
 
 
 def validate_class_update(new: Object, old: Object) -> list[FieldError]:
-    controller, before = ((obj.get("spec") or {}).get("controller") or "" for obj in (new, old))
-    return shown.immutable(controller, before, "spec.controller") + validate_class(new)
+    """Validate an updated IngressClass, whose controller is immutable."""
+    controller, old_controller = ((obj.get("spec") or {}).get("controller") or "" for obj in (new, old))
+    return shown.immutable(controller, old_controller, "spec.controller") + validate_class(new)

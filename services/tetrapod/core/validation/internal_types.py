@@ -1,9 +1,16 @@
-"""The internal Go types of what refusals print whole: names, order and zeroes of their fields.
+"""The internal Go types that upstream prints whole in error messages: names, order and zero values of their fields.
 
-Upstream prints differences of immutable specs as JSON of its internal structs, which have no JSON names and leave nothing out.
-A field is written `Name`, with `:int`, `:bool`, `:ptr` (a scalar or absent), `:quantity`, `:port` (int or string), `:list`, `:map`,
-`:resources`, `:wire` (as on the wire), `:selector` (a LabelSelector), `:meta` (an ObjectMeta, inlined), `*Type`, `=Type` (by value),
-`[]Type` or `+Type` (inlined). Order and names: pkg/apis/core/types.go.
+Upstream prints differences of immutable specs as JSON of its internal structs, which have no JSON names and omit
+nothing. Order and names follow pkg/apis/core/types.go.
+
+A field is written as its name (a string) or as a name with a suffix:
+
+* `:int`, `:bool`, `:quantity`, `:port` (int or string), `:list`, `:map`, `:resources`
+* `:ptr`: a pointer to a scalar
+* `:wire`: printed as on the wire
+* `:selector`: a LabelSelector
+* `:meta`: an ObjectMeta, inlined
+* `*Type`, `=Type` (by value), `[]Type`, `+Type` (inlined)
 """
 
 from __future__ import annotations
@@ -258,32 +265,35 @@ _KEYS: Final = {
 
 
 class GoField(NamedTuple):
+    """One field of an internal Go struct."""
+
     name: str
-    key: str  # on the wire
+    key: str  # its JSON name
     kind: str  # "", "int", "bool", "ptr" …, or one of * = [ + before a type
     type: str = ""
 
 
 @cache
 def fields_of(type_name: str) -> tuple[GoField, ...]:
+    """Return the fields of an internal type, in the order of the Go struct."""
     return tuple(map(_parse, _TYPES[type_name].split()))
 
 
 def _parse(text: str) -> GoField:
     for mark in (":", "[]", "*", "=", "+"):
-        name, found, rest = text.partition(mark)
-        if found:
+        name, separator, rest = text.partition(mark)
+        if separator:
             return GoField(name, _key(name), rest, "") if mark == ":" else GoField(name, _key(name), mark, rest)
     return GoField(text, _key(text), "")
 
 
 def _key(name: str) -> str:
-    """The name on the wire: a leading acronym in small letters, up to the word that follows it."""
+    """Return the JSON name of a Go field: a leading acronym is lower-cased up to the start of the next word."""
     if name in _KEYS:
         return _KEYS[name]
-    run = 0
-    while run < len(name) and name[run].isupper():
-        run += 1
-    if 1 < run < len(name):
-        run -= 1
-    return name[:run].lower() + name[run:]
+    capitals = 0
+    while capitals < len(name) and name[capitals].isupper():
+        capitals += 1
+    if 1 < capitals < len(name):
+        capitals -= 1
+    return name[:capitals].lower() + name[capitals:]

@@ -1,4 +1,7 @@
-"""podFailurePolicy and successPolicy of a Job (upstream: validatePodFailurePolicy, validateSuccessPolicy)."""
+"""Validation of podFailurePolicy and successPolicy of a Job.
+
+Upstream: pkg/apis/batch/validation/validation.go, validatePodFailurePolicy and validateSuccessPolicy.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any, Final
 from tetrapod.core.validation.job_indexes import count_indexes
 from tetrapod.core.validation.names import not_negative, qualified_name
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -20,9 +24,10 @@ _STATUSES: Final = ["False", "True", "Unknown"]
 
 
 def failure_policy(spec: Object, path: str) -> list[FieldError]:
+    """Validate spec.podFailurePolicy of the given Job spec."""
     rules = (spec.get("podFailurePolicy") or {}).get("rules") or []
-    inner = (spec.get("template") or {}).get("spec") or {}
-    names = {c.get("name") for kind in ("containers", "initContainers") for c in inner.get(kind) or ()}
+    pod_spec = (spec.get("template") or {}).get("spec") or {}
+    names = {c.get("name") for kind in ("containers", "initContainers") for c in pod_spec.get(kind) or ()}
     errors = [field.too_many(f"{path}.rules", len(rules), _RULES)] if len(rules) > _RULES else []
     for i, rule in enumerate(rules):
         errors += _rule(spec, rule, f"{path}.rules[{i}]", names)
@@ -56,7 +61,7 @@ def _rule(spec: Object, rule: Object, path: str, names: set[Any]) -> list[FieldE
 
 
 def omitted(path: str, detail: str) -> FieldError:
-    """A complaint about a value that is not shown."""
+    """Return an "Invalid value" error that does not show the value."""
     return FieldError("FieldValueInvalid", path, detail)
 
 
@@ -70,11 +75,12 @@ def _exit_codes(codes: Object, path: str, names: set[Any]) -> list[FieldError]:
         errors.append(field.invalid(f"{path}.values", codes.get("values"), "at least one value is required"))
     elif len(values) > _EXIT_CODES:
         errors.append(field.too_many(f"{path}.values", len(values), _EXIT_CODES))
+    repeated_indexes = repeated(values)
     for i, value in enumerate(values):
         at = f"{path}.values[{i}]"
         if operator == "In" and value == 0:
             errors.append(field.invalid(at, value, "must not be 0 for the In operator"))
-        if value in values[:i]:
+        if i in repeated_indexes:
             errors.append(field.duplicate(at, value))
     if values != sorted(values):
         errors.append(field.invalid(f"{path}.values", values, "must be ordered"))
@@ -82,6 +88,7 @@ def _exit_codes(codes: Object, path: str, names: set[Any]) -> list[FieldError]:
 
 
 def success_policy(spec: Object, path: str) -> list[FieldError]:
+    """Validate spec.successPolicy of the given Job spec."""
     rules = (spec.get("successPolicy") or {}).get("rules") or []
     errors: list[FieldError] = []
     if not rules:
@@ -119,7 +126,7 @@ def _success_rule(rule: Object, completions: int, path: str) -> list[FieldError]
 
 
 def shown_failure(policy: Object) -> Object:
-    """As the internal struct prints."""
+    """Return a pod failure policy as upstream's internal struct prints."""
     return {"Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()] if policy.get("rules") is not None else None}
 
 
@@ -134,5 +141,6 @@ def _shown_rule(rule: Object) -> Object:
 
 
 def shown_success(policy: Object) -> Object:
+    """Return a success policy as upstream's internal struct prints."""
     rules = [{"SucceededIndexes": r.get("succeededIndexes"), "SucceededCount": r.get("succeededCount")} for r in policy.get("rules") or ()]
     return {"Rules": None if policy.get("rules") is None else rules}

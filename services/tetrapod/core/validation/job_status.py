@@ -1,6 +1,8 @@
-"""Status of a Job: how conditions, counters and times agree, and what may not go back (upstream: validateJobStatus).
+"""Validation of the status of a Job: consistency of conditions, counters and times, and transitions that are not allowed.
 
-Upstream checks what an update changes; a status that was wrong before and stays so is let through, as there.
+As upstream, most rules apply only to what an update changes, so an invalid status that is already stored is accepted.
+
+Upstream: pkg/apis/batch/validation/validation.go, validateJobStatus.
 """
 
 from __future__ import annotations
@@ -28,27 +30,30 @@ def _finishes(status: Object) -> bool:
 
 
 class _Changes:
-    """Which conditions and fields an update changes."""
+    """The difference between a Job's new and old status."""
 
     def __init__(self, status: Object, before: Object) -> None:
         self._status, self._before = status, before
         self.finished = _finishes(status) is not _finishes(before)
 
     def condition(self, *kinds: str) -> bool:
+        """Return whether any of these conditions changes between True and not True."""
         return any(_is(self._status, kind) is not _is(self._before, kind) for kind in kinds)
 
     def field(self, *names: str) -> bool:
+        """Return whether any of these status fields changes."""
         return any(self._status.get(name) != self._before.get(name) for name in names)
 
 
 def validate(new: Object, old: Object) -> list[FieldError]:
-    spec, status, before = new.get("spec") or {}, new.get("status") or {}, old.get("status") or {}
-    changes = _Changes(status, before)
+    """Validate an updated status of a Job."""
+    spec, status, old_status = new.get("spec") or {}, new.get("status") or {}, old.get("status") or {}
+    changes = _Changes(status, old_status)
     errors = [error for name in _COUNTERS for error in not_negative(status.get(name), f"status.{name}")]
     errors += _uncounted(status.get("uncountedTerminatedPods") or {})
     errors += _conditions_and_times(status, changes) + _finished(spec, status, changes)
     errors += _indexes(spec, status, changes) + _pods(status, changes) + _criteria(spec, status)
-    return errors + _transitions(spec, status, before)
+    return errors + _transitions(spec, status, old_status)
 
 
 def _uncounted(pods: Object) -> list[FieldError]:
@@ -165,11 +170,12 @@ def _transitions(spec: Object, status: Object, before: Object) -> list[FieldErro
         for kind in ("Failed", "Complete", "FailureTarget")
         if _is(before, kind) and not _is(status, kind)
     ]
-    scales = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-    for name in ("failed",) if scales else ("failed", "succeeded"):  # indexes above a smaller number of completions are forgotten
-        now = status.get(name) or 0
-        if now < (before.get(name) or 0):
-            errors.append(field.invalid(f"status.{name}", now, f"cannot decrease the {name} counter"))
+    elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    # Scaling down an elastic indexed job drops the succeeded indexes at or above completions.
+    for name in ("failed",) if elastic else ("failed", "succeeded"):
+        count = status.get(name) or 0
+        if count < (before.get(name) or 0):
+            errors.append(field.invalid(f"status.{name}", count, f"cannot decrease the {name} counter"))
     errors += _times(spec, status, before)
     if _is(before, "SuccessCriteriaMet") and not _is(status, "SuccessCriteriaMet"):
         errors.append(omitted("status.conditions", "cannot disable the SuccessCriteriaMet=True condition"))

@@ -1,4 +1,7 @@
-"""Job and JobTemplate (upstream: pkg/apis/batch/validation/validation.go)."""
+"""Validation of Job and JobTemplate.
+
+Upstream: pkg/apis/batch/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _FINISHING: Final = ("OnFailure", "Never")
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """A new Job."""
+    """Validate a new Job."""
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     errors = _generated_selector(obj) + _spec(spec)
     completions = spec.get("completions") or 0
@@ -66,10 +69,10 @@ def _generated_selector(obj: Object) -> list[FieldError]:
         elif labels[key] != value:
             errors.append(field.invalid(at, shown.labels(labels), f"must be '{value}'"))
     try:
-        found = from_label_selector(spec["selector"])
+        parsed = from_label_selector(spec["selector"])
     except ValueError:
         return errors
-    if not found.matches(expected):
+    if not parsed.matches(expected):
         errors.append(field.invalid("spec.selector", shown.selector(spec["selector"]), "`selector` not auto-generated"))
     return errors
 
@@ -84,7 +87,7 @@ def _spec(spec: Object) -> list[FieldError]:
 
 
 def job_spec(spec: Object, path: str) -> list[FieldError]:
-    """What jobs and the templates of cron jobs have in common."""
+    """Validate the parts of a spec that jobs and the job templates of cron jobs have in common."""
     errors = [error for name in _NUMBERS for error in not_negative(spec.get(name), f"{path}.{name}")]
     if (most := spec.get("maxFailedIndexes")) is not None:
         errors += not_negative(most, f"{path}.maxFailedIndexes")
@@ -158,7 +161,7 @@ def _restart_policy(spec: Object, path: str) -> list[FieldError]:
 
 
 def validate_template(template: Object, path: str) -> list[FieldError]:
-    """The jobTemplate of a CronJob, whose selector is always generated."""
+    """Validate the jobTemplate of a CronJob, whose selector is always generated."""
     spec = template.get("spec") or {}
     errors = job_spec(spec, f"{path}.spec")
     if (selector := spec.get("selector")) is not None:
@@ -169,14 +172,16 @@ def validate_template(template: Object, path: str) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    errors = _spec(spec) + _completions(spec, before)
-    errors += shown.immutable(spec.get("selector"), before.get("selector"), "spec.selector", shown.selector(spec.get("selector")))
-    errors += _template_kept(spec, before, old.get("status") or {})
+    """Validate an updated Job, whose selector, template and policies are immutable."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    errors = _spec(spec) + _completions(spec, old_spec)
+    errors += shown.immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector", shown.selector(spec.get("selector")))
+    errors += _template_kept(spec, old_spec, old.get("status") or {})
     for name, form in _FROZEN.items():
-        value, was = spec.get(name), before.get(name)
-        kept = same(value, was) and (value is None) is (was is None)  # all are pointers, of which an empty one is one
-        errors += [] if kept else [field.invalid(f"spec.{name}", form(value) if value is not None else None, "field is immutable")]
+        value, old_value = spec.get(name), old_spec.get(name)
+        # All are pointers upstream, so an empty value differs from an unset one.
+        unchanged = same(value, old_value) and (value is None) is (old_value is None)
+        errors += [] if unchanged else [field.invalid(f"spec.{name}", form(value) if value is not None else None, "field is immutable")]
     return errors
 
 
@@ -194,29 +199,34 @@ _FROZEN: Final = {
 
 
 def _completions(spec: Object, before: Object) -> list[FieldError]:
-    path, wanted = "spec.completions", spec.get("completions")
+    path, completions = "spec.completions", spec.get("completions")
     if spec.get("completionMode") != "Indexed":
-        return shown.immutable(wanted, before.get("completions"), path)
-    if wanted in (None, before.get("completions"), spec.get("parallelism")):
+        return shown.immutable(completions, before.get("completions"), path)
+    if completions in (None, before.get("completions"), spec.get("parallelism")):
         return []
-    return [field.invalid(path, wanted, "can only be modified in tandem with spec.parallelism")]
+    return [field.invalid(path, completions, "can only be modified in tandem with spec.parallelism")]
 
 
 def _template_kept(spec: Object, before: Object, status: Object) -> list[FieldError]:
-    """The template is frozen, but for what the scheduler reads while the job is suspended and has not begun."""
+    """Reject a changed pod template.
+
+    While a job is suspended and not started, the fields that affect scheduling may change: node selector, node
+    affinity, tolerations, scheduling gates and resources.
+    """
     template, old = spec.get("template") or {}, before.get("template") or {}
     if not _may_reschedule(before, status):
         return shown.immutable(template, old, "spec.template", pod_template(template))
-    inner, kept = template.get("spec") or {}, dict(old.get("spec") or {})
+    pod_spec, expected = template.get("spec") or {}, dict(old.get("spec") or {})
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        kept[name] = inner.get(name)
-    kept["affinity"] = _affinity(inner.get("affinity"), kept.get("affinity"))
+        expected[name] = pod_spec.get(name)
+    expected["affinity"] = _affinity(pod_spec.get("affinity"), expected.get("affinity"))
     for kind in ("containers", "initContainers"):
-        kept[kind] = _resources_of(kept.get(kind) or [], inner.get(kind) or [])
-    return [] if same(inner, kept) else [field.invalid("spec.template.spec", internal("PodSpec", inner), "field is immutable")]
+        expected[kind] = _resources_of(expected.get(kind) or [], pod_spec.get(kind) or [])
+    return [] if same(pod_spec, expected) else [field.invalid("spec.template.spec", internal("PodSpec", pod_spec), "field is immutable")]
 
 
 def _may_reschedule(before: Object, status: Object) -> bool:
+    """Return whether the stored job is suspended and either has the condition Suspended or has not started."""
     if not before.get("suspend"):
         return False
     suspended = any(c.get("type") == "Suspended" and c.get("status") == "True" for c in status.get("conditions") or ())
@@ -224,7 +234,7 @@ def _may_reschedule(before: Object, status: Object) -> bool:
 
 
 def _affinity(new: Object | None, old: Object | None) -> Object | None:
-    """The old affinity, with the new one's node affinity."""
+    """Return the old affinity with the node affinity of the new one."""
     merged = {k: v for k, v in (old or {}).items() if k != "nodeAffinity"}
     if new is None:
         return merged or None
@@ -232,5 +242,6 @@ def _affinity(new: Object | None, old: Object | None) -> Object | None:
 
 
 def _resources_of(old: list[Object], new: list[Object]) -> list[Object]:
-    wanted = {c.get("name"): c.get("resources") for c in new}
-    return [{**c, "resources": wanted[c.get("name")]} if c.get("name") in wanted else c for c in old]
+    """Return the old containers with the resources of the new ones of the same name."""
+    resources = {c.get("name"): c.get("resources") for c in new}
+    return [{**c, "resources": resources[c.get("name")]} if c.get("name") in resources else c for c in old]

@@ -1,4 +1,7 @@
-"""LimitRange (upstream: ValidateLimitRange)."""
+"""Validation of LimitRange.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateLimitRange.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ _MAX_MILLI: Final = (1 << 63) // 1000
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a LimitRange, which has at most one item per type."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
@@ -41,11 +45,11 @@ def _type(kind: str, path: str) -> list[FieldError]:
 def _item(item: Object, kind: str, path: str) -> list[FieldError]:
     check = container_resource_name if kind in ("Pod", "Container") else resource_name
     errors: list[FieldError] = []
-    found: dict[str, Amounts] = {}
+    amounts_by_part: dict[str, Amounts] = {}
 
     def take(part: str) -> None:
-        found[part] = amounts(item.get(part))
-        for name in found[part]:
+        amounts_by_part[part] = amounts(item.get(part))
+        for name in amounts_by_part[part]:
             errors.extend(check(name, f"{path}.{part}[{name}]"))
 
     take("max")
@@ -55,17 +59,17 @@ def _item(item: Object, kind: str, path: str) -> list[FieldError]:
             take(part)
         elif item.get(part):
             errors.append(field.forbidden(f"{path}.{part}", "may not be specified when `type` is 'Pod'"))
-    if kind == "PersistentVolumeClaim" and "storage" not in found["min"] and "storage" not in found["max"]:
+    if kind == "PersistentVolumeClaim" and "storage" not in amounts_by_part["min"] and "storage" not in amounts_by_part["max"]:
         text = "either minimum or maximum storage value is required, but neither was provided"
         errors.append(field.required(f"{path}.limits", text))
     take("maxLimitRequestRatio")
-    for name in dict.fromkeys(name for part in found.values() for name in part):
-        errors += _relations(name, {part: values[name] for part, values in found.items() if name in values}, path)
+    for name in dict.fromkeys(name for part in amounts_by_part.values() for name in part):
+        errors += _relations(name, {part: values[name] for part, values in amounts_by_part.items() if name in values}, path)
     return errors
 
 
 def _relations(name: str, of: Amounts, path: str) -> list[FieldError]:
-    """What one resource's amounts have to do with each other."""
+    """Validate the order of one resource's amounts: min, defaultRequest, default, max, and maxLimitRequestRatio."""
     low, high, limit, request, ratio = (of.get(key) for key in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio"))
     errors: list[FieldError] = []
 
@@ -95,8 +99,8 @@ def _ratio(ratio: Quantity, low: Quantity | None, high: Quantity | None, path: s
     if low is None or high is None or low.is_zero:
         return errors
     small = max(ratio.value, low.value, high.value) < _MAX_MILLI
-    wanted = ratio.milli_value / 1000 if small else float(ratio.value)
+    requested_ratio = ratio.milli_value / 1000 if small else float(ratio.value)
     most = high.milli_value / low.milli_value if small else high.value / low.value
-    if wanted > most:
+    if requested_ratio > most:
         errors.append(field.invalid(path, str(ratio), f"ratio {ratio} is greater than max/min = {most:f}"))
     return errors

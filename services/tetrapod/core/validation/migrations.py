@@ -1,4 +1,7 @@
-"""StorageVersionMigration (upstream: pkg/apis/storagemigration/validation/validation.go)."""
+"""Validation of StorageVersionMigration.
+
+Upstream: pkg/apis/storagemigration/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ _WELL_FORMED: Final = re.compile(r"[1-9][0-9]*", re.ASCII).fullmatch
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new StorageVersionMigration."""
     resource = (obj.get("spec") or {}).get("resource") or {}
     path, name, group = "spec.resource", resource.get("resource") or "", resource.get("group") or ""
     errors = complaints(is_dns1035_label, name, f"{path}.resource") if name else []
@@ -25,31 +29,33 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    resource, before = ((obj.get("spec") or {}).get("resource") or {} for obj in (new, old))
-    if resource == before:
+    """Reject a change of spec.resource."""
+    resource, old_resource = ((obj.get("spec") or {}).get("resource") or {} for obj in (new, old))
+    if resource == old_resource:
         return []
     shown = {key: resource[key] for key in ("group", "resource") if key in resource}
     return [field.invalid("spec", {"Resource": shown}, "field is immutable")]
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    status, before = new.get("status") or {}, old.get("status") or {}
+    """Validate the status: resourceVersion is set once, and Succeeded and Failed are terminal and exclude each other."""
+    status, old_status = new.get("status") or {}, old.get("status") or {}
     version, path = status.get("resourceVersion") or "", "status.resourceVersion"
     errors: list[FieldError] = []
     if version and not _WELL_FORMED(version):
         errors.append(field.invalid(path, version, f"resource version is not well formed: {version}"))
     listed = status.get("conditions") or []
     errors += conditions(listed, "status.conditions")
-    if (before.get("resourceVersion") or version) != version:
+    if (old_status.get("resourceVersion") or version) != version:
         errors.append(field.invalid(path, version, "field is immutable"))
-    now = {kind: _is(listed, kind) for kind in ("Succeeded", "Failed")}
-    was = {kind: _is(before.get("conditions") or [], kind) for kind in now}
+    new_true = {kind: _is(listed, kind) for kind in ("Succeeded", "Failed")}
+    old_true = {kind: _is(old_status.get("conditions") or [], kind) for kind in new_true}
     texts = []
-    if now["Succeeded"] and now["Failed"]:
+    if new_true["Succeeded"] and new_true["Failed"]:
         texts.append("Both success and failed conditions cannot be true at the same time")
-    if was["Succeeded"] and not now["Succeeded"]:
+    if old_true["Succeeded"] and not new_true["Succeeded"]:
         texts.append("Success condition cannot be set to false once it is true")
-    if was["Failed"] and not now["Failed"]:
+    if old_true["Failed"] and not new_true["Failed"]:
         texts.append("Failed condition cannot be set to false once it is true")
     shown = [{key: c[key] for key in FIELDS if key in c} for c in listed]
     return errors + [field.invalid("status.conditions", shown, text) for text in texts]

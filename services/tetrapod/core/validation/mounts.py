@@ -1,4 +1,7 @@
-"""Where volumes appear in a container (upstream: ValidateVolumeMounts, ValidateVolumeDevices)."""
+"""Validation of the volume mounts and block devices of a container.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateVolumeMounts and ValidateVolumeDevices.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +18,39 @@ _READ_ONLY: Final = frozenset({"Disabled", "Enabled", "IfPossible"})
 
 
 def mounts(listed: list[Object], raw: list[Object], volumes: dict[str, Object], container: Object, path: str) -> list[FieldError]:
+    """Validate volumeMounts.
+
+    Args:
+        raw: the container's volumeDevices, which must not share names or paths with the mounts.
+        volumes: the pod's volumes by name.
+    """
     errors: list[FieldError] = []
     by_device = {d.get("name") or "": d.get("devicePath") or "" for d in raw}
     seen: set[str] = set()
     for i, mount in enumerate(listed):
-        at, name, where = f"{path}[{i}]", mount.get("name") or "", mount.get("mountPath") or ""
+        at, name, mount_path = f"{path}[{i}]", mount.get("name") or "", mount.get("mountPath") or ""
         if not name:
             errors.append(field.required(f"{at}.name"))
         if name not in volumes:
             errors.append(field.not_found(f"{at}.name", name))
-        if not where:
+        if not mount_path:
             errors.append(field.required(f"{at}.mountPath"))
-        if where in seen:
-            errors.append(field.invalid(f"{at}.mountPath", where, "must be unique"))
-        seen.add(where)
+        if mount_path in seen:
+            errors.append(field.invalid(f"{at}.mountPath", mount_path, "must be unique"))
+        seen.add(mount_path)
         if name in by_device:
             errors.append(field.invalid(f"{at}.name", name, "must not already exist in volumeDevices"))
-        if where in by_device.values():
-            errors.append(field.invalid(f"{at}.mountPath", where, "must not already exist as a path in volumeDevices"))
+        if mount_path in by_device.values():
+            errors.append(field.invalid(f"{at}.mountPath", mount_path, "must not already exist as a path in volumeDevices"))
         errors += _parts(mount, volumes.get(name), container, path, at)
     return errors
 
 
 def _parts(mount: Object, volume: Object | None, container: Object, path: str, at: str) -> list[FieldError]:
-    """Upstream says some of these of the list, not of the mount."""
+    """Validate the optional fields of a mount.
+
+    `at` is the path of the mount, `path` that of the list: upstream reports some errors at the list.
+    """
     errors: list[FieldError] = []
     sub, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
     if volume is not None and volume.get("image") is not None:
@@ -71,12 +83,13 @@ def _recursive_read_only(mount: Object, propagation: str | None, path: str) -> l
 
 
 def devices(listed: list[Object], mounted: list[Object], volumes: dict[str, Object], path: str) -> list[FieldError]:
+    """Validate volumeDevices, which may only use volumes of type persistentVolumeClaim or ephemeral."""
     errors: list[FieldError] = []
     by_mount = {m.get("name") or "": m.get("mountPath") or "" for m in mounted}
     names: set[str] = set()
     paths: set[str] = set()
     for i, device in enumerate(listed):
-        at, name, where = f"{path}[{i}]", device.get("name") or "", device.get("devicePath") or ""
+        at, name, device_path = f"{path}[{i}]", device.get("name") or "", device.get("devicePath") or ""
         volume = volumes.get(name)
         if not name:
             errors.append(field.required(f"{at}.name"))
@@ -87,18 +100,18 @@ def devices(listed: list[Object], mounted: list[Object], volumes: dict[str, Obje
         elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
             text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
             errors.append(field.invalid(f"{at}.name", name, text))
-        if not where:
+        if not device_path:
             errors.append(field.required(f"{at}.devicePath"))
-        if where in paths:
-            errors.append(field.invalid(f"{at}.devicePath", where, "must be unique"))
-        if where and no_backsteps(where, ""):
-            errors.append(field.invalid(f"{at}.devicePath", where, "can not contain backsteps ('..')"))
+        if device_path in paths:
+            errors.append(field.invalid(f"{at}.devicePath", device_path, "must be unique"))
+        if device_path and no_backsteps(device_path, ""):
+            errors.append(field.invalid(f"{at}.devicePath", device_path, "can not contain backsteps ('..')"))
         else:
-            paths.add(where)
+            paths.add(device_path)
         if name in by_mount:
             errors.append(field.invalid(f"{at}.name", name, "must not already exist in volumeMounts"))
-        if where in by_mount.values():
-            errors.append(field.invalid(f"{at}.devicePath", where, "must not already exist as a path in volumeMounts"))
+        if device_path in by_mount.values():
+            errors.append(field.invalid(f"{at}.devicePath", device_path, "must not already exist as a path in volumeMounts"))
         if name:
             names.add(name)
     return errors

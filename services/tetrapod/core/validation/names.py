@@ -1,4 +1,4 @@
-"""Checks of single values by their form, as complaints about a field; the texts are those of machinery/names.py."""
+"""Validation of single values by their format, as field errors. The error texts come from machinery/names.py."""
 
 from __future__ import annotations
 
@@ -14,99 +14,110 @@ IMMUTABLE = "field is immutable"
 
 
 def complaints(check: Callable[[str], list[str]], value: str, path: str) -> list[FieldError]:
+    """Return an "Invalid value" error for each text that `check` returns for the value."""
     return [field.invalid(path, value, text) for text in check(value)]
 
 
 def dns_label(value: str, path: str) -> list[FieldError]:
+    """Validate a DNS-1123 label."""
     return complaints(names.is_dns1123_label, value, path)
 
 
 def dns_subdomain(value: str, path: str) -> list[FieldError]:
+    """Validate a DNS-1123 subdomain."""
     return complaints(names.is_dns1123_subdomain, value, path)
 
 
 def qualified_name(value: str, path: str) -> list[FieldError]:
+    """Validate a qualified name: a name of at most 63 characters, optionally after a DNS subdomain and a slash."""
     return complaints(names.is_qualified_name, value, path)
 
 
 def port_number(value: int, path: str) -> list[FieldError]:
+    """Validate a port number (1 to 65535)."""
     return [field.invalid(path, value, text) for text in names.is_valid_port_number(value)]
 
 
 def port_number_or_name(value: Any, path: str) -> list[FieldError]:
+    """Validate an IntOrString port: a port name if it is a string, a port number otherwise."""
     if isinstance(value, str):
         return complaints(names.is_valid_port_name, value, path)
     return port_number(value or 0, path)
 
 
 def in_range(value: int, low: int, high: int, path: str) -> list[FieldError]:
+    """Validate that low <= value <= high."""
     return [field.invalid(path, value, text) for text in names.is_in_range(value, low, high)]
 
 
 def user_id(value: int, path: str) -> list[FieldError]:
-    """Of a user or a group."""
+    """Validate the numeric id of a user or a group."""
     return [field.invalid(path, value, text) for text in names.is_valid_user_id(value)]
 
 
 def not_negative(value: int | None, path: str) -> list[FieldError]:
+    """Reject a negative number; None is accepted."""
     return [field.invalid(path, value, NOT_NEGATIVE)] if (value or 0) < 0 else []
 
 
 def one_of(value: str | None, allowed: Collection[str], path: str) -> list[FieldError]:
-    """A value that must be given and known. `allowed` is printed sorted where it is a set, else as it stands."""
+    """Validate a required value with a fixed set of values. Errors print `allowed` sorted if it is a set, else in its order."""
     if not value:
         return [field.required(path)]
     return known(value, allowed, path)
 
 
 def known(value: str, allowed: Collection[str], path: str) -> list[FieldError]:
-    """A value that must be one of `allowed`, the empty text being as wrong as any other."""
+    """Validate that a value is one of `allowed`; an empty value is rejected like any other unsupported one."""
     return [] if value in allowed else [field.not_supported(path, value, allowed)]
 
 
 def immutable(new: Any, old: Any, path: str) -> list[FieldError]:
+    """Reject a changed value."""
     return [] if new == old else [field.invalid(path, new, IMMUTABLE)]
 
 
 def fixed(new: Any, old: Any, path: str) -> list[FieldError]:
-    """As `immutable`, where upstream declares it on the field: the value is not told."""
+    """Reject a changed value, as upstream's declarative validation does: the error does not show the value, and empty equals unset."""
     return [] if (new or None) == (old or None) else [field.invalid(path, None, IMMUTABLE)]
 
 
 def address(value: str, path: str, known_before: list[str] | None = None) -> list[FieldError]:
-    """An address in a field that is older than strict rules: what the object had before is let through."""
+    """Validate an IP address in a field that is older than strict parsing; values in `known_before` (stored) are accepted."""
     return [field.invalid(path, value, text) for text in is_valid_ip_for_legacy_field(value, known_before)]
 
 
 def network(value: str, path: str, known_before: list[str] | None = None) -> list[FieldError]:
+    """Validate a CIDR in a field that is older than strict parsing; values in `known_before` (stored) are accepted."""
     return [field.invalid(path, value, text) for text in is_valid_cidr_for_legacy_field(value, known_before)]
 
 
 def not_special_address(value: str, path: str) -> list[FieldError]:
-    """Addresses that no endpoint can have (upstream: ValidateEndpointIP, ValidateNonSpecialIP)."""
+    """Reject addresses that an endpoint cannot have: unspecified, loopback, link-local.
+
+    Upstream: ValidateEndpointIP, ValidateNonSpecialIP.
+    """
     parsed = parse_sloppy(value)
     if parsed is None:
         return [field.invalid(path, value, "must be a valid IP address")]
-    found = unmapped(parsed)
+    ip = unmapped(parsed)
     texts = []
-    if found.is_unspecified:
+    if ip.is_unspecified:
         texts.append(f"may not be unspecified ({value})")
-    if found.is_loopback:
+    if ip.is_loopback:
         texts.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
-    if found.is_link_local:
+    if ip.is_link_local:
         texts.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-    if (found.version == 4 and found.packed[:3] == b"\xe0\x00\x00") or (
-        found.version == 6 and found.packed[0] == 0xFF and found.packed[1] & 0xF == 2
-    ):
+    if (ip.version == 4 and ip.packed[:3] == b"\xe0\x00\x00") or (ip.version == 6 and ip.packed[0] == 0xFF and ip.packed[1] & 0xF == 2):
         texts.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
     return [field.invalid(path, value, text) for text in texts]
 
 
 def families(addresses: list[str]) -> tuple[bool, str]:
-    """Whether both families are among them, and what is wrong with the first that is no address."""
-    found = set()
+    """Return whether both IP families are present, and an error text for the first invalid address or ""."""
+    is_ipv6_seen = set()
     for i, value in enumerate(addresses):
         if parse_sloppy(value) is None:
             return False, f"invalid IP[{i}]: {value}"
-        found.add(is_ipv6(value))
-    return len(found) == 2, ""
+        is_ipv6_seen.add(is_ipv6(value))
+    return len(is_ipv6_seen) == 2, ""

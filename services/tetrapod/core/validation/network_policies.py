@@ -1,4 +1,7 @@
-"""NetworkPolicy (upstream: pkg/apis/networking/validation/validation.go)."""
+"""Validation of NetworkPolicy.
+
+Upstream: pkg/apis/networking/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,24 @@ _TYPES: Final = ["Ingress", "Egress"]
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new NetworkPolicy."""
     return _spec(obj.get("spec") or {}, [])
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated NetworkPolicy. Stored CIDRs in a legacy format are accepted."""
     return _spec(new.get("spec") or {}, _networks(old.get("spec") or {}))
 
 
 def _networks(spec: Object) -> list[str]:
-    """Every network that the policy has already: what is written in an old-fashioned way may stay."""
-    found: list[str] = []
+    """Return every CIDR of a policy's spec. Those that are already stored may keep a legacy format."""
+    cidrs: list[str] = []
     for direction, peers in (("ingress", "from"), ("egress", "to")):
         for rule in spec.get(direction) or ():
             for peer in rule.get(peers) or ():
                 if (block := peer.get("ipBlock")) is not None:
-                    found += [block.get("cidr") or "", *(block.get("except") or ())]
-    return found
+                    cidrs += [block.get("cidr") or "", *(block.get("except") or ())]
+    return cidrs
 
 
 def _spec(spec: Object, known: list[str]) -> list[FieldError]:
@@ -80,12 +85,12 @@ def _port(port: Object, path: str) -> list[FieldError]:
 
 def _peer(peer: Object, path: str, known: list[str]) -> list[FieldError]:
     errors: list[FieldError] = []
-    given = [key for key in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(key) is not None]
-    for key in given:
+    set_fields = [key for key in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(key) is not None]
+    for key in set_fields:
         errors += _block(peer[key], f"{path}.{key}", known) if key == "ipBlock" else validate_label_selector(peer[key], f"{path}.{key}")
-    if not given:
+    if not set_fields:
         errors.append(field.required(path, "must specify a peer"))
-    elif len(given) > 1 and "ipBlock" in given:
+    elif len(set_fields) > 1 and "ipBlock" in set_fields:
         errors.append(field.forbidden(path, "may not specify both ipBlock and another peer"))
     return errors
 
@@ -93,7 +98,7 @@ def _peer(peer: Object, path: str, known: list[str]) -> list[FieldError]:
 def _block(block: Object, path: str, known: list[str]) -> list[FieldError]:
     cidr = block.get("cidr") or ""
     if not cidr:
-        return []  # told last, with what the schema requires
+        return []  # _spec reports it last, with the other required fields that the schema declares
     errors = network(cidr, f"{path}.cidr", known)
     whole = parse_cidr_sloppy(cidr)
     if whole is None:
@@ -101,10 +106,10 @@ def _block(block: Object, path: str, known: list[str]) -> list[FieldError]:
     for i, part in enumerate(block.get("except") or ()):
         at = f"{path}.except[{i}]"
         errors += network(part, at, known)
-        inner = parse_cidr_sloppy(part)
-        if inner is None:
+        parsed_part = parse_cidr_sloppy(part)
+        if parsed_part is None:
             continue
-        outer, smaller = whole[1], inner[1]
+        outer, smaller = whole[1], parsed_part[1]
         if smaller.version != outer.version or smaller.network_address not in outer or outer.prefixlen >= smaller.prefixlen:
             errors.append(field.invalid(at, part, "must be a strict subset of `cidr`"))
     return errors

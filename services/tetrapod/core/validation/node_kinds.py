@@ -1,4 +1,7 @@
-"""PriorityClass and RuntimeClass: classes that pods name (upstream: pkg/apis/{scheduling,node}/validation)."""
+"""Validation of PriorityClass and RuntimeClass.
+
+Upstream: pkg/apis/scheduling/validation and pkg/apis/node/validation.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from tetrapod.core.validation.quantities import container_resource_name
 from tetrapod.core.validation.resources import requirements
 from tetrapod.core.validation.scheduling import tolerations
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_labels
@@ -22,11 +26,12 @@ _PREEMPTION: Final = ["PreemptLowerPriority", "Never"]
 
 
 def validate_priority(obj: Object) -> list[FieldError]:
+    """Validate a new PriorityClass."""
     name, value = obj["metadata"].get("name") or "", obj.get("value") or 0
     errors: list[FieldError] = []
     if name.startswith(_SYSTEM):
-        if wrong := _no_system_class(name, value, obj.get("globalDefault") or False):
-            text = f"priority class names with '{_SYSTEM}' prefix are reserved for system use only. error: {wrong}"
+        if detail := _no_system_class(name, value, obj.get("globalDefault") or False):
+            text = f"priority class names with '{_SYSTEM}' prefix are reserved for system use only. error: {detail}"
             errors.append(field.forbidden("metadata.name", text))
     elif value > _HIGHEST:
         errors.append(field.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}"))
@@ -36,6 +41,7 @@ def validate_priority(obj: Object) -> list[FieldError]:
 
 
 def _no_system_class(name: str, value: int, default: bool) -> str:
+    """Return an error text if a class with a system name is not one of the built-in system classes, or ""."""
     if name not in _SYSTEM_CLASSES:
         return f"{name} is not a known system priority class"
     if value != _SYSTEM_CLASSES[name]:
@@ -44,6 +50,7 @@ def _no_system_class(name: str, value: int, default: bool) -> str:
 
 
 def validate_priority_update(new: Object, old: Object) -> list[FieldError]:
+    """Reject changes of value and preemptionPolicy."""
     errors: list[FieldError] = []
     if (new.get("value") or 0) != (old.get("value") or 0):
         errors.append(field.forbidden("value", "may not be changed in an update."))
@@ -51,12 +58,13 @@ def validate_priority_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_runtime(obj: Object) -> list[FieldError]:
+    """Validate a new RuntimeClass."""
     handler = obj.get("handler") or ""
     return _written(obj) + (complaints(is_short_name, handler, "handler") if handler else [field.required("handler")])
 
 
 def _written(obj: Object) -> list[FieldError]:
-    """What is not declared on the fields."""
+    """Validate the rules that upstream writes by hand; those declared on the fields are checked by the callers."""
     overhead, scheduling = obj.get("overhead"), obj.get("scheduling")
     errors: list[FieldError] = []
     if overhead is not None:
@@ -68,16 +76,18 @@ def _written(obj: Object) -> list[FieldError]:
 
 
 def _tolerations(listed: list[Object], path: str) -> list[FieldError]:
-    """How long one tolerates makes no other one of it."""
+    """Validate tolerations, which must be unique by key, operator, value and effect; tolerationSeconds is not compared."""
     errors = tolerations(listed, path)
     keys = [tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect")) for toleration in listed]
+    repeated_indexes = repeated(keys)
     for i, toleration in enumerate(listed):
-        if keys[i] in keys[:i]:
+        if i in repeated_indexes:
             errors.append(field.duplicate(f"{path}[{i}]", internal("Toleration", toleration)))
     return errors
 
 
 def validate_runtime_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated RuntimeClass, whose handler is immutable."""
     errors, handler = _written(new), new.get("handler") or ""
     if handler == (old.get("handler") or ""):
         return errors

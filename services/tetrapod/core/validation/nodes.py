@@ -1,10 +1,15 @@
-"""Node (upstream: ValidateNode, ValidateNodeUpdate). Some paths name metadata where spec is meant; they are upstream's."""
+"""Validation of Node.
+
+Some error paths start with metadata although the field is in spec, as upstream's do.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateNode and ValidateNodeUpdate.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import Final
 
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.differences import internal
@@ -12,6 +17,7 @@ from tetrapod.core.validation.names import known, network
 from tetrapod.core.validation.scheduling import TAINT_EFFECTS
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import parse_cidr_sloppy
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_name
@@ -30,25 +36,27 @@ _ONCE: Final = 'node updates may not change podCIDR except from "" to valid'
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new Node."""
     spec = obj.get("spec") or {}
     errors = _annotations(obj) + taints(spec.get("taints") or [], "metadata.taints") + _resources(obj) + _declared_features(obj)
     return errors + _pod_networks(spec.get("podCIDRs") or [])
 
 
 def _annotations(obj: Object) -> list[FieldError]:
-    found = obj["metadata"].get("annotations") or {}
+    annotations = obj["metadata"].get("annotations") or {}
     errors: list[FieldError] = []
-    if written := found.get(_TAINTS):
-        if wrong := explain(written.encode()):
-            errors.append(field.invalid("metadata.annotations", _TAINTS, wrong))
-        elif isinstance(listed := json.loads(written), list):
+    if taints_json := annotations.get(_TAINTS):
+        if detail := explain(taints_json.encode()):
+            errors.append(field.invalid("metadata.annotations", _TAINTS, detail))
+        elif isinstance(listed := json.loads(taints_json), list):
             errors += taints(listed, f"metadata.annotations.{_TAINTS}")
-    if (content := found.get(_AVOID_PODS)) and (wrong := explain(content.encode())):
-        errors.append(field.invalid("metadata.annotations.AvoidPods", _AVOID_PODS, wrong))
+    if (avoid_pods_json := annotations.get(_AVOID_PODS)) and (detail := explain(avoid_pods_json.encode())):
+        errors.append(field.invalid("metadata.annotations.AvoidPods", _AVOID_PODS, detail))
     return errors
 
 
 def taints(listed: list[Object], path: str) -> list[FieldError]:
+    """Validate node taints, which must be unique by key and effect."""
     errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for i, taint in enumerate(listed):
@@ -77,9 +85,9 @@ def _pod_networks(cidrs: list[str]) -> list[FieldError]:
     errors = [error for i, cidr in enumerate(cidrs) for error in network(cidr, f"{_CIDRS}[{i}]")]
     if len(cidrs) < 2:
         return errors
-    both, why = _dual_stack(cidrs)
-    if why:
-        errors.append(field.internal_error(_CIDRS, f"invalid PodCIDRs. failed to check with dual stack with error:{why}"))
+    both, error_text = _dual_stack(cidrs)
+    if error_text:
+        errors.append(field.internal_error(_CIDRS, f"invalid PodCIDRs. failed to check with dual stack with error:{error_text}"))
     if not both or len(cidrs) > 2:
         errors.append(field.invalid(_CIDRS, cidrs, "may specify no more than one CIDR for each IP family"))
     return errors
@@ -113,28 +121,25 @@ def _declared_features(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated Node."""
     return validate(new) + validate_status(new, old)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Every update's, one of the status too (upstream: ValidateNodeUpdate)."""
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    """Validate the rules for every update of a Node, including status updates (upstream: ValidateNodeUpdate)."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _annotations(new) + _resources(new) + _declared_features(new)
-    seen: list[Any] = []
-    for i, address in enumerate((new.get("status") or {}).get("addresses") or ()):
-        shown = internal("NodeAddress", address)
-        if shown in seen:
-            errors.append(field.duplicate(f"status.addresses[{i}]", shown))
-        seen.append(shown)
-    had, now = before.get("podCIDRs") or [], spec.get("podCIDRs") or []
-    if had and len(had) != len(now):
+    addresses = [internal("NodeAddress", address) for address in (new.get("status") or {}).get("addresses") or ()]
+    errors += [field.duplicate(f"status.addresses[{i}]", addresses[i]) for i in sorted(repeated(addresses))]
+    old_cidrs, new_cidrs = old_spec.get("podCIDRs") or [], spec.get("podCIDRs") or []
+    if old_cidrs and len(old_cidrs) != len(new_cidrs):
         errors.append(field.forbidden(_CIDRS, _ONCE))
-    elif had:
-        errors += [field.forbidden(_CIDRS, _ONCE) for was, cidr in zip(had, now, strict=True) if was != cidr]
+    elif old_cidrs:
+        errors += [field.forbidden(_CIDRS, _ONCE) for old_cidr, cidr in zip(old_cidrs, new_cidrs, strict=True) if old_cidr != cidr]
     errors += taints(spec.get("taints") or [], "metadata.taints")
-    if (spec.get("externalID") or "") != (before.get("externalID") or ""):
+    if (spec.get("externalID") or "") != (old_spec.get("externalID") or ""):
         errors.append(field.forbidden("spec.externalID", "may not be updated"))
-    if before.get("providerID") and before["providerID"] != (spec.get("providerID") or ""):
-        what = "modified" if spec.get("providerID") else "cleared"
-        errors.append(field.invalid("spec.providerID", None, f"field cannot be {what} once set"))
+    if old_spec.get("providerID") and old_spec["providerID"] != (spec.get("providerID") or ""):
+        change = "modified" if spec.get("providerID") else "cleared"
+        errors.append(field.invalid("spec.providerID", None, f"field cannot be {change} once set"))
     return errors

@@ -1,4 +1,4 @@
-"""PEM blocks as upstream's decoder finds them: what stands between is passed over, headers are told."""
+"""Parsing of PEM blocks as Go's decoder finds them: text between blocks is ignored, headers are reported by a flag."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ _HEADER: Final = re.compile(rb"^[^\r\n:]+:[^\r\n]*\r?\n", re.MULTILINE)
 
 
 class Block(NamedTuple):
+    """One decoded PEM block; `headers` says whether it has any."""
+
     type: str
     headers: bool
     content: bytes
 
 
 def blocks(text: bytes) -> list[Block]:
-    found = []
+    """Return the PEM blocks in a text; blocks whose content is not valid base64 are ignored."""
+    decoded = []
     for match in _BLOCK.finditer(text):
         body = match[2]
         headers = _HEADER.match(body) is not None
@@ -26,5 +29,5 @@ def blocks(text: bytes) -> list[Block]:
             content = base64.b64decode(b"".join((_HEADER.sub(b"", body) if headers else body).split()), validate=True)
         except binascii.Error:
             continue
-        found.append(Block(match[1].decode(errors="replace"), headers, content))
-    return found
+        decoded.append(Block(match[1].decode(errors="replace"), headers, content))
+    return decoded

@@ -1,4 +1,7 @@
-"""Annotations of pods that mean something (upstream: ValidatePodSpecificAnnotations and what compares them with fields)."""
+"""Validation of pod annotations that Kubernetes interprets, and their comparison with the fields that replaced them.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpecificAnnotations and related functions.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +28,21 @@ _MATCH: Final = "type in annotation and field must match"
 
 
 def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
-    found = meta.get("annotations")
-    if not found:
+    """Validate the annotations of a pod or pod template: mirror pod, tolerations, deletion cost, seccomp, AppArmor."""
+    annotations = meta.get("annotations")
+    if not annotations:
         return []
     errors: list[FieldError] = []
-    if MIRROR in found and not spec.get("nodeName"):
-        errors.append(field.invalid(f"{path}[{MIRROR}]", found[MIRROR], "must set spec.nodeName if mirror pod annotation is set"))
-    if found.get(TOLERATIONS):
-        errors += _tolerations(found[TOLERATIONS], path)
-    if DELETION_COST in found and not _is_int32(found[DELETION_COST]):
-        errors.append(field.invalid(f"{path}[{DELETION_COST}]", found[DELETION_COST], "must be a 32bit integer"))
-    if _SECCOMP_POD in found:
-        errors += _seccomp_profile(found[_SECCOMP_POD], f"{path}.{_SECCOMP_POD}")
+    if MIRROR in annotations and not spec.get("nodeName"):
+        errors.append(field.invalid(f"{path}[{MIRROR}]", annotations[MIRROR], "must set spec.nodeName if mirror pod annotation is set"))
+    if annotations.get(TOLERATIONS):
+        errors += _tolerations(annotations[TOLERATIONS], path)
+    if DELETION_COST in annotations and not _is_int32(annotations[DELETION_COST]):
+        errors.append(field.invalid(f"{path}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
+    if _SECCOMP_POD in annotations:
+        errors += _seccomp_profile(annotations[_SECCOMP_POD], f"{path}.{_SECCOMP_POD}")
     names = {c.get("name") for c, _ in all_containers(spec, "")}
-    for key, value in found.items():
+    for key, value in annotations.items():
         if key.startswith(_SECCOMP_CONTAINER):
             errors += _seccomp_profile(value, f"{path}.{key}")
         elif key.startswith(APP_ARMOR):
@@ -50,14 +54,14 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
 
 
 def _tolerations(written: str, path: str) -> list[FieldError]:
-    if wrong := explain(written.encode()):
-        return [field.invalid(path, TOLERATIONS, wrong)]
+    if detail := explain(written.encode()):
+        return [field.invalid(path, TOLERATIONS, detail)]
     listed = json.loads(written)
     return tolerations(listed, f"{path}.{TOLERATIONS}") if isinstance(listed, list) else []
 
 
 def _is_int32(value: str) -> bool:
-    """Upstream takes no plus sign and no leading zeros here."""
+    """Return whether a value is a 32-bit integer. As upstream, a plus sign and leading zeros are not allowed."""
     try:
         number = int(value)
     except ValueError:
@@ -74,17 +78,17 @@ def _seccomp_profile(value: str, path: str) -> list[FieldError]:
 
 
 def annotation_changes(new: Object, old: Object, path: str) -> list[FieldError]:
-    """What cannot be added, changed or removed once a pod is there."""
-    now, before = new.get("annotations") or {}, old.get("annotations") or {}
+    """Reject added, changed or removed AppArmor and mirror pod annotations."""
+    new_annotations, old_annotations = new.get("annotations") or {}, old.get("annotations") or {}
     errors: list[FieldError] = []
-    for key, value in before.items():
-        if now.get(key) == value:
+    for key, value in old_annotations.items():
+        if new_annotations.get(key) == value:
             continue
         if key.startswith(APP_ARMOR):
             errors.append(field.forbidden(f"{path}[{key}]", "may not remove or update AppArmor annotations"))
         if key == MIRROR:
             errors.append(field.forbidden(f"{path}[{key}]", "may not remove or update mirror pod annotation"))
-    for key in now.keys() - before.keys():
+    for key in new_annotations.keys() - old_annotations.keys():
         if key.startswith(APP_ARMOR):
             errors.append(field.forbidden(f"{path}[{key}]", "may not add AppArmor annotations"))
         if key == MIRROR:
@@ -93,27 +97,27 @@ def annotation_changes(new: Object, old: Object, path: str) -> list[FieldError]:
 
 
 def match_fields(meta: Object, spec: Object, path: str) -> list[FieldError]:
-    """Where a profile stands both in an annotation and in a field, they agree."""
-    found = meta.get("annotations")
-    if not found or not any(key.startswith((APP_ARMOR, _SECCOMP_CONTAINER)) or key == _SECCOMP_POD for key in found):
+    """Reject a seccomp or AppArmor profile whose annotation and field differ; profiles set in one place only are accepted."""
+    annotations = meta.get("annotations")
+    if not annotations or not any(key.startswith((APP_ARMOR, _SECCOMP_CONTAINER)) or key == _SECCOMP_POD for key in annotations):
         return []
     pod = spec.get("securityContext") or {}
     errors: list[FieldError] = []
-    if pod.get("seccompProfile") and _SECCOMP_POD in found:
-        errors += _agree("seccomp", found[_SECCOMP_POD], pod["seccompProfile"], f"{path}.securityContext.seccompProfile")
+    if pod.get("seccompProfile") and _SECCOMP_POD in annotations:
+        errors += _agree("seccomp", annotations[_SECCOMP_POD], pod["seccompProfile"], f"{path}.securityContext.seccompProfile")
     containers = list(all_containers(spec, path))
     for container, at in containers:
         profile = (container.get("securityContext") or {}).get("seccompProfile")
-        written = found.get(_SECCOMP_CONTAINER + (container.get("name") or ""))
-        if profile and written is not None:
-            errors += _agree("seccomp", written, profile, f"{at}.securityContext.seccompProfile")
+        annotation = annotations.get(_SECCOMP_CONTAINER + (container.get("name") or ""))
+        if profile and annotation is not None:
+            errors += _agree("seccomp", annotation, profile, f"{at}.securityContext.seccompProfile")
     if (spec.get("os") or {}).get("name") == "windows":
         return errors
     for container, at in containers:
         profile = (container.get("securityContext") or {}).get("appArmorProfile") or pod.get("appArmorProfile")
-        written = found.get(APP_ARMOR + (container.get("name") or ""))
-        if profile and written is not None:
-            errors += _agree("apparmor", written, profile, f"{at}.securityContext.appArmorProfile")
+        annotation = annotations.get(APP_ARMOR + (container.get("name") or ""))
+        if profile and annotation is not None:
+            errors += _agree("apparmor", annotation, profile, f"{at}.securityContext.appArmorProfile")
     return errors
 
 
@@ -132,7 +136,7 @@ def _agree(what: str, annotation: str, profile: Object, path: str) -> list[Field
 
 
 def app_armor_field(written: str) -> Object | None:
-    """The field that says the same, None where there is no valid one."""
+    """Return the appArmorProfile field that equals an annotation, or None if the annotation is not a valid profile."""
     if written in _NAMED_PROFILES:
         return {"type": _NAMED_PROFILES[written]}
     if not written.startswith(_LOCALHOST) or written == _LOCALHOST:

@@ -1,4 +1,7 @@
-"""What a signer may write of a PodCertificateRequest (upstream: ValidatePodCertificateRequestStatusUpdate)."""
+"""Validation of the status of a PodCertificateRequest, which the signer writes.
+
+Upstream: pkg/apis/certificates/validation/validation.go, ValidatePodCertificateRequestStatusUpdate.
+"""
 
 from __future__ import annotations
 
@@ -34,31 +37,35 @@ _MARGIN: Final = timedelta(minutes=10)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    status, before = new.get("status") or {}, old.get("status") or {}
+    """Validate an updated status.
+
+    It may only change from undecided to Issued, Denied or Failed, and is immutable afterwards.
+    """
+    status, old_status = new.get("status") or {}, old.get("status") or {}
     listed = status.get("conditions") or []
     if errors := _decisions(listed) + conditions(listed, "status.conditions"):
         return errors
-    if any(c.get("type") in _DECISIONS and c.get("status") == "True" for c in before.get("conditions") or ()):
-        return [] if same(status, before) else [field.omitted("status", _FINAL)]
+    if any(c.get("type") in _DECISIONS and c.get("status") == "True" for c in old_status.get("conditions") or ()):
+        return [] if same(status, old_status) else [field.omitted("status", _FINAL)]
     kinds = {c.get("type") for c in listed}
     if kinds & {"Denied", "Failed"}:
         others = any(value for key, value in status.items() if key != "conditions")
         return [field.omitted("status", _ONLY_CONDITIONS)] if others else []
     if "Issued" in kinds:
         return _issued(new.get("spec") or {}, status)
-    return [] if same(status, before) else [field.omitted("status", _UNDECIDED)]
+    return [] if same(status, old_status) else [field.omitted("status", _UNDECIDED)]
 
 
 def _decisions(listed: list[Object]) -> list[FieldError]:
     errors: list[FieldError] = []
-    known = 0
+    decisions = 0
     for i, condition in enumerate(listed):
         path, kind = f"status.conditions.[{i}]", condition.get("type") or ""
         if kind not in _DECISIONS:
             errors.append(field.not_supported(f"{path}.type", kind, _DECISIONS))
             continue
-        known += 1
-        if known > 1:
+        decisions += 1
+        if decisions > 1:
             errors.append(field.invalid(f"{path}.type", kind, _ONE_DECISION))
         if condition.get("status") != "True":
             errors.append(field.not_supported(f"{path}.status", condition.get("status") or "", ["True"]))
@@ -71,10 +78,10 @@ def _issued(spec: Object, status: Object) -> list[FieldError]:
     chain = status.get("certificateChain") or ""
     if len(chain.encode()) > _LARGEST_CHAIN:
         return [field.too_long(_CHAIN, _LARGEST_CHAIN)]
-    found = blocks(chain.encode())
-    if not found:
+    pem_blocks = blocks(chain.encode())
+    if not pem_blocks:
         return [field.invalid(_CHAIN, chain, "issued certificate chain must contain at least one certificate")]
-    leaf, *others = found
+    leaf, *others = pem_blocks
     if leaf.type != "CERTIFICATE":
         return [field.invalid(_CHAIN, chain, _NOT_BLOCKS.format("CERTIFICATE"))]
     try:
@@ -105,7 +112,7 @@ def _public(of: Any) -> bytes:
 
 
 def _requested(spec: Object) -> bytes:
-    """The key that the request was for."""
+    """Return the DER-encoded public key that the request asks a certificate for."""
     from cryptography import x509
 
     if stub := spec.get("stubPKCS10Request"):

@@ -1,4 +1,7 @@
-"""`pods/resize`: cpu and memory of running containers (upstream: ValidatePodResize)."""
+"""Validation of `pods/resize`, which changes cpu and memory of running containers.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodResize.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +19,38 @@ _RESIZABLE: Final = ("cpu", "memory")
 
 
 def validate_resize(new: Object, old: Object) -> list[FieldError]:
+    """Validate a resize: only cpu and memory may change, and the QoS class must stay the same."""
     errors = metadata_and_spec(new)
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [field.forbidden("[]", "static pods cannot be resized")]
-    if (before.get("os") or {}).get("name") == "windows":
+    if (old_spec.get("os") or {}).get("name") == "windows":
         return [field.forbidden("[]", "windows pods cannot be resized")]
-    known = (old.get("status") or {}).get("qosClass") or ""
-    if (known or qos_class(before)) != qos_class(spec):
-        errors.append(field.invalid("spec", known, "Pod QOS Class may not change as a result of resizing"))
+    stored_class = (old.get("status") or {}).get("qosClass") or ""
+    if (stored_class or qos_class(old_spec)) != qos_class(spec):
+        errors.append(field.invalid("spec", stored_class, "Pod QOS Class may not change as a result of resizing"))
     if not _node_supports(old):
         errors.append(field.forbidden("spec", "Pod running on node without support for resize"))
-    leveled = _of_the_pod(before) or _of_the_pod(spec)
-    if leveled:
-        errors += _pod_level(spec, before)
-    if ordering := _ordering(spec, before):
+    pod_level = _of_the_pod(old_spec) or _of_the_pod(spec)
+    if pod_level:
+        errors += _pod_level(spec, old_spec)
+    if ordering := _ordering(spec, old_spec):
         return errors + ordering
     for kind in ("initContainers", "containers"):
-        for i, (container, had) in enumerate(zip(spec.get(kind) or (), before.get(kind) or (), strict=True)):
-            errors += _removed(container.get("resources") or {}, had.get("resources") or {}, f"spec.{kind}[{i}].resources", "resource")
-    errors += _others(spec, before)
-    appears = not leveled and (spec.get("resources") is None) is not (before.get("resources") is None)  # of nothing, even
-    if not errors and (appears or (_pod_rest(spec), _spec_rest(spec)) != (_pod_rest(before), _spec_rest(before))):
+        for i, (container, old_container) in enumerate(zip(spec.get(kind) or (), old_spec.get(kind) or (), strict=True)):
+            errors += _removed(
+                container.get("resources") or {}, old_container.get("resources") or {}, f"spec.{kind}[{i}].resources", "resource"
+            )
+    errors += _others(spec, old_spec)
+    # Even empty pod-level resources must not be set or unset.
+    set_or_unset = not pod_level and (spec.get("resources") is None) is not (old_spec.get("resources") is None)
+    if not errors and (set_or_unset or (_pod_rest(spec), _spec_rest(spec)) != (_pod_rest(old_spec), _spec_rest(old_spec))):
         errors.append(field.forbidden("spec", "only cpu and memory resources are mutable"))
     return errors
 
 
 def _of_the_pod(spec: Object) -> bool:
+    """Return whether a pod spec sets pod-level requests or limits."""
     resources = spec.get("resources") or {}
     return bool(resources.get("requests") or resources.get("limits"))
 
@@ -68,20 +76,20 @@ def _spec_rest(spec: Object) -> Object:
 def _ordering(spec: Object, before: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     for kind in ("containers", "initContainers"):
-        now, had = spec.get(kind) or [], before.get(kind) or []
-        if len(now) != len(had):
+        new_containers, old_containers = spec.get(kind) or [], before.get(kind) or []
+        if len(new_containers) != len(old_containers):
             errors.append(field.forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
             continue
         errors += [
             field.forbidden(f"spec.{kind}[{i}].name", f"{kind} may not be renamed or reordered on resize")
-            for i, (new, old) in enumerate(zip(now, had, strict=True))
+            for i, (new, old) in enumerate(zip(new_containers, old_containers, strict=True))
             if new.get("name") != old.get("name")
         ]
     return errors
 
 
 def _node_supports(pod: Object) -> bool:
-    """The kubelet says so by reporting resources of what runs."""
+    """Return whether the pod's node supports resizing: its kubelet then reports the resources of running containers."""
     for status in (pod.get("status") or {}).get("containerStatuses") or ():
         if (status.get("state") or {}).get("running") is not None:
             return status.get("resources") is not None
@@ -97,27 +105,27 @@ def _removed(new: Object, old: Object, path: str, what: str) -> list[FieldError]
 
 
 def _others(spec: Object, before: Object) -> list[FieldError]:
-    """Nothing but cpu and memory changes."""
+    """Reject changes other than cpu and memory."""
     errors: list[FieldError] = []
-    for container, had in zip(spec.get("containers") or (), before.get("containers") or (), strict=True):
-        if _rest(container) != _rest(had):
+    for container, old_container in zip(spec.get("containers") or (), before.get("containers") or (), strict=True):
+        if _rest(container) != _rest(old_container):
             errors.append(field.forbidden("spec", "only cpu and memory resources are mutable"))
-    for i, (container, had) in enumerate(zip(spec.get("initContainers") or (), before.get("initContainers") or (), strict=True)):
+    for i, (container, old_container) in enumerate(zip(spec.get("initContainers") or (), before.get("initContainers") or (), strict=True)):
         at = f"spec.initContainers[{i}]"
-        if _rest(container) != _rest(had):
+        if _rest(container) != _rest(old_container):
             errors.append(field.forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable"))
         restarts = any(policy.get("restartPolicy") == "RestartContainer" for policy in container.get("resizePolicy") or ())
-        if container != had and container.get("restartPolicy") != "Always" and restarts:
+        if container != old_container and container.get("restartPolicy") != "Always" and restarts:
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
             errors.append(field.forbidden(at, text))
     return errors
 
 
 def _rest(container: Object) -> Object:
-    """A container without what a resize may change."""
+    """Return a container without the cpu and memory that a resize may change."""
     resources = container.get("resources") or {}
-    kept = {
+    other_resources = {
         kind: {name: quantity(value) for name, value in (resources.get(kind) or {}).items() if name not in _RESIZABLE}
         for kind in ("limits", "requests")
     }
-    return {**container, "resources": {**kept, "claims": resources.get("claims")}}
+    return {**container, "resources": {**other_resources, "claims": resources.get("claims")}}

@@ -1,4 +1,7 @@
-"""A PodSpec, of a pod or in a template (upstream: ValidatePodSpec)."""
+"""Validation of a PodSpec, of a pod or in a pod template.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +28,25 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[FieldError]:
-    """`pod`: the spec of a Pod itself, whose name counts for the claims of its ephemeral volumes."""
+    """Validate a pod spec.
+
+    Args:
+        pod: True for a Pod itself, False for a template; it decides whether host ports are required with hostNetwork.
+        pod_name: the pod's name, with which the claims of ephemeral volumes are named; "" in templates.
+    """
     get = spec.get
     errors: list[FieldError] = []
     if get("terminationGracePeriodSeconds") is None:
         errors.append(field.required(f"{path}.terminationGracePeriodSeconds"))
-    found, wrong = volumes(get("volumes") or [], pod_name, f"{path}.volumes")
-    errors += wrong
+    volumes_by_name, volume_errors = volumes(get("volumes") or [], pod_name, f"{path}.volumes")
+    errors += volume_errors
     claims = get("resourceClaims") or []
     if claims:
         errors += _claims(claims, f"{path}.resourceClaims")
     names = [c["name"] for c in claims if c.get("name")]
-    around = Surroundings(found, names, get("terminationGracePeriodSeconds"), get("restartPolicy") or "", get("hostUsers") is not False)
+    around = Surroundings(
+        volumes_by_name, names, get("terminationGracePeriodSeconds"), get("restartPolicy") or "", get("hostUsers") is not False
+    )
     regular, init = get("containers") or [], get("initContainers") or []
     errors += containers.containers(regular, around, f"{path}.containers")
     if init:
@@ -69,8 +79,8 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
 def _rest(spec: Object, path: str) -> list[FieldError]:
     get = spec.get
     errors: list[FieldError] = []
-    everyone = list(all_containers(spec, path))
-    errors += windows.host_process(spec, everyone, path)
+    all_with_paths = list(all_containers(spec, path))
+    errors += windows.host_process(spec, all_with_paths, path)
     errors += host_users(spec, path)
     errors += _hostname_override(spec, path)
     for name in ("serviceAccountName", "nodeName"):
@@ -94,8 +104,8 @@ def _rest(spec: Object, path: str) -> list[FieldError]:
         errors += one_of(policy, _PREEMPTION, f"{path}.preemptionPolicy")
     if overhead := get("overhead"):
         errors += container_resources({"limits": overhead}, (), f"{path}.overhead")
-    errors += windows.operating_system(spec, everyone, path)
-    return errors + volumes_of_files(spec, everyone)
+    errors += windows.operating_system(spec, all_with_paths, path)
+    return errors + volumes_of_files(spec, all_with_paths)
 
 
 def _hostname_override(spec: Object, path: str) -> list[FieldError]:
@@ -138,7 +148,10 @@ def _claims(claims: list[Object], path: str) -> list[FieldError]:
 
 
 def _host_network(listed: list[Object], path: str, pod: bool) -> list[FieldError]:
-    """On the host's network a port is the host's; a template may leave it open, a pod's is defaulted."""
+    """Require host ports to equal container ports on the host network.
+
+    A template may leave hostPort unset; in a Pod, defaulting has set it.
+    """
     errors: list[FieldError] = []
     for i, container in enumerate(listed):
         for j, port in enumerate(container.get("ports") or ()):

@@ -1,4 +1,7 @@
-"""A pod's status as the kubelet reports it (upstream: ValidatePodStatusUpdate)."""
+"""Validation of a pod's status, which the kubelet reports.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodStatusUpdate.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _NEGATIVE: Final = "must be a non-negative integer"
 _NAMES: Final = "spec.initContainers.name or spec.containers.name"
 _REQUESTS: Final = "spec.initContainers.resources.requests or spec.containers.resources.requests"
 _MAX_UID: Final = 2**32 - 1
-"""What a container runs as may be any user that Linux knows, other than what a spec may ask for."""
+"""The largest uid in a container's status: any Linux uid, although a spec may only request ids up to 2^31 - 1."""
 _STATUSES: Final = {
     "containerStatuses": "containers",
     "initContainerStatuses": "initContainers",
@@ -26,7 +29,8 @@ _STATUSES: Final = {
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    status, before = new.get("status") or {}, old.get("status") or {}
+    """Validate an updated status of a pod."""
+    status, old_status = new.get("status") or {}, old.get("status") or {}
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
     errors += pod_annotations(new["metadata"], spec, "metadata.annotations")
@@ -35,21 +39,21 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
             errors.append(field.invalid(f"status.conditions[{i}].observedGeneration", condition["observedGeneration"], _NEGATIVE))
         if condition.get("type") not in _SYSTEM_CONDITIONS:
             errors += qualified_name(condition.get("type") or "", f"status.conditions[{i}].Type")
-    errors += _nominated(status, before, spec)
+    errors += _nominated(status, old_status, spec)
     if (status.get("observedGeneration") or 0) < 0:
         errors.append(field.invalid("status.observedGeneration", status["observedGeneration"], _NEGATIVE))
-    errors += immutable(status.get("qosClass") or "", before.get("qosClass") or "", "status.qosClass")
+    errors += immutable(status.get("qosClass") or "", old_status.get("qosClass") or "", "status.qosClass")
     for name in _STATUSES:
-        errors += _transitions(status.get(name) or [], before.get(name) or [], name, old_spec)
+        errors += _transitions(status.get(name) or [], old_status.get(name) or [], name, old_spec)
     errors += _claim_statuses(status, spec)
     errors += _extended_claim(status.get("extendedResourceClaimStatus"), spec, "status.extendedResourceClaimStatus")
-    errors += _addresses(status, before, "podIPs")
+    errors += _addresses(status, old_status, "podIPs")
     if (ips := status.get("podIPs")) and not status.get("podIP"):
         text = "podIP and podIPs must either both be set or both be unset"
         errors.append(field.invalid("status.podIPs", internal_list("IPHolder", ips), text))
     if status.get("hostIPs") and (status.get("hostIP") or "") != (first := status["hostIPs"][0].get("ip") or ""):
         errors.append(field.invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
-    errors += _addresses(status, before, "hostIPs")
+    errors += _addresses(status, old_status, "hostIPs")
     for name in _STATUSES:
         errors += _users(status.get(name) or [], spec, f"status.{name}")
     for name, kind in _STATUSES.items():
@@ -68,34 +72,34 @@ def _nominated(status: Object, before: Object, spec: Object) -> list[FieldError]
 
 
 def _transitions(new: list[Object], old: list[Object], name: str, spec: Object) -> list[FieldError]:
-    """A container that has ended for good does not come back."""
+    """Reject a container status that leaves the terminated state although the container is not restarted."""
     policy = "Never" if name == "ephemeralContainerStatuses" else spec.get("restartPolicy")
     if policy == "Always":
         return []
     sidecars = {c.get("name") for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always"}
-    own = {c.get("name") for kind in ("containers", "initContainers") for c in spec.get(kind) or () if c.get("restartPolicy")}
+    own_policy = {c.get("name") for kind in ("containers", "initContainers") for c in spec.get(kind) or () if c.get("restartPolicy")}
     errors: list[FieldError] = []
-    for i, before in enumerate(old):
-        ended = (before.get("state") or {}).get("terminated")
-        if ended is None or (ended.get("exitCode") and policy == "OnFailure"):
+    for i, old_container in enumerate(old):
+        terminated = (old_container.get("state") or {}).get("terminated")
+        if terminated is None or (terminated.get("exitCode") and policy == "OnFailure"):
             continue
-        if (name == "initContainerStatuses" and before.get("name") in sidecars) or before.get("name") in own:
+        if (name == "initContainerStatuses" and old_container.get("name") in sidecars) or old_container.get("name") in own_policy:
             continue
         errors += [
             field.forbidden(f"status.{name}[{i}].state", "may not be transitioned to non-terminated state")
-            for now in new
-            if now.get("name") == before.get("name") and (now.get("state") or {}).get("terminated") is None
+            for new_container in new
+            if new_container.get("name") == old_container.get("name") and (new_container.get("state") or {}).get("terminated") is None
         ]
     return errors
 
 
 def _claim_statuses(status: Object, spec: Object) -> list[FieldError]:
-    known = {c.get("name") for c in spec.get("resourceClaims") or ()}
+    claim_names = {c.get("name") for c in spec.get("resourceClaims") or ()}
     seen: set[str] = set()
     errors: list[FieldError] = []
     for i, claim in enumerate(status.get("resourceClaimStatuses") or ()):
         at, name = f"status.resourceClaimStatuses[{i}]", claim.get("name") or ""
-        if name not in known:
+        if name not in claim_names:
             errors.append(field.invalid(f"{at}.name", name, "must match the name of an entry in `spec.resourceClaims`"))
         if name in seen:
             errors.append(field.duplicate(f"{at}.name", name))
@@ -106,7 +110,10 @@ def _claim_statuses(status: Object, spec: Object) -> list[FieldError]:
 
 
 def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[FieldError]:
-    """The claim that was made for resources of which devices are the supply (upstream: validatePodExtendedResourceClaimStatus)."""
+    """Validate the claim that was created for extended resources that devices provide.
+
+    Upstream: validatePodExtendedResourceClaimStatus.
+    """
     if claim is None:
         return []
     requests = {
@@ -135,18 +142,18 @@ def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[Field
 
 
 def _addresses(status: Object, before: Object, name: str) -> list[FieldError]:
-    """New ones are addresses; one of each family."""
+    """Validate the pod or host IPs that are not stored yet, and that there is at most one per IP family."""
     path, ips = f"status.{name}", status.get(name) or []
-    values, kept = ([ip.get("ip") or "" for ip in listed.get(name) or ()] for listed in (status, before))
-    errors = [error for i, value in enumerate(values) if value not in kept for error in address(value, f"{path}[{i}]")]
+    values, stored = ([ip.get("ip") or "" for ip in listed.get(name) or ()] for listed in (status, before))
+    errors = [error for i, value in enumerate(values) if value not in stored for error in address(value, f"{path}[{i}]")]
     return errors + _dual_stack(values, ips, path) if len(values) > 1 else errors
 
 
 def _dual_stack(values: list[str], ips: list[Object], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    both, why = families(values)
-    if why:
-        errors.append(field.internal_error(path, f"failed to check for dual stack with error:{why}"))
+    both, error_text = families(values)
+    if error_text:
+        errors.append(field.internal_error(path, f"failed to check for dual stack with error:{error_text}"))
     if not both or len(values) > 2:
         shown = internal_list("IPHolder", ips)
         errors.append(field.invalid(path, shown, "may specify no more than one IP for each IP family"))

@@ -1,6 +1,6 @@
-"""Pod templates, and the kinds of core/v1 that hold one: PodTemplate and ReplicationController.
+"""Validation of pod templates, and of the core/v1 kinds that hold one: PodTemplate and ReplicationController.
 
-Upstream: ValidatePodTemplateSpec, ValidateReplicationControllerSpec.
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec and ValidateReplicationControllerSpec.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOO_MANY: Final = "cannot be greater than status.replicas"
 
 
 def pod_template_spec(template: Object, path: str) -> list[FieldError]:
-    """Any kind's pod template; apps, batch and others call this."""
+    """Validate the pod template of any kind; also called for the kinds of apps and batch."""
     meta, spec = template.get("metadata") or {}, template.get("spec") or {}
     errors = validate_labels(meta.get("labels"), f"{path}.labels")
     errors += validate_annotations(meta.get("annotations"), f"{path}.annotations")
@@ -35,14 +35,15 @@ def pod_template_spec(template: Object, path: str) -> list[FieldError]:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """A PodTemplate."""
+    """Validate a PodTemplate."""
     return pod_template_spec(obj.get("template") or {}, "template")
 
 
 def validate_controller(obj: Object) -> list[FieldError]:
+    """Validate a ReplicationController."""
     spec = obj.get("spec") or {}
     errors = _controller_template(spec.get("selector") or {}, spec.get("template"))
-    # What is declared rather than written by hand comes last.
+    # Rules that upstream declares in the schema come after the hand-written ones.
     errors += not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     name = obj["metadata"].get("name")
     return errors + (complaints(is_long_name, name, "metadata.name") if name else [])
@@ -57,16 +58,17 @@ def _controller_template(selector: Object, template: Object | None) -> list[Fiel
         text = "`selector` does not match template `labels`"
         errors.append(field.invalid("spec.template.metadata.labels", shown.labels(labels), text))
     errors += pod_template_spec(template, "spec.template")
-    inner = template.get("spec") or {}
-    if inner.get("restartPolicy") != "Always":
-        errors.append(field.not_supported("spec.template.spec.restartPolicy", inner.get("restartPolicy") or "", ["Always"]))
-    if inner.get("activeDeadlineSeconds") is not None:
+    pod_spec = template.get("spec") or {}
+    if pod_spec.get("restartPolicy") != "Always":
+        errors.append(field.not_supported("spec.template.spec.restartPolicy", pod_spec.get("restartPolicy") or "", ["Always"]))
+    if pod_spec.get("activeDeadlineSeconds") is not None:
         text = "activeDeadlineSeconds in ReplicationController is not Supported"
         errors.append(field.forbidden("spec.template.spec.activeDeadlineSeconds", text))
     return errors
 
 
 def validate_controller_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a ReplicationController."""
     status = new.get("status") or {}
     names = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
     number = {name: status.get(name) or 0 for name in names}

@@ -1,4 +1,7 @@
-"""Pod on create and update, and its ephemeral containers (upstream: ValidatePodCreate, ValidatePodUpdate)."""
+"""Validation of Pod on create and update, and of its ephemeral containers.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate and ValidatePodUpdate.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from tetrapod.core.validation.pod_annotations import MIRROR, annotation_changes,
 from tetrapod.core.validation.pod_spec import pod_spec
 from tetrapod.core.validation.scheduling import tolerations
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import json_key
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import range_text
@@ -27,6 +31,7 @@ _NO_TOKEN: Final = "must not be specified when serviceAccountName is not set"
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new Pod."""
     spec = obj.get("spec") or {}
     errors = metadata_and_spec(obj)
     if spec.get("ephemeralContainers"):
@@ -37,7 +42,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def metadata_and_spec(obj: Object) -> list[FieldError]:
-    """What holds of a pod at any time."""
+    """Validate the rules for a pod's metadata and spec that apply to creates and all updates."""
     spec, meta = obj.get("spec") or {}, obj["metadata"]
     errors = pod_annotations(meta, spec, "metadata.annotations") if meta.get("annotations") else []
     errors += pod_spec(spec, "spec", pod=True, pod_name=meta.get("name") or "")
@@ -54,37 +59,42 @@ def metadata_and_spec(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated Pod, of which only images, activeDeadlineSeconds, tolerations and scheduling fields may change."""
     errors = metadata_and_spec(new)
     errors += annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     for kind in ("containers", "initContainers"):
-        now, had = spec.get(kind) or [], before.get(kind) or []
-        if len(now) != len(had):
+        new_containers, old_containers = spec.get(kind) or [], old_spec.get(kind) or []
+        if len(new_containers) != len(old_containers):
             return [*errors, field.forbidden(f"spec.{kind}", "pod updates may not add or remove containers")]
-        for i, container in enumerate(now):
+        for i, container in enumerate(new_containers):
             if not container.get("image"):
                 errors.append(field.required(f"spec.{kind}[{i}].image"))
             errors += image_padding(container, f"spec.{kind}[{i}]")
-    wrong, stop = _deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
-    errors += wrong
+    deadline_errors, stop = _deadline(spec.get("activeDeadlineSeconds"), old_spec.get("activeDeadlineSeconds"))
+    errors += deadline_errors
     if stop:
         return errors
-    errors += _tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
-    errors += _gates(spec.get("schedulingGates") or [], before.get("schedulingGates") or [])
-    if spec == before:
+    errors += _tolerations(spec.get("tolerations") or [], old_spec.get("tolerations") or [])
+    errors += _gates(spec.get("schedulingGates") or [], old_spec.get("schedulingGates") or [])
+    if spec == old_spec:
         return errors
-    munged = _munged(spec, before)
-    if before.get("schedulingGates"):
-        errors += _gated(munged, before)
-    was = internal("PodSpec", before)
-    if internal("PodSpec", munged) != was:
-        text = f"pod updates may not change fields other than {','.join(_UPDATABLE)}\n{spec_difference('PodSpec', before, munged)}"
+    munged = _munged(spec, old_spec)
+    if old_spec.get("schedulingGates"):
+        errors += _gated(munged, old_spec)
+    old_struct = internal("PodSpec", old_spec)
+    if internal("PodSpec", munged) != old_struct:
+        text = f"pod updates may not change fields other than {','.join(_UPDATABLE)}\n{spec_difference('PodSpec', old_spec, munged)}"
         errors.append(field.forbidden("spec", text))
     return errors
 
 
 def _deadline(new: int | None, old: int | None) -> tuple[list[FieldError], bool]:
-    """It may be set, and lowered. The second says that nothing else is looked at."""
+    """Validate a change of activeDeadlineSeconds, which may be set or lowered.
+
+    Returns:
+        The errors, and whether validation stops here, as upstream's does.
+    """
     path = "spec.activeDeadlineSeconds"
     if new is None:
         text = "must not update from a positive integer to nil value"
@@ -100,30 +110,30 @@ def _tolerations(new: list[Object], old: list[Object]) -> list[FieldError]:
     def bare(toleration: Object) -> Object:
         return {k: v for k, v in toleration.items() if k != "tolerationSeconds" and v not in (None, "")}
 
-    kept = [bare(t) for t in new]
-    if any(bare(t) not in kept for t in old):
+    new_keys = {json_key(bare(t)) for t in new}
+    if any(json_key(bare(t)) not in new_keys for t in old):
         return [field.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
     return tolerations(new, "spec.tolerations")
 
 
 def _gates(new: list[Object], old: list[Object]) -> list[FieldError]:
-    known = {gate.get("name") for gate in old}
+    old_names = {gate.get("name") for gate in old}
     return [
         field.forbidden(
             f"spec.schedulingGates[{i}].name", f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'"
         )
         for i, gate in enumerate(new)
-        if gate.get("name") not in known
+        if gate.get("name") not in old_names
     ]
 
 
 def _munged(spec: Object, before: Object) -> Object:
-    """The new spec with all that may change as it was."""
+    """Return the new spec with the old values of all fields that may change."""
     munged = dict(spec)
     for kind in ("containers", "initContainers"):
         if munged.get(kind):
-            had = before.get(kind) or []
-            munged[kind] = [{**c, "image": had[i].get("image", "")} for i, c in enumerate(munged[kind])]
+            old_containers = before.get(kind) or []
+            munged[kind] = [{**c, "image": old_containers[i].get("image", "")} for i, c in enumerate(munged[kind])]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         munged.pop(name, None)
         if name in before:
@@ -134,7 +144,10 @@ def _munged(spec: Object, before: Object) -> Object:
 
 
 def _gated(munged: Object, before: Object) -> list[FieldError]:
-    """While a gate holds a pod back, where it may run can be narrowed. What is looked at here is put back into `munged`."""
+    """Validate changes of node selector and node affinity, which may be narrowed while scheduling gates hold the pod back.
+
+    It restores the old values of both in `munged`, so that the comparison that follows ignores them.
+    """
     errors: list[FieldError] = []
     new, old = munged.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if new != old:
@@ -144,50 +157,50 @@ def _gated(munged: Object, before: Object) -> list[FieldError]:
         munged.pop("nodeSelector", None)
         if old:
             munged["nodeSelector"] = old
-    affinity, had = munged.get("affinity") or {}, before.get("affinity") or {}
-    if affinity.get("nodeAffinity") == had.get("nodeAffinity"):
+    affinity, old_affinity = munged.get("affinity") or {}, before.get("affinity") or {}
+    if affinity.get("nodeAffinity") == old_affinity.get("nodeAffinity"):
         return errors
-    errors += _node_affinity(affinity.get("nodeAffinity") or {}, had.get("nodeAffinity") or {})
-    kept = {k: v for k, v in affinity.items() if k != "nodeAffinity"}
-    if had.get("nodeAffinity") is not None:
-        kept["nodeAffinity"] = had["nodeAffinity"]
+    errors += _node_affinity(affinity.get("nodeAffinity") or {}, old_affinity.get("nodeAffinity") or {})
+    restored = {k: v for k, v in affinity.items() if k != "nodeAffinity"}
+    if old_affinity.get("nodeAffinity") is not None:
+        restored["nodeAffinity"] = old_affinity["nodeAffinity"]
     munged.pop("affinity", None)
-    if kept or before.get("affinity") is not None:
-        munged["affinity"] = kept
+    if restored or before.get("affinity") is not None:
+        munged["affinity"] = restored
     return errors
 
 
 def _node_affinity(new: Object, old: Object) -> list[FieldError]:
     path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
-    had = (old.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
-    now = (new.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
-    if had and len(had) != len(now):
+    old_terms = (old.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+    new_terms = (new.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+    if old_terms and len(old_terms) != len(new_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [field.invalid(path, internal_list("NodeSelectorTerm", now or None), text)]
+        return [field.invalid(path, internal_list("NodeSelectorTerm", new_terms or None), text)]
     return [
-        field.invalid(f"{path}[{i}]", internal("NodeSelectorTerm", now[i]), "only additions are allowed (no mutations or deletions)")
-        for i, term in enumerate(had)
-        if not _only_additions(now[i], term)
+        field.invalid(f"{path}[{i}]", internal("NodeSelectorTerm", new_terms[i]), "only additions are allowed (no mutations or deletions)")
+        for i, term in enumerate(old_terms)
+        if not _only_additions(new_terms[i], term)
     ]
 
 
 def _only_additions(new: Object, old: Object) -> bool:
     parts = ("matchExpressions", "matchFields")
     if not any(old.get(part) for part in parts) and any(new.get(part) for part in parts):
-        return False  # an empty term matches nothing, so filling it in would widen
+        return False  # an empty term matches no node, so adding requirements would widen it
     return all((new.get(part) or [])[: len(old.get(part) or [])] == (old.get(part) or []) for part in parts)
 
 
 def validate_ephemeral_update(new: Object, old: Object) -> list[FieldError]:
-    """Ephemeral containers are only added."""
+    """Validate an update of `pods/ephemeralcontainers`, which may only add ephemeral containers."""
     path = "spec.ephemeralContainers"
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [field.forbidden("[]", "static pods do not support ephemeral containers")]
     errors = metadata_and_spec(new) + annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
-    now: dict[Any, Object] = {c.get("name"): c for c in (new.get("spec") or {}).get("ephemeralContainers") or ()}
+    new_by_name: dict[Any, Object] = {c.get("name"): c for c in (new.get("spec") or {}).get("ephemeralContainers") or ()}
     for container in (old.get("spec") or {}).get("ephemeralContainers") or ():
         name = go_quote(container.get("name") or "")
-        changed = now.get(container.get("name"))
+        changed = new_by_name.get(container.get("name"))
         if changed is None:
             errors.append(field.forbidden(path, f"existing ephemeral containers {name} may not be removed\n"))
         elif internal("EphemeralContainer", changed) != internal("EphemeralContainer", container):

@@ -1,4 +1,7 @@
-"""Projected volumes: several sources under one mount, each file once (upstream: validateProjectionSources)."""
+"""Validation of projected volumes: several sources under one mount, which must not write the same file.
+
+Upstream: pkg/apis/core/validation/validation.go, validateProjectionSources.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521"
 
 
 def projected(source: Object, path: str, downward_file: Callable[[Object, str], list[FieldError]]) -> list[FieldError]:
+    """Validate a projected volume source. `downward_file` validates one item of a downwardAPI source."""
     errors: list[FieldError] = []
     taken: set[str] = set()
 
@@ -31,32 +35,32 @@ def projected(source: Object, path: str, downward_file: Callable[[Object, str], 
             errors.append(field.invalid(path, shown, _DUPLICATE))
         taken.add(file)
 
-    for i, one in enumerate(source.get("sources") or ()):
+    for i, projection in enumerate(source.get("sources") or ()):
         at = f"{path}.sources[{i}]"
         for kind in ("secret", "configMap"):
-            if (bag := one.get(kind)) is not None:
+            if (bag := projection.get(kind)) is not None:
                 if not bag.get("name"):
                     errors.append(field.required(f"{at}.{kind}.name"))
                 for j, item in enumerate(bag.get("items") or ()):
                     errors += key_to_path(item, f"{at}.{kind}.items[{j}]")
                     if item.get("path"):
                         take(item["path"], bag.get("name") or "")
-        if (downward := one.get("downwardAPI")) is not None:
+        if (downward := projection.get("downwardAPI")) is not None:
             for item in downward.get("items") or ():
                 errors += downward_file(item, f"{at}.downwardAPI")
                 if item.get("path"):
                     take(item["path"], item["path"])
-        if (token := one.get("serviceAccountToken")) is not None:
+        if (token := projection.get("serviceAccountToken")) is not None:
             errors += _token(token, path, f"{at}.serviceAccountToken")
-        if (bundle := one.get("clusterTrustBundle")) is not None:
+        if (bundle := projection.get("clusterTrustBundle")) is not None:
             errors += _trust_bundle(bundle, f"{at}.clusterTrustBundle")
             take(bundle.get("path") or "", bundle.get("path") or "")
-        if (certificate := one.get("podCertificate")) is not None:
+        if (certificate := projection.get("podCertificate")) is not None:
             errors += _certificate(certificate, f"{at}.podCertificate")
             for key in ("credentialBundlePath", "keyPath", "certificateChainPath"):
                 if certificate.get(key):
                     take(certificate[key], certificate[key])
-        if sum(one.get(kind) is not None for kind in _KINDS) > 1:
+        if sum(projection.get(kind) is not None for kind in _KINDS) > 1:
             errors.append(field.forbidden(at, "may not specify more than 1 volume type per source"))
     return errors
 
@@ -68,7 +72,7 @@ def _token(token: Object, volume: str, path: str) -> list[FieldError]:
         errors.append(field.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
     if seconds > 1 << 32:
         errors.append(field.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds"))
-    # Upstream puts the path at the volume, not at the source.
+    # Upstream reports this error at the volume, not at the source.
     file = token.get("path") or ""
     return errors + (not_reserved(file, f"{volume}.path") if file else [field.required(f"{volume}.path")])
 
@@ -99,7 +103,7 @@ def _trust_bundle(bundle: Object, path: str) -> list[FieldError]:
 
 
 def signer_name(name: str, path: str) -> list[FieldError]:
-    """`domain/path` (upstream: ValidateSignerName)."""
+    """Validate the name of a signer, `domain/path` (upstream: ValidateSignerName)."""
     if not name:
         return [field.required(path)]
     domain, slash, rest = name.partition("/")
@@ -114,7 +118,7 @@ def signer_name(name: str, path: str) -> list[FieldError]:
 
 
 def _first_fault(check: Callable[[str], list[str]], dotted: str, path: str) -> list[FieldError]:
-    """Of the first part that is wrong."""
+    """Return the errors of the first invalid part of a dotted name."""
     for part in dotted.split("."):
         if texts := check(part):
             return [field.invalid(path, dotted, f"validating label {field.go_quote(part)}: {text}") for text in texts]

@@ -1,4 +1,7 @@
-"""ResourceQuota (upstream: ValidateResourceQuota)."""
+"""Validation of ResourceQuota.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuota.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +27,21 @@ _MUST_EXIST: Final = (
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new ResourceQuota."""
     return _spec(obj.get("spec") or {}) + validate_status(obj, {})
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    """Validate an updated ResourceQuota, whose scopes are immutable."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _spec(spec)
-    if set(spec.get("scopes") or ()) != set(before.get("scopes") or ()):
+    if set(spec.get("scopes") or ()) != set(old_spec.get("scopes") or ()):
         errors.append(field.invalid("spec.scopes", spec.get("scopes"), IMMUTABLE))
     return errors
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a ResourceQuota."""
     status = new.get("status") or {}
     return [error for part in ("hard", "used") for error in _amounts(status.get(part), f"status.{part}")]
 
@@ -81,12 +87,12 @@ def _conflicts(scopes: set[str], spec: Object, path: str) -> list[FieldError]:
 
 def _selector(selector: Object, counted: list[str], spec: Object) -> list[FieldError]:
     path, expressions = "spec.scopeSelector.matchExpressions", selector.get("matchExpressions") or []
+    shown = {"MatchExpressions": [_shown(e) for e in expressions]}
     errors: list[FieldError] = []
-    for one in expressions:
-        scope, operator, values = one.get("scopeName") or "", one.get("operator") or "", one.get("values") or []
+    for expression in expressions:
+        scope, operator, values = expression.get("scopeName") or "", expression.get("operator") or "", expression.get("values") or []
         if scope not in SCOPES:
             errors.append(field.invalid(f"{path}.scopeName", scope, "unsupported scope"))
-        shown = {"MatchExpressions": [_shown(e) for e in expressions]}
         text = "unsupported scope applied to resource"
         errors += [field.invalid(path, shown, text) for name in counted if not _applies(scope, name)]
         if scope in _EXISTS_ONLY and operator != "Exists":

@@ -1,4 +1,7 @@
-"""ResourceClaim, ResourceClaimTemplate, DeviceClass and DeviceTaintRule (upstream: pkg/apis/resource/validation/validation.go)."""
+"""Validation of ResourceClaim, ResourceClaimTemplate, DeviceClass and DeviceTaintRule.
+
+Upstream: pkg/apis/resource/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _REFERENCE: Final = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 _ONE_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
 MOST: Final = 32
-"""Requests, references to them, constraints, configurations."""
+"""The largest number of requests, of references to requests, of constraints and of configurations."""
 _MOST_ALTERNATIVES: Final = 8
 _OPERATORS: Final = frozenset({"Equal", "Exists"})
 _MODES: Final = frozenset({"All", "ExactCount"})
@@ -43,33 +46,37 @@ _ORDER: Final = {
 
 
 def validate(obj: Object) -> list[FieldError]:
-    found = Complaints()
-    _devices((obj.get("spec") or {}).get("devices") or {}, "spec.devices", found)
-    return found.all()
+    """Validate a new ResourceClaim."""
+    errors = Complaints()
+    _devices((obj.get("spec") or {}).get("devices") or {}, "spec.devices", errors)
+    return errors.all()
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Reject a change of a claim's spec."""
     return [] if same(new.get("spec"), old.get("spec")) else [field.invalid("spec", None, IMMUTABLE)]
 
 
 def validate_template(obj: Object) -> list[FieldError]:
+    """Validate a new ResourceClaimTemplate."""
     return _template(obj).all()
 
 
 def _template(obj: Object) -> Complaints:
-    found = Complaints()
+    errors = Complaints()
     spec = obj.get("spec") or {}
-    found.written += template_metadata(spec.get("metadata") or {}, "spec.metadata")
-    inner = spec.get("spec") or {}
-    _devices(inner.get("devices") or {}, "spec.spec.devices", found)
-    return found
+    errors.written += template_metadata(spec.get("metadata") or {}, "spec.metadata")
+    claim_spec = spec.get("spec") or {}
+    _devices(claim_spec.get("devices") or {}, "spec.spec.devices", errors)
+    return errors
 
 
 def validate_template_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated ResourceClaimTemplate, whose spec is immutable."""
     spec = new.get("spec") or {}
-    found = _template(new)
-    found.written += immutable(spec, old.get("spec") or {}, "spec", internal("ResourceClaimTemplateSpec", spec))
-    return found.all()
+    errors = _template(new)
+    errors.written += immutable(spec, old.get("spec") or {}, "spec", internal("ResourceClaimTemplateSpec", spec))
+    return errors.all()
 
 
 def _devices(devices: Object, path: str, found: Complaints) -> None:
@@ -89,6 +96,7 @@ def _devices(devices: Object, path: str, found: Complaints) -> None:
 
 
 def request_names(requests: list[Object]) -> set[str]:
+    """Return the names of requests, and of their alternatives as `request/subrequest`."""
     names = {r.get("name") or "" for r in requests}
     return names | {f"{r.get('name')}/{sub.get('name')}" for r in requests for sub in r.get("firstAvailable") or ()}
 
@@ -113,18 +121,18 @@ def _shown_request(request: Object) -> Object:
 def _request(request: Object, path: str, found: Complaints) -> None:
     exactly, first = request.get("exactly"), request.get("firstAvailable") or []
     found.written += dns_label(request.get("name") or "", f"{path}.name")
-    inner = Complaints()
+    kind_errors = Complaints()
     if exactly is not None:
-        inner.written += _class_name(exactly, f"{path}.exactly.deviceClassName", is_dns1123_subdomain)
-        _wanted(exactly, f"{path}.exactly", inner)
-    _alternatives(first, f"{path}.firstAvailable", inner)
-    if exactly is not None and first:  # what the schema declares is told of both all the same
+        kind_errors.written += _class_name(exactly, f"{path}.exactly.deviceClassName", is_dns1123_subdomain)
+        _wanted(exactly, f"{path}.exactly", kind_errors)
+    _alternatives(first, f"{path}.firstAvailable", kind_errors)
+    if exactly is not None and first:  # errors of declared rules are reported for both nevertheless
         found.written.append(field.invalid(path, None, f"{_ONE_KIND}, but multiple fields are set"))
     elif exactly is None and not first:
         found.written.append(field.required(path, _ONE_KIND))
     else:
-        found.written += inner.written
-    found.declared += inner.declared
+        found.written += kind_errors.written
+    found.declared += kind_errors.declared
 
 
 def _alternatives(listed: list[Object], path: str, found: Complaints) -> None:
@@ -152,11 +160,12 @@ def _wanted(request: Object, path: str, found: Complaints) -> None:
         found.written.append(field.invalid(f"{path}.count", count, "must be greater than zero"))
     elif mode not in _MODES:
         found.declared.append(field.not_supported(f"{path}.allocationMode", mode, _MODES))
-    for i, given in enumerate(request.get("tolerations") or ()):
-        toleration(given, f"{path}.tolerations[{i}]", found)
+    for i, device_toleration in enumerate(request.get("tolerations") or ()):
+        toleration(device_toleration, f"{path}.tolerations[{i}]", found)
 
 
 def toleration(given: Object, path: str, found: Complaints) -> None:
+    """Validate one device toleration."""
     operator, value, effect = (given.get(key) or "" for key in ("operator", "value", "effect"))
     if key := given.get("key"):
         found.declared += complaints(is_qualified_name, key, f"{path}.key")
@@ -173,6 +182,7 @@ def toleration(given: Object, path: str, found: Complaints) -> None:
 
 
 def references(listed: list[str], names: set[str], path: str, found: Complaints) -> None:
+    """Validate references to requests in a claim. `names` are those that request_names returns."""
     if not found.fits(listed, path, MOST):
         return
     found.once(listed, path)
@@ -181,6 +191,7 @@ def references(listed: list[str], names: set[str], path: str, found: Complaints)
 
 
 def reference(name: str, names: set[str], path: str, found: Complaints) -> None:
+    """Validate one reference to a request in a claim."""
     parts = name.split("/")
     if len(parts) <= 2:
         for part in parts:
@@ -200,30 +211,35 @@ def _constraint(constraint: Object, names: set[str], path: str, found: Complaint
 
 
 def any_name(name: str, prefix: bool) -> list[str]:
-    """The schema declares what a DeviceClass may be called, so it is told last."""
+    """Accept any name of a DeviceClass: the schema declares that rule, so _class reports its errors last."""
     return []
 
 
 def validate_class(obj: Object) -> list[FieldError]:
+    """Validate a new DeviceClass."""
     return _class(obj, {})
 
 
 def validate_class_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated DeviceClass."""
     return _class(new, old.get("spec") or {})
 
 
 def _class(obj: Object, before: Object) -> list[FieldError]:
-    """Selectors and configuration that stay as they were (`before`) were valid when they came."""
-    spec, found, name = obj.get("spec") or {}, Complaints(), obj["metadata"].get("name") or ""
-    found.declared += complaints(is_long_name, name, "metadata.name") if name else []
-    selectors(spec.get("selectors") or [], "spec.selectors", found, stored=spec.get("selectors") == before.get("selectors"))
+    """Validate a DeviceClass. `before` is the stored spec, or {} on create.
+
+    Selectors and configuration equal to the stored ones are treated as valid.
+    """
+    spec, errors, name = obj.get("spec") or {}, Complaints(), obj["metadata"].get("name") or ""
+    errors.declared += complaints(is_long_name, name, "metadata.name") if name else []
+    selectors(spec.get("selectors") or [], "spec.selectors", errors, stored=spec.get("selectors") == before.get("selectors"))
     configs = spec.get("config") or []
-    if found.fits(configs, "spec.config", MOST):
+    if errors.fits(configs, "spec.config", MOST):
         for i, config in enumerate(configs):
-            configuration(config, f"spec.config[{i}]", found, stored=configs == before.get("config"))
+            configuration(config, f"spec.config[{i}]", errors, stored=configs == before.get("config"))
     if (extended := spec.get("extendedResourceName")) is not None:
-        found.declared += _extended_name(extended, "spec.extendedResourceName")
-    return found.all()
+        errors.declared += _extended_name(extended, "spec.extendedResourceName")
+    return errors.all()
 
 
 def _extended_name(name: str, path: str) -> list[FieldError]:
@@ -238,14 +254,16 @@ def _extended_name(name: str, path: str) -> list[FieldError]:
 
 
 def validate_taint_rule(obj: Object) -> list[FieldError]:
-    spec, found = obj.get("spec") or {}, Complaints()
+    """Validate a DeviceTaintRule."""
+    spec, errors = obj.get("spec") or {}, Complaints()
     selector = spec.get("deviceSelector") or {}
     for key, check in (("driver", csi_driver_name), ("pool", pool_name), ("device", dns_label)):
         if (value := selector.get(key)) is not None:
-            found.written += check(value, f"spec.deviceSelector.{key}")
-    taint(spec.get("taint") or {}, "spec.taint", found)
-    return found.all()
+            errors.written += check(value, f"spec.deviceSelector.{key}")
+    taint(spec.get("taint") or {}, "spec.taint", errors)
+    return errors.all()
 
 
 def validate_taint_rule_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status conditions of a DeviceTaintRule."""
     return conditions((new.get("status") or {}).get("conditions") or [], "status.conditions")

@@ -1,4 +1,7 @@
-"""ResourceSlice (upstream: pkg/apis/resource/validation/validation.go)."""
+"""Validation of ResourceSlice.
+
+Upstream: pkg/apis/resource/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +24,29 @@ _MOST_COUNTER_SETS: Final = 8
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new ResourceSlice."""
     return _validate(obj.get("spec") or {}, None)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated ResourceSlice; driver, pool name and node name are immutable."""
     return _validate(new.get("spec") or {}, old.get("spec") or {})
 
 
 def _validate(spec: Object, before: Object | None) -> list[FieldError]:
-    found = Complaints(csi_driver_name(spec.get("driver") or "", "spec.driver"))
+    errors = Complaints(csi_driver_name(spec.get("driver") or "", "spec.driver"))
     pool = spec.get("pool") or {}
-    found.written += _pool(pool)
+    errors.written += _pool(pool)
     if before is not None:
-        found.written += immutable(pool.get("name"), (before.get("pool") or {}).get("name"), "spec.pool.name")
-        found.written += immutable(spec.get("driver"), before.get("driver"), "spec.driver")
-        found.written += immutable(spec.get("nodeName"), before.get("nodeName"), "spec.nodeName")
-    found.written += _selection(spec)
+        errors.written += immutable(pool.get("name"), (before.get("pool") or {}).get("name"), "spec.pool.name")
+        errors.written += immutable(spec.get("driver"), before.get("driver"), "spec.driver")
+        errors.written += immutable(spec.get("nodeName"), before.get("nodeName"), "spec.nodeName")
+    errors.written += _selection(spec)
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
-        found.written.append(field.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
-    check_devices(spec, before, found)
-    _counters(spec.get("sharedCounters") or [], found)
-    return found.all()
+        errors.written.append(field.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
+    check_devices(spec, before, errors)
+    _counters(spec.get("sharedCounters") or [], errors)
+    return errors.all()
 
 
 def _counters(listed: list[Object], found: Complaints) -> None:
@@ -51,10 +56,10 @@ def _counters(listed: list[Object], found: Complaints) -> None:
         return
     shown = ({key: one[key] for key in ("name", "counters") if key in one} for one in listed)
     found.once([one.get("name") or "" for one in listed], path, shown)
-    for i, given in enumerate(listed):
-        name = given.get("name") or ""
+    for i, counter_set in enumerate(listed):
+        name = counter_set.get("name") or ""
         found.declared += complaints(is_short_name, name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
-        counters(given.get("counters") or {}, f"{path}[{i}].counters", found)
+        counters(counter_set.get("counters") or {}, f"{path}[{i}].counters", found)
 
 
 def _pool(pool: Object) -> list[FieldError]:
@@ -68,7 +73,7 @@ def _pool(pool: Object) -> list[FieldError]:
 
 
 def _selection(spec: Object) -> list[FieldError]:
-    """Which nodes have the devices: said in one way."""
+    """Validate that exactly one field says which nodes can access the devices."""
     errors: list[FieldError] = []
     chosen = []
     for name in _SELECTIONS:

@@ -1,6 +1,7 @@
-"""Where a pod may run: affinity, tolerations, topology spread, gates.
+"""Validation of the fields that control scheduling: affinity, tolerations, topology spread constraints, scheduling gates.
 
-Upstream: validateAffinity, ValidateTolerations, validateTopologySpreadConstraints and their neighbours.
+Upstream: pkg/apis/core/validation/validation.go, validateAffinity, ValidateTolerations,
+validateTopologySpreadConstraints and related functions.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
 
 def affinity(found: Object | None, path: str) -> list[FieldError]:
+    """Validate spec.affinity of a pod."""
     if not found:
         return []
     errors: list[FieldError] = []
@@ -52,6 +54,7 @@ def _node_affinity(node: Object, path: str) -> list[FieldError]:
 
 
 def node_selector(selector: Object, path: str) -> list[FieldError]:
+    """Validate a node selector, which needs at least one term."""
     path, terms = f"{path}.nodeSelectorTerms", selector.get("nodeSelectorTerms") or []
     if not terms:
         return [field.required(path, "must have at least one node selector term")]
@@ -138,18 +141,19 @@ def _label_keys(term: Object, selector: Object | None, path: str) -> list[FieldE
             for i, key in enumerate(keys):
                 errors += validate_label_name(key, f"{path}.{name}[{i}]")
     if selector is not None:
-        places = {key: i for i, key in enumerate(matched)}
-        said = set(selector.get("matchLabels") or ())
+        indexes = {key: i for i, key in enumerate(matched)}
+        selector_keys = set(selector.get("matchLabels") or ())
         for expression in selector.get("matchExpressions") or ():
             key = expression.get("key") or ""
-            if key in places and key in said:
-                errors.append(field.invalid(f"{path}[{places[key]}]", key, _BOTH))
-            said.add(key)
+            if key in indexes and key in selector_keys:
+                errors.append(field.invalid(f"{path}[{indexes[key]}]", key, _BOTH))
+            selector_keys.add(key)
     both = "exists in both matchLabelKeys and mismatchLabelKeys"
     return errors + [field.invalid(f"{path}.matchLabelKeys[{i}]", key, both) for i, key in enumerate(matched) if key in mismatched]
 
 
 def tolerations(listed: list[Object], path: str) -> list[FieldError]:
+    """Validate the tolerations of a pod."""
     errors: list[FieldError] = []
     for i, toleration in enumerate(listed):
         errors += _toleration(toleration, f"{path}[{i}]")
@@ -171,13 +175,14 @@ def _toleration(toleration: Object, path: str) -> list[FieldError]:
     elif operator == "Exists":
         if value:
             errors.append(field.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"))
-    else:  # Lt and Gt are known, but behind a gate
+    else:  # upstream supports Lt and Gt only with a feature gate
         supported = ["Equal", "Exists", "Lt", "Gt"] if operator in ("Lt", "Gt") else ["Equal", "Exists"]
         errors.append(field.not_supported(f"{path}.operator", operator, supported))
     return errors + (known(effect, TAINT_EFFECTS, f"{path}.effect") if effect else [])
 
 
 def gates(listed: list[Object], path: str) -> list[FieldError]:
+    """Validate scheduling gates, whose names must be unique."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, gate in enumerate(listed):
@@ -190,19 +195,22 @@ def gates(listed: list[Object], path: str) -> list[FieldError]:
 
 
 def spread(constraints: list[Object], path: str) -> list[FieldError]:
+    """Validate topology spread constraints, which must be unique by topologyKey and whenUnsatisfiable."""
     errors: list[FieldError] = []
+    keys = [(c.get("topologyKey") or "", c.get("whenUnsatisfiable") or "") for c in constraints]
+    last = {key: i for i, key in enumerate(keys)}
     for i, constraint in enumerate(constraints):
-        errors += _spread(constraint, constraints[i + 1 :], f"{path}[{i}]")
+        errors += _spread(constraint, f"{path}[{i}]", stands_again=last[keys[i]] > i)
     return errors
 
 
-def _spread(constraint: Object, later: list[Object], path: str) -> list[FieldError]:
+def _spread(constraint: Object, path: str, *, stands_again: bool) -> list[FieldError]:
     key, action = constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
     errors = _positive(constraint.get("maxSkew") or 0, f"{path}.maxSkew")
     if not key:
         errors.append(field.required(f"{path}.topologyKey", "can not be empty"))
     errors += known(action, _ACTIONS, f"{path}.whenUnsatisfiable")
-    if any((other.get("topologyKey") or "", other.get("whenUnsatisfiable") or "") == (key, action) for other in later):
+    if stands_again:
         errors.append(field.duplicate(f"{path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
     if (least := constraint.get("minDomains")) is not None:
         errors += _positive(least, f"{path}.minDomains")

@@ -1,4 +1,7 @@
-"""Secret: what each type must hold; values are never shown (upstream: ValidateSecret, ValidateSecretUpdate)."""
+"""Validation of Secret and of the keys that each type requires. Error messages never show values.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateSecret and ValidateSecretUpdate.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ _REDACTED: Final = "<secret contents redacted>"
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a Secret: its keys, its size (at most 1 MiB) and the keys that its type requires."""
     data = obj.get("data") or {}
     errors: list[FieldError] = []
     for key in sorted(data):
@@ -50,15 +54,15 @@ def _docker_errors(key: str, data: Object) -> list[FieldError]:
         return [field.required(f"data[{key}]")]
     content = base64.b64decode(data[key])
     try:
-        found = json.loads(content)
-        wrong = (
+        parsed = json.loads(content)
+        detail = (
             ""
-            if found is None or isinstance(found, dict)
-            else f"json: cannot unmarshal {_go_kind(found)} into Go value of type map[string]interface {{}}"
+            if parsed is None or isinstance(parsed, dict)
+            else f"json: cannot unmarshal {_go_kind(parsed)} into Go value of type map[string]interface {{}}"
         )
     except ValueError:
-        wrong = explain(content)
-    return [field.invalid(f"data[{key}]", _REDACTED, wrong)] if wrong else []
+        detail = explain(content)
+    return [field.invalid(f"data[{key}]", _REDACTED, detail)] if detail else []
 
 
 def _go_kind(value: object) -> str:
@@ -74,4 +78,5 @@ def _go_kind(value: object) -> str:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated Secret, whose type is immutable."""
     return immutable(new.get("type", ""), old.get("type", ""), "type") + frozen(new, old, "data") + validate(new)

@@ -1,6 +1,9 @@
-"""clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy of a Service, together and over an update.
+"""Validation of clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy of a Service, together and across an update.
 
-Also asked before addresses are allocated. Upstream: ValidateServiceClusterIPsRelatedFields, validateUpgradeDowngrade*.
+The allocation of cluster IPs calls it too, before it allocates.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateServiceClusterIPsRelatedFields,
+validateUpgradeDowngradeClusterIPs and validateUpgradeDowngradeIPFamilies.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from typing import Final
 from tetrapod.core.validation.names import address, families
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import is_ipv6
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
@@ -20,13 +24,15 @@ _PATH: Final = "spec.clusterIPs"
 
 
 def is_headless(spec: Object) -> bool:
+    """Return whether a Service is headless: its cluster IP is "None"."""
     return spec.get("clusterIPs") == ["None"]
 
 
 def addresses_and_families(spec: Object, before: Object) -> list[FieldError]:
+    """Validate cluster IPs and IP families. `before` is the stored spec, whose addresses may keep a legacy format."""
     if spec.get("type") == "ExternalName":
         return []
-    ip, ips, wanted = spec.get("clusterIP") or "", spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
+    ip, ips, ip_families = spec.get("clusterIP") or "", spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
     errors: list[FieldError] = []
     if ip and not ips:
         errors.append(field.required(_PATH))
@@ -34,24 +40,25 @@ def addresses_and_families(spec: Object, before: Object) -> list[FieldError]:
         errors.append(field.invalid(_PATH, ips, "first value must match `clusterIP`"))
     elif not ip and ips:
         errors.append(field.invalid(_PATH, ips, "must be empty when `clusterIP` is not specified"))
-    for i, family in enumerate(wanted):
+    repeated_indexes = repeated(ip_families)
+    for i, family in enumerate(ip_families):
         if family not in FAMILIES:
             errors.append(field.not_supported(f"spec.ipFamilies[{i}]", family, FAMILIES))
-        if family in wanted[:i]:
+        if i in repeated_indexes:
             errors.append(field.duplicate(f"spec.ipFamilies[{i}]", family))
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _POLICIES:
         errors.append(field.not_supported("spec.ipFamilyPolicy", policy, _POLICIES))
-    wrong = _each(ips, before.get("clusterIPs") or [])
-    errors += wrong
+    address_errors = _each(ips, before.get("clusterIPs") or [])
+    errors += address_errors
     if len(ips) > 2:
         errors.append(field.invalid(_PATH, ips, "may only hold up to 2 values"))
-    if wrong:
+    if address_errors:
         return errors
     if len(ips) > 1 and not families(ips)[0]:
         errors.append(field.invalid(_PATH, ips, "may specify no more than one IP for each IP family"))
     if not is_headless(spec):
-        for i, (value, family) in enumerate(zip(ips, wanted, strict=False)):
+        for i, (value, family) in enumerate(zip(ips, ip_families, strict=False)):
             if is_ipv6(value) != (family == "IPv6"):
                 errors.append(field.invalid(f"{_PATH}[{i}]", value, f"expected an {family} value as indicated by `ipFamilies[{i}]`"))
     return errors
@@ -69,36 +76,37 @@ def _each(ips: list[str], known_before: list[str]) -> list[FieldError]:
 
 
 def changed_addresses(spec: Object, before: Object) -> list[FieldError]:
-    """Addresses are kept while the service has any; a second one may come and go."""
+    """Validate a change of cluster IPs: the primary one is immutable, a secondary one may be added and released."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or (is_headless(spec) and is_headless(before)):
         return []
-    now, had = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
-    if len(now) == len(had):
-        return [field.invalid(f"{_PATH}[{i}]", now, _FIXED) for i, ip in enumerate(had) if ip != now[i]]
+    new_ips, old_ips = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
+    if len(new_ips) == len(old_ips):
+        return [field.invalid(f"{_PATH}[{i}]", new_ips, _FIXED) for i, ip in enumerate(old_ips) if ip != new_ips[i]]
     errors: list[FieldError] = []
-    if not now:
+    if not new_ips:
         errors.append(field.invalid(f"{_PATH}[0]", None, "primary clusterIP can not be unset"))
-    if now and had and now[0] != had[0]:
-        errors.append(field.invalid(f"{_PATH}[0]", now, _FIXED))
-    if len(had) > len(now) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+    if new_ips and old_ips and new_ips[0] != old_ips[0]:
+        errors.append(field.invalid(f"{_PATH}[0]", new_ips, _FIXED))
+    if len(old_ips) > len(new_ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
         text = "must be set to 'SingleStack' when releasing the secondary clusterIP"
         errors.append(field.invalid("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), text))
     return errors
 
 
 def changed_families(spec: Object, before: Object) -> list[FieldError]:
+    """Validate a change of IP families: the primary one is immutable, a secondary one may be added and released."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or is_headless(spec) or is_headless(before):
         return []
     path = "spec.ipFamilies[0]"
-    now, had = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
-    if len(now) == len(had):
-        return [field.invalid(path, now, _FIXED) for i, family in enumerate(had) if family != now[i]]
+    new_families, old_families = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
+    if len(new_families) == len(old_families):
+        return [field.invalid(path, new_families, _FIXED) for i, family in enumerate(old_families) if family != new_families[i]]
     errors: list[FieldError] = []
-    if len(had) > len(now) and not spec.get("clusterIPs"):
-        errors.append(field.invalid(path, now or None, "primary ipFamily can not be unset"))
-    if now and had and now[0] != had[0]:
+    if len(old_families) > len(new_families) and not spec.get("clusterIPs"):
+        errors.append(field.invalid(path, new_families or None, "primary ipFamily can not be unset"))
+    if new_families and old_families and new_families[0] != old_families[0]:
         errors.append(field.invalid(path, spec.get("clusterIPs") or None, _FIXED))
-    if len(had) > len(now) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+    if len(old_families) > len(new_families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
         text = "must be set to 'SingleStack' when releasing the secondary ipFamily"
         errors.append(field.invalid("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), text))
     return errors

@@ -1,4 +1,8 @@
-"""Service (upstream: ValidateService, ValidateServiceUpdate, ValidateServiceStatusUpdate)."""
+"""Validation of Service.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateService, ValidateServiceUpdate and
+ValidateServiceStatusUpdate.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +42,14 @@ _RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
-    spec, notes = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
-    before = (old or {}).get("spec") or {}
+    """Validate a Service. `old` is None on create; stored addresses may keep a legacy format."""
+    spec, annotations = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
+    old_spec = (old or {}).get("spec") or {}
     kind, ports = spec.get("type") or "", spec.get("ports") or []
     errors: list[FieldError] = []
-    if notes and _MODE in notes and notes.get(_HINTS, notes[_MODE]) != notes[_MODE]:
+    if annotations and _MODE in annotations and annotations.get(_HINTS, annotations[_MODE]) != annotations[_MODE]:
         text = f"must match annotations[{_HINTS}] when both are specified"
-        errors.append(field.invalid(f"metadata.annotations[{_MODE}]", notes[_MODE], text))
+        errors.append(field.invalid(f"metadata.annotations[{_MODE}]", annotations[_MODE], text))
     if not ports and not is_headless(spec) and kind != "ExternalName":
         errors.append(field.required("spec.ports"))
     errors += _by_type(spec, kind)
@@ -54,10 +59,10 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     if selector := spec.get("selector"):
         errors += validate_labels(selector, "spec.selector")
     errors += _session_affinity(spec)
-    errors += addresses_and_families(spec, before)
+    errors += addresses_and_families(spec, old_spec)
     for i, ip in enumerate(spec.get("externalIPs") or ()):
         at = f"spec.externalIPs[{i}]"
-        errors += address(ip, at, before.get("externalIPs")) or not_special_address(ip, at)
+        errors += address(ip, at, old_spec.get("externalIPs")) or not_special_address(ip, at)
     errors += one_of(kind, TYPES, "spec.type")
     errors += _port_conflicts(ports, kind)
     errors += _source_ranges(obj, old, kind)
@@ -73,20 +78,23 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    errors = changed_addresses(spec, before) + changed_families(spec, before)
-    errors += _balancer_class(spec, before)
-    moved = (spec.get("healthCheckNodePort") or 0) != (before.get("healthCheckNodePort") or 0)
-    if moved and needs_health_port(before) and needs_health_port(spec):
+    """Validate an updated Service."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    errors = changed_addresses(spec, old_spec) + changed_families(spec, old_spec)
+    errors += _balancer_class(spec, old_spec)
+    port_changed = (spec.get("healthCheckNodePort") or 0) != (old_spec.get("healthCheckNodePort") or 0)
+    if port_changed and needs_health_port(old_spec) and needs_health_port(spec):
         errors.append(field.forbidden("spec.healthCheckNodePort", "field is immutable"))
     return errors + validate(new, old)
 
 
 def needs_health_port(spec: Object) -> bool:
+    """Return whether a Service needs a health check node port: a LoadBalancer with externalTrafficPolicy Local."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def externally_accessible(spec: Object) -> bool:
+    """Return whether a Service can be reached from outside: by load balancer, node port or external IPs."""
     kind = spec.get("type")
     return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
@@ -168,36 +176,44 @@ def _port_conflicts(ports: list[Object], kind: str) -> list[FieldError]:
 
 
 def _source_ranges(obj: Object, old: Object | None, kind: str) -> list[FieldError]:
-    """The capital letter is upstream's. Ranges may be padded, as those of the old annotation were; what was stored may stay."""
-    spec, notes = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
+    """Validate the load balancer source ranges, from the field or the older annotation.
+
+    Whitespace around ranges is accepted, as in the annotation, and so are stored ranges. The capital letter in the path
+    is upstream's.
+    """
+    spec, annotations = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
     errors: list[FieldError] = []
     if ranges := spec.get("loadBalancerSourceRanges"):
         path = "spec.LoadBalancerSourceRanges"
         if kind != "LoadBalancer":
             errors.append(field.forbidden(path, _ONLY_BALANCER))
-        had = [r.strip() for r in ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges") or ()]
+        old_ranges = [r.strip() for r in ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges") or ()]
         for i, value in enumerate(ranges):
-            errors += network(value.strip(), f"{path}[{i}]", had)
-    elif _RANGES in notes:
+            errors += network(value.strip(), f"{path}[{i}]", old_ranges)
+    elif _RANGES in annotations:
         path = f"metadata.annotations[{_RANGES}]"
         if kind != "LoadBalancer":
             errors.append(field.forbidden(path, _ONLY_BALANCER))
-        stored = old is not None and (old["metadata"].get("annotations") or {}).get(_RANGES, "") == notes[_RANGES]
-        if not stored and (value := notes[_RANGES].strip()):
+        stored = old is not None and (old["metadata"].get("annotations") or {}).get(_RANGES, "") == annotations[_RANGES]
+        if not stored and (value := annotations[_RANGES].strip()):
             for part in value.split(","):
                 errors += network(part.strip(), path)
     return errors
 
 
 def _balancer_class(spec: Object, before: Object | None) -> list[FieldError]:
-    found, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
+    balancer_class, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
     errors: list[FieldError] = []
-    if before is not None and before.get("type") == spec.get("type") == "LoadBalancer" and before.get("loadBalancerClass") != found:
-        errors.append(field.invalid(path, found, "may not change once set"))
-    if found is None:
+    if (
+        before is not None
+        and before.get("type") == spec.get("type") == "LoadBalancer"
+        and before.get("loadBalancerClass") != balancer_class
+    ):
+        errors.append(field.invalid(path, balancer_class, "may not change once set"))
+    if balancer_class is None:
         return errors
     if spec.get("type") == "LoadBalancer":
-        return errors + qualified_name(found, path)
+        return errors + qualified_name(balancer_class, path)
     return [*errors, field.forbidden(path, _ONLY_BALANCER)]
 
 
@@ -223,15 +239,17 @@ def _traffic(spec: Object, kind: str) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a Service."""
     spec, status = new.get("spec") or {}, (new.get("status") or {}).get("loadBalancer") or {}
     ingresses, path = status.get("ingress") or [], "status.loadBalancer.ingress"
-    had = [i.get("ip") or "" for i in ((old.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()]
+    old_ips = [i.get("ip") or "" for i in ((old.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()]
     if ingresses and spec.get("type") != "LoadBalancer":
         return [field.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")]
-    return [error for i, ingress in enumerate(ingresses) for error in ingress_errors(ingress, f"{path}[{i}]", had)]
+    return [error for i, ingress in enumerate(ingresses) for error in ingress_errors(ingress, f"{path}[{i}]", old_ips)]
 
 
 def ingress_errors(ingress: Object, path: str, known_before: list[str]) -> list[FieldError]:
+    """Validate one load balancer ingress. Addresses in `known_before` are stored and may keep a legacy format."""
     ip, mode, host = ingress.get("ip") or "", ingress.get("ipMode"), ingress.get("hostname") or ""
     errors = address(ip, f"{path}.ip", known_before) if ip else []
     if mode is None:

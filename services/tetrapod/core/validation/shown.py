@@ -1,6 +1,6 @@
-"""Values as refusals print them, and their comparison as upstream compares (apiequality.Semantic).
+"""Values as error messages print them, and their comparison as upstream compares (apiequality.Semantic).
 
-A label selector prints with its fields in the order of the Go struct; metadata inside another object prints its fields likewise.
+Label selectors and embedded metadata print their fields in the order of the Go structs.
 """
 
 from __future__ import annotations
@@ -19,38 +19,40 @@ _POINTERS: Final = ("deletionGracePeriodSeconds",)
 
 
 def selector(value: Mapping[str, Any] | None) -> Object | None:
+    """Return a label selector as upstream prints it, or None if it is unset."""
     if value is None:
         return None
-    found: Object = {}
+    printed: Object = {}
     if labels := value.get("matchLabels"):
-        found["matchLabels"] = dict(sorted(labels.items()))
+        printed["matchLabels"] = dict(sorted(labels.items()))
     if expressions := value.get("matchExpressions"):
-        found["matchExpressions"] = [_requirement(e) for e in expressions]
-    return found
+        printed["matchExpressions"] = [_requirement(e) for e in expressions]
+    return printed
 
 
 def _requirement(expression: Mapping[str, Any]) -> Object:
-    found: Object = {"key": expression.get("key", ""), "operator": expression.get("operator", "")}
+    printed: Object = {"key": expression.get("key", ""), "operator": expression.get("operator", "")}
     if values := expression.get("values"):
-        found["values"] = values
-    return found
+        printed["values"] = values
+    return printed
 
 
 def labels(value: Mapping[str, str] | None) -> Object | None:
+    """Return labels in sorted order, or None if they are unset."""
     return None if value is None else dict(sorted(value.items()))
 
 
 def metadata(value: Mapping[str, Any] | None) -> Object:
-    """The set fields of an embedded ObjectMeta, which keeps its names on the wire."""
-    found: Object = {key: value[key] for key in FIELD_ORDER if value and (value.get(key) or (key in _POINTERS and value.get(key) == 0))}
+    """Return the set fields of an embedded ObjectMeta, which prints with its JSON names."""
+    printed: Object = {key: value[key] for key in FIELD_ORDER if value and (value.get(key) or (key in _POINTERS and value.get(key) == 0))}
     for key in ("labels", "annotations"):
-        if key in found:
-            found[key] = dict(sorted(found[key].items()))
-    if "ownerReferences" in found:
-        found["ownerReferences"] = [ordered_owner(owner) for owner in found["ownerReferences"]]
-    return found
+        if key in printed:
+            printed[key] = dict(sorted(printed[key].items()))
+    if "ownerReferences" in printed:
+        printed["ownerReferences"] = [ordered_owner(owner) for owner in printed["ownerReferences"]]
+    return printed
 
 
 def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldError]:
-    """A value that an update must leave; `shown` is its form in the refusal."""
+    """Reject a changed value. `shown` is the value to print in the error; by default the new one."""
     return [] if same(new, old) else [field.invalid(path, new if shown is ... else shown, IMMUTABLE)]

@@ -1,17 +1,24 @@
-"""CertificateSigningRequest (upstream: pkg/apis/certificates/validation/validation.go)."""
+"""Validation of CertificateSigningRequest.
+
+Upstream: pkg/apis/certificates/validation/validation.go.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tetrapod.core.validation.pem import blocks
 from tetrapod.core.validation.projected import signer_name
 from tetrapod.generic.certificates import faults
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object
+
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateSigningRequest
 
 _USAGES: Final = frozenset(
     {
@@ -49,30 +56,35 @@ _AT_MOST_ONE: Final = "must specify at most one of: " + ", ".join(f'`conditions[
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new CertificateSigningRequest."""
     return _written(obj, None) + _declared(obj, None)
 
 
 def _declared(obj: Object, old: Object | None) -> list[FieldError]:
-    """What the schema declares is told last: a request is approved or denied, not both."""
-    kinds, had = ({c.get("type") or "" for c in (o.get("status") or {}).get("conditions") or ()} for o in (obj, old or {}))
-    if not set(_DECISIONS) <= kinds or set(_DECISIONS) <= had:
+    """Reject a request that becomes both Approved and Denied. The schema declares this rule, so its error comes last."""
+    kinds, old_kinds = ({c.get("type") or "" for c in (o.get("status") or {}).get("conditions") or ()} for o in (obj, old or {}))
+    if not set(_DECISIONS) <= kinds or set(_DECISIONS) <= old_kinds:
         return []
     return [field.invalid("status.conditions", f"{{{_BOTH}}}", _AT_MOST_ONE)]
 
 
 def _written(obj: Object, old: Object | None) -> list[FieldError]:
-    """`old`: what it was, whose faults may stay."""
-    spec, before = obj.get("spec") or {}, (old or {}).get("spec") or {}
-    usages, had = spec.get("usages") or [], before.get("usages") or []
+    """Validate the hand-written rules. `old` is None on create.
+
+    Errors that the stored object already has are not reported again.
+    """
+    spec, old_spec = obj.get("spec") or {}, (old or {}).get("spec") or {}
+    usages, old_usages = spec.get("usages") or [], old_spec.get("usages") or []
     request, seconds, signer = spec.get("request") or "", spec.get("expirationSeconds"), spec.get("signerName") or ""
     errors = [field.invalid("spec.request", spec.get("request"), text) for text in (_request_fault(request),) if text]
     if not usages:
         errors.append(field.required("spec.usages"))
-    if _USAGES.issuperset(had):
+    if _USAGES.issuperset(old_usages):
         errors += [field.not_supported(f"spec.usages[{i}]", usage, _USAGES) for i, usage in enumerate(usages) if usage not in _USAGES]
-    if len(set(had)) == len(had):
-        errors += [field.duplicate(f"spec.usages[{i}]", usage) for i, usage in enumerate(usages) if usage in usages[:i]]
-    if signer == _LEGACY and before.get("signerName") != _LEGACY:
+    if not repeated(old_usages):
+        repeated_indexes = repeated(usages)
+        errors += [field.duplicate(f"spec.usages[{i}]", usage) for i, usage in enumerate(usages) if i in repeated_indexes]
+    if signer == _LEGACY and old_spec.get("signerName") != _LEGACY:
         errors.append(field.invalid("spec.signerName", signer, "the legacy signerName is not allowed via this API version"))
     else:
         errors += signer_name(signer, "spec.signerName")
@@ -83,21 +95,35 @@ def _written(obj: Object, old: Object | None) -> list[FieldError]:
     return errors + _conditions(conditions, ((old or {}).get("status") or {}).get("conditions") or []) + _certificate(obj, old)
 
 
-def _request_fault(request: str) -> str:
-    from cryptography import x509  # only where requests are signed
+def parse_request(request: str) -> CertificateSigningRequest:
+    """Parse the certificate request in `spec.request`, a PEM block in base64.
 
-    found = blocks(_decoded(request))
-    if not found or found[0].type != "CERTIFICATE REQUEST":
-        return "PEM block type must be CERTIFICATE REQUEST"
+    Raises:
+        ValueError: the block has another type or cannot be parsed; the message is upstream's.
+
+    Upstream: pkg/apis/certificates/helpers.go, ParseCSR.
+    """
+    from cryptography import x509  # imported late: only clusters that sign requests need it
+
+    pem_blocks = blocks(_decoded(request))
+    if not pem_blocks or pem_blocks[0].type != "CERTIFICATE REQUEST":
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
     try:
-        parsed = x509.load_der_x509_csr(found[0].content)
-        return "" if parsed.is_signature_valid else _unverified(parsed.public_key())
+        return x509.load_der_x509_csr(pem_blocks[0].content)
     except (ValueError, x509.InvalidVersion):
-        return faults.of_request(found[0].content)
+        raise ValueError(faults.of_request(pem_blocks[0].content)) from None
+
+
+def _request_fault(request: str) -> str:
+    try:
+        parsed = parse_request(request)
+        return "" if parsed.is_signature_valid else _unverified(parsed.public_key())
+    except ValueError as error:
+        return str(error)
 
 
 def _unverified(key: object) -> str:
-    """In the words of Go's CheckSignature (crypto/x509/x509.go)."""
+    """Return the text of Go's CheckSignature for an invalid signature (crypto/x509/x509.go)."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
@@ -115,36 +141,38 @@ def _decoded(value: str) -> bytes:
 
 def _conditions(listed: list[Object], before: list[Object]) -> list[FieldError]:
     errors: list[FieldError] = []
-    kinds, had = ([c.get("type") or "" for c in conditions] for conditions in (listed, before))
+    kinds, old_kinds = ([c.get("type") or "" for c in conditions] for conditions in (listed, before))
+    repeated_indexes, old_unique, old_has_unnamed = repeated(kinds), not repeated(old_kinds), "" in old_kinds
     for i, condition in enumerate(listed):
         kind, status, path = kinds[i], condition.get("status") or "", f"status.conditions[{i}]"
         allowed = frozenset({"True"}) if kind in _FINAL else frozenset({"True", "False", "Unknown"})
-        if not kind and "" not in had:
+        if not kind and not old_has_unnamed:
             errors.append(field.required(f"{path}.type"))
         if not status:
             errors.append(field.required(f"{path}.status"))
         elif status not in allowed:
             errors.append(field.not_supported(f"{path}.status", status, allowed))
-        if kind in kinds[:i] and len(set(had)) == len(had):
+        if i in repeated_indexes and old_unique:
             errors.append(field.duplicate(f"{path}.type", kind))
     return errors
 
 
 def _certificate(obj: Object, old: Object | None) -> list[FieldError]:
-    now, before = ((o.get("status") or {}).get("certificate") or "" for o in (obj, old or {}))
-    if old is not None and (now == before or certificate_fault(_decoded(before))):
+    certificate, old_certificate = ((o.get("status") or {}).get("certificate") or "" for o in (obj, old or {}))
+    if old is not None and (certificate == old_certificate or certificate_fault(_decoded(old_certificate))):
         return []
-    text = certificate_fault(_decoded(now))
+    text = certificate_fault(_decoded(certificate))
     return [field.invalid("status.certificate", "<certificate data>", text)] if text else []
 
 
 def certificate_fault(content: bytes) -> str:
+    """Return an error text for an issued certificate chain (PEM), or "" if it is valid or empty."""
     from cryptography import x509
 
     if not content:
         return ""
-    found = blocks(content)
-    for block in found:
+    pem_blocks = blocks(content)
+    for block in pem_blocks:
         if block.type != "CERTIFICATE":
             return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(block.type)}"
         if block.headers:
@@ -155,28 +183,34 @@ def certificate_fault(content: bytes) -> str:
             x509.load_der_x509_certificate(block.content)
         except (ValueError, x509.InvalidVersion):
             text = faults.of_certificate(block.content)
-            return "x509: malformed certificate" if text == faults.TRAILING else text  # what trails is another one in a list
-    return "" if found else "must contain at least one CERTIFICATE PEM block"
+            # Go's ParseCertificates reads trailing data as the next certificate.
+            return "x509: malformed certificate" if text == faults.TRAILING else text
+    return "" if pem_blocks else "must contain at least one CERTIFICATE PEM block"
 
 
 def validate_update(new: Object, old: Object, *, decides: bool = False, signs: bool = False) -> list[FieldError]:
-    """`decides`: through `/approval`; `signs`: through `/status`."""
+    """Validate an updated CertificateSigningRequest.
+
+    Args:
+        decides: the request is for `/approval`, which may add Approved and Denied conditions.
+        signs: the request is for `/status`, which may set the certificate.
+    """
     errors = _written(new, old)
-    status, before = new.get("status") or {}, old.get("status") or {}
+    status, old_status = new.get("status") or {}, old.get("status") or {}
     path = "status.conditions"
     for kind in _FINAL:
-        if len(_of(status, kind)) < len(_of(before, kind)):
+        if len(_of(status, kind)) < len(_of(old_status, kind)):
             errors.append(field.forbidden(path, f"updates may not remove a condition of type {go_quote(kind)}"))
     for kind in () if decides else _DECISIONS:
-        now, had = _of(status, kind), _of(before, kind)
-        if len(now) > len(had):
+        decisions, old_decisions = _of(status, kind), _of(old_status, kind)
+        if len(decisions) > len(old_decisions):
             errors.append(field.forbidden(path, f"updates may not add a condition of type {go_quote(kind)}"))
-        elif len(now) == len(had) and now != had:
+        elif len(decisions) == len(old_decisions) and decisions != old_decisions:
             errors.append(field.forbidden(path, f"updates may not modify a condition of type {go_quote(kind)}"))
-    if (status.get("certificate") or "") != (before.get("certificate") or ""):
+    if (status.get("certificate") or "") != (old_status.get("certificate") or ""):
         if not signs:
             errors.append(field.forbidden("status.certificate", "updates may not set certificate content"))
-        elif before.get("certificate"):
+        elif old_status.get("certificate"):
             errors.append(field.forbidden("status.certificate", "updates may not modify existing certificate content"))
     return errors + _declared(new, old)
 

@@ -1,4 +1,7 @@
-"""The devices of a ResourceSlice (upstream: validateDevice of pkg/apis/resource/validation/validation.go)."""
+"""Validation of the devices of a ResourceSlice.
+
+Upstream: pkg/apis/resource/validation/validation.go, validateDevice.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from tetrapod.core.validation.devices import Complaints, binding, qualified, tai
 from tetrapod.core.validation.names import complaints, dns_label
 from tetrapod.core.validation.scheduling import node_selector
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, is_short_name
@@ -40,19 +44,21 @@ _semver: Final = re.compile(
 
 
 def check_devices(spec: Object, before: Object | None, found: Complaints) -> None:
+    """Validate the devices of a slice. `before` is the stored spec, or None on create."""
     devices = spec.get("devices") or []
     advanced = any(d.get("taints") or d.get("consumesCounters") or _has_lists(d) for d in devices)
     most = _MOST_ADVANCED if advanced else _MOST_DEVICES
     if len(devices) > most:
         found.written.append(field.too_many("spec.devices", len(devices), most))
         return
-    known = {d.get("name"): d for d in (before or {}).get("devices") or ()}
+    old_devices = {d.get("name"): d for d in (before or {}).get("devices") or ()}
     for i, device in enumerate(devices):
-        _device(device, known.get(device.get("name")), f"spec.devices[{i}]", found)
+        _device(device, old_devices.get(device.get("name")), f"spec.devices[{i}]", found)
         found.written += _nodes(device, f"spec.devices[{i}]", chosen=bool(spec.get("perDeviceNodeSelection")))
         binding(device, f"spec.devices[{i}]", found)
     names = [d.get("name") or "" for d in devices]
-    found.written += [field.duplicate(f"spec.devices[{i}]", name) for i, name in enumerate(names) if name in names[:i]]
+    repeated_indexes = repeated(names)
+    found.written += [field.duplicate(f"spec.devices[{i}]", name) for i, name in enumerate(names) if i in repeated_indexes]
 
 
 def _has_lists(device: Object) -> bool:
@@ -62,7 +68,7 @@ def _has_lists(device: Object) -> bool:
 
 
 def _device(device: Object, before: Object | None, path: str, found: Complaints) -> None:
-    """What an update leaves as it is, of capacities and taints, is not looked at again."""
+    """Validate one device. Capacities and taints that equal those of the stored device (`before`) are not validated again."""
     attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
     found.written += dns_label(device.get("name") or "", f"{path}.name")
     if (total := len(attributes) + len(capacities)) > _MOST_ATTRIBUTES:
@@ -84,8 +90,8 @@ def _device(device: Object, before: Object | None, path: str, found: Complaints)
     if before is None or (before.get("taints") or []) != taints:
         if len(taints) > _MOST_TAINTS:
             found.written.append(field.too_many(f"{path}.taints", len(taints), _MOST_TAINTS))
-        for i, given in enumerate(taints[: _MOST_TAINTS if len(taints) <= _MOST_TAINTS else 0]):
-            taint(given, f"{path}.taints[{i}]", found)
+        for i, device_taint in enumerate(taints[: _MOST_TAINTS if len(taints) <= _MOST_TAINTS else 0]):
+            taint(device_taint, f"{path}.taints[{i}]", found)
     found.written += consumed.written
 
 
@@ -94,13 +100,14 @@ def _consumed(listed: list[Object], path: str, found: Complaints) -> None:
         found.declared.append(field.too_many(path, len(listed), _MOST_CONSUMED))
         return
     found.once([one.get("counterSet") or "" for one in listed], path, listed)
-    for i, given in enumerate(listed):
-        at, name = f"{path}[{i}]", given.get("counterSet") or ""
+    for i, consumption in enumerate(listed):
+        at, name = f"{path}[{i}]", consumption.get("counterSet") or ""
         found.declared += complaints(is_short_name, name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
-        counters(given.get("counters") or {}, f"{at}.counters", found)
+        counters(consumption.get("counters") or {}, f"{at}.counters", found)
 
 
 def counters(given: Object, path: str, found: Complaints) -> None:
+    """Validate the names and the number of counters."""
     if not given:
         found.declared.append(field.required(path))
     elif len(given) > _MOST_COUNTERS:
@@ -111,26 +118,26 @@ def counters(given: Object, path: str, found: Complaints) -> None:
 
 
 def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
-    """Which nodes have a device, where devices say so themselves (`chosen`)."""
+    """Validate which nodes can access a device. Only if the slice sets perDeviceNodeSelection (`chosen`), devices say so themselves."""
     name, selector, everywhere = device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes")
     if not chosen:
         return [field.invalid(path, None, _NO_NODE)] if (name, selector, everywhere) != (None, None, None) else []
     errors: list[FieldError] = []
-    said = []
+    set_fields = []
     if name is not None:
-        said += ["`nodeName`"] if name else []
+        set_fields += ["`nodeName`"] if name else []
         empty = field.invalid(f"{path}.nodeName", "", "must not be empty")
         errors += complaints(is_dns1123_subdomain, name, f"{path}.nodeName") if name else [empty]
     if selector is not None:
-        said.append("`nodeSelector`")
+        set_fields.append("`nodeSelector`")
         errors += node_selector(selector, f"{path}.nodeSelector")
     if everywhere is not None:
-        said += ["`allNodes`"] if everywhere else []
+        set_fields += ["`allNodes`"] if everywhere else []
         errors += [] if everywhere else [field.invalid(f"{path}.allNodes", False, "must be either unset or set to true")]
-    if not said:
+    if not set_fields:
         errors.append(field.required(path, _ONE_NODE))
-    elif len(said) > 1:
-        errors.append(field.invalid(path, f"{{{', '.join(said)}}}", _ONE_NODE))
+    elif len(set_fields) > 1:
+        errors.append(field.invalid(path, f"{{{', '.join(set_fields)}}}", _ONE_NODE))
     return errors
 
 

@@ -1,4 +1,7 @@
-"""StatefulSet (upstream: ValidateStatefulSetSpec and ValidateStatefulSetUpdate)."""
+"""Validation of StatefulSet.
+
+Upstream: pkg/apis/apps/validation/validation.go, ValidateStatefulSetSpec and ValidateStatefulSetUpdate.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,21 @@ _FROZEN: Final = ("selector", "volumeClaimTemplates", "serviceName", "podManagem
 
 
 _OVERWRITTEN: Final = ("hostname", "subdomain")
-"""Fields of the template that the controller writes over."""
+"""Fields of the pod template that the controller overwrites."""
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new StatefulSet."""
     return _spec(obj.get("spec") or {})
 
 
 def _spec(spec: Object, *, update: bool = False, template: bool = True) -> list[FieldError]:
-    """An update does not look at what may not change, nor at the `template` where that was wrong before."""
+    """Validate the spec of a StatefulSet.
+
+    Args:
+        update: immutable fields are not validated again.
+        template: whether to validate the whole pod template.
+    """
     errors = _pod_management(spec) + _update_strategy(spec.get("updateStrategy") or {})
     if (policy := spec.get("persistentVolumeClaimRetentionPolicy")) is not None:
         for key in ("whenDeleted", "whenScaled"):
@@ -63,8 +72,8 @@ def _update_strategy(strategy: Object) -> list[FieldError]:
             return [] if update is None else [field.invalid(at, _rolling(update), text)]
         case "RollingUpdate":
             return [] if update is None else _rolling_update(update, at)
-    inner = None if update is None else _rolling(update)
-    return [field.invalid(path, {"Type": kind, "RollingUpdate": inner}, "must be 'RollingUpdate' or 'OnDelete'")]
+    rolling_update = None if update is None else _rolling(update)
+    return [field.invalid(path, {"Type": kind, "RollingUpdate": rolling_update}, "must be 'RollingUpdate' or 'OnDelete'")]
 
 
 def _rolling(update: Object) -> Object:
@@ -93,21 +102,25 @@ def _template(spec: Object, *, whole: bool) -> list[FieldError]:
 
 
 def _with_claims(template: Object, spec: Object) -> Object:
-    """The template as its pods will be: each claim template is a volume of that name."""
-    inner = {key: value for key, value in (template.get("spec") or {}).items() if key not in _OVERWRITTEN}
+    """Return the pod template as the controller completes it: with a volume for each claim template."""
+    pod_spec = {key: value for key, value in (template.get("spec") or {}).items() if key not in _OVERWRITTEN}
     claims = dict.fromkeys((c.get("metadata") or {}).get("name") or "" for c in spec.get("volumeClaimTemplates") or ())
     if claims:
-        kept = [v for v in inner.get("volumes") or () if (v.get("name") or "") not in claims]
-        inner["volumes"] = [*({"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims), *kept]
-    return {**template, "spec": inner}
+        other_volumes = [v for v in pod_spec.get("volumes") or () if (v.get("name") or "") not in claims]
+        pod_spec["volumes"] = [*({"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims), *other_volumes]
+    return {**template, "spec": pod_spec}
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    errors = _spec(spec, update=True, template=not _spec(before, update=True))
+    """Validate an updated StatefulSet.
+
+    The pod template is validated only if the stored spec is valid, because it may be older than a rule.
+    """
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    errors = _spec(spec, update=True, template=not _spec(old_spec, update=True))
     for name in _FROZEN:
         value = spec.get(name)
-        errors += shown.immutable(value, before.get(name), f"spec.{name}", _shown(name, value))
+        errors += shown.immutable(value, old_spec.get(name), f"spec.{name}", _shown(name, value))
     return errors
 
 
@@ -120,6 +133,7 @@ def _shown(name: str, value: object) -> object:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a StatefulSet."""
     status = new.get("status") or {}
     numbers = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     errors = counters(status, (*numbers, "observedGeneration", "collisionCount"))

@@ -1,4 +1,7 @@
-"""StorageClass and VolumeAttributesClass (upstream: pkg/apis/storage/validation/validation.go)."""
+"""Validation of StorageClass and VolumeAttributesClass.
+
+Upstream: pkg/apis/storage/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,14 @@ _BINDING: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 
 
 def provisioner(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a provisioner or driver."""
     if not name:
         return [field.required(path)]
     return qualified_name(name.lower(), path)
 
 
 def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> list[FieldError]:
+    """Validate the parameters of a class: at most 512, and 256 KiB in total. With `needed`, at least one is required."""
     if len(listed) > _MOST_PARAMETERS:
         return [field.too_long(path, _MOST_PARAMETERS)]
     errors = [field.invalid(path, key, "field can not be empty.") for key in listed if not key]
@@ -31,6 +36,7 @@ def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> li
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a StorageClass."""
     name = obj.get("provisioner") or ""
     errors = provisioner(name, "provisioner") if name else []
     errors += parameters(obj.get("parameters") or {}, "parameters")
@@ -47,32 +53,35 @@ def _topologies(terms: list[Object]) -> list[FieldError]:
     seen: list[dict[str, set[str]]] = []
     for i, term in enumerate(terms):
         path = f"allowedTopologies[{i}].matchLabelExpressions"
-        found: dict[str, set[str]] = {}
+        values_by_key: dict[str, set[str]] = {}
         for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
             key, values, at = expression.get("key") or "", expression.get("values") or [], f"{path}[{j}]"
             if not values:
                 errors.append(field.required(f"{at}.values"))
             errors += [field.duplicate(f"{at}.values[{k}]", value) for k, value in enumerate(values) if value in values[:k]]
             errors += qualified_name(key, f"{at}.key")
-            if key in found:
+            if key in values_by_key:
                 errors.append(field.duplicate(f"{at}.key", key))
-            found[key] = set(values)
-        if found in seen or not found:  # upstream compares with unset ones too
+            values_by_key[key] = set(values)
+        if values_by_key in seen or not values_by_key:  # upstream also compares with unset elements, which equal an empty term
             errors.append(field.duplicate(path, ""))
-        seen.append(found)
+        seen.append(values_by_key)
     return errors
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Reject changes of the immutable fields of a StorageClass."""
     frozen = ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")
     return [error for key in frozen for error in fixed(new.get(key), old.get(key), key)]
 
 
 def validate_attributes(obj: Object) -> list[FieldError]:
+    """Validate a VolumeAttributesClass."""
     errors = provisioner(obj.get("driverName") or "", "driverName")
     return errors + parameters(obj.get("parameters") or {}, "parameters", needed=True)
 
 
 def validate_attributes_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated VolumeAttributesClass, whose driver and parameters are immutable."""
     changed = [key for key in ("driverName", "parameters") if (new.get(key) or None) != (old.get(key) or None)]
     return [field.forbidden(key, f"updates to {key} are forbidden.") for key in changed] + validate_attributes(new)

@@ -1,4 +1,7 @@
-"""ClusterTrustBundle (upstream: pkg/apis/certificates/validation/validation.go)."""
+"""Validation of ClusterTrustBundle.
+
+Upstream: pkg/apis/certificates/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _LARGEST: Final = 1024 * 1024
 
 
 def name_texts(name: str, prefix: bool, signer: str) -> list[str]:
-    """Names depend on the signer. `prefix`: of a name that is to be generated."""
+    """Return error texts for the name of a bundle, which must start with the name of its signer if it has one.
+
+    `prefix`: the name is a generateName prefix.
+    """
     if not signer:
         if ":" in name:
             return ['ClusterTrustBundle without signer name must not have ":" in its name']
@@ -30,6 +36,7 @@ def name_texts(name: str, prefix: bool, signer: str) -> list[str]:
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new ClusterTrustBundle."""
     return _metadata_and_signer(obj) + _anchors((obj.get("spec") or {}).get("trustBundle") or "")
 
 
@@ -40,25 +47,25 @@ def _metadata_and_signer(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """A bundle that stays is not read again."""
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    """Validate an updated bundle. Its signer is immutable; an unchanged trust bundle is not parsed again."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _metadata_and_signer(new)
-    if spec.get("trustBundle") != before.get("trustBundle"):
+    if spec.get("trustBundle") != old_spec.get("trustBundle"):
         errors += _anchors(spec.get("trustBundle") or "")
-    return errors + immutable(spec.get("signerName") or "", before.get("signerName") or "", "spec.signerName")
+    return errors + immutable(spec.get("signerName") or "", old_spec.get("signerName") or "", "spec.signerName")
 
 
 def _anchors(bundle: str) -> list[FieldError]:
     if len(bundle) > _LARGEST:
         return [field.too_long(_PATH, _LARGEST)]
-    found = blocks(bundle.encode())
-    texts = [f"entry {i} {fault}" for i, block in enumerate(found) if (fault := _fault(block))]
+    pem_blocks = blocks(bundle.encode())
+    texts = [f"entry {i} {fault}" for i, block in enumerate(pem_blocks) if (fault := _fault(block))]
     if texts:
         return _complaints(texts)
-    if not found:
+    if not pem_blocks:
         return _complaints(["at least one trust anchor must be provided"])
     indices: dict[bytes, list[int]] = {}
-    for i, block in enumerate(found):
+    for i, block in enumerate(pem_blocks):
         indices.setdefault(block.content, []).append(i)
     listed = (" ".join(map(str, same)) for same in indices.values() if len(same) > 1)
     return _complaints([f"duplicate trust anchor (indices [{numbers}])" for numbers in listed])

@@ -1,4 +1,7 @@
-"""Volumes of a pod (upstream: ValidateVolumes, validateVolumeSource)."""
+"""Validation of the volumes of a pod.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateVolumes and validateVolumeSource.
+"""
 
 from __future__ import annotations
 
@@ -23,26 +26,30 @@ _Check = Callable[[Object, str], list[FieldError]]
 
 
 def volumes(listed: list[Object], pod_name: str, path: str) -> tuple[dict[str, Object], list[FieldError]]:
-    """The valid ones by name, and the complaints."""
+    """Validate the volumes of a pod. `pod_name` is "" for pod templates.
+
+    Returns:
+        The valid volumes by name, and the errors.
+    """
     errors: list[FieldError] = []
-    created = {f"{pod_name}-{v.get('name')}" for v in listed if v.get("ephemeral") is not None} if pod_name else set()
-    found: dict[str, Object] = {}
+    ephemeral_claims = {f"{pod_name}-{v.get('name')}" for v in listed if v.get("ephemeral") is not None} if pod_name else set()
+    valid: dict[str, Object] = {}
     for i, volume in enumerate(listed):
         at = f"{path}[{i}]"
         name = volume.get("name") or ""
-        wrong = _source(volume, name, pod_name, at)
-        wrong += dns_label(name, f"{at}.name") if name else [field.required(f"{at}.name")]
-        if name in found:
-            wrong.append(field.duplicate(f"{at}.name", name))
-        if wrong:
-            errors += wrong
+        volume_errors = _source(volume, name, pod_name, at)
+        volume_errors += dns_label(name, f"{at}.name") if name else [field.required(f"{at}.name")]
+        if name in valid:
+            volume_errors.append(field.duplicate(f"{at}.name", name))
+        if volume_errors:
+            errors += volume_errors
         else:
-            found[name] = volume
+            valid[name] = volume
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
-        if claim and claim in created:
+        if claim and claim in ephemeral_claims:
             text = "must not reference a PVC that gets created for an ephemeral volume"
             errors.append(field.invalid(f"{at}.persistentVolumeClaim.claimName", claim, text))
-    return found, errors
+    return valid, errors
 
 
 def _source(volume: Object, name: str, pod_name: str, path: str) -> list[FieldError]:
@@ -75,7 +82,7 @@ def _empty_dir(source: Object, path: str) -> list[FieldError]:
 
 
 def _bag(name_key: str) -> _Check:
-    """A Secret or ConfigMap."""
+    """Return a check of a Secret or ConfigMap volume, whose name is in the field `name_key`."""
 
     def check(source: Object, path: str) -> list[FieldError]:
         errors = [] if source.get(name_key) else [field.required(f"{path}.{name_key}")]
@@ -95,6 +102,7 @@ def _downward(source: Object, path: str) -> list[FieldError]:
 
 
 def downward_file(item: Object, path: str) -> list[FieldError]:
+    """Validate an item of a downwardAPI volume, with exactly one of fieldRef and resourceFieldRef."""
     errors = [] if item.get("path") else [field.required(f"{path}.path")]
     errors += not_reserved(item.get("path") or "", f"{path}.path")
     ref, resource = item.get("fieldRef"), item.get("resourceFieldRef")
@@ -122,7 +130,7 @@ def _ephemeral(source: Object, path: str) -> list[FieldError]:
     return errors + claim_spec(template.get("spec") or {}, f"{at}.spec")
 
 
-# By the names on the wire, in upstream's order: the path of "more than one", the path of its own complaints, the check.
+# By JSON name, in upstream's order: the path for "more than 1 volume type", the path for its own errors, the check.
 _SOURCES: Final[dict[str, tuple[str, str, _Check]]] = {
     "emptyDir": ("emptyDir", "emptyDir", _empty_dir),
     "hostPath": ("hostPath", "hostPath", sources.host_path),

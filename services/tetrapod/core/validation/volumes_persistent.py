@@ -1,4 +1,7 @@
-"""PersistentVolume (upstream: ValidatePersistentVolumeSpec, ValidatePersistentVolumeUpdate)."""
+"""Validation of PersistentVolume.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeSpec and ValidatePersistentVolumeUpdate.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def _cinder(source: Object, path: str) -> list[FieldError]:
     return sources.requires("volumeID")(source, path) + sources.secret_ref_names(source, path)
 
 
-# In upstream's order: the path of "more than one", the path of its own complaints, the check.
+# In upstream's order: the path for "more than 1 volume type", the path for its own errors, the check.
 _SOURCES: Final[dict[str, tuple[str, str, _Check]]] = {
     "hostPath": ("hostPath", "hostPath", sources.host_path),
     "gcePersistentDisk": ("gcePersistentDisk", "persistentDisk", sources.gce_disk),
@@ -98,6 +101,7 @@ _SOURCES: Final[dict[str, tuple[str, str, _Check]]] = {
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a PersistentVolume."""
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     errors = _common(spec)
     affinity = spec.get("nodeAffinity")
@@ -109,8 +113,8 @@ def validate(obj: Object) -> list[FieldError]:
             errors += node_selector(required, "spec.nodeAffinity.required")
     errors += _source(spec, name)
     errors += _classes(spec)
-    notes = obj["metadata"].get("annotations") or {}
-    if MOUNT_OPTIONS in notes and not _MOUNTABLE.intersection(k for k, v in spec.items() if v is not None):
+    annotations = obj["metadata"].get("annotations") or {}
+    if MOUNT_OPTIONS in annotations and not _MOUNTABLE.intersection(k for k, v in spec.items() if v is not None):
         path = f"metadata.annotations.{MOUNT_OPTIONS}"
         errors.append(field.forbidden(path, "may not specify mount options for this volume type"))
     return errors
@@ -120,7 +124,7 @@ _INLINE: Final = "in the context of inline volumes"
 
 
 def inline_volume(spec: Object, path: str) -> list[FieldError]:
-    """A volume that is written into a VolumeAttachment: of a CSI driver, with no claim, capacity or class."""
+    """Validate the inline volume of a VolumeAttachment: a csi volume without claim, capacity or class."""
     errors = [field.forbidden(f"{path}.{key}", f"may not be specified {_INLINE}") for key in ("claimRef", "capacity") if spec.get(key)]
     if spec.get("csi") is None:
         errors.append(field.required(f"{path}.csi", f"has to be specified {_INLINE}"))
@@ -160,7 +164,7 @@ def _source(spec: Object, name: str) -> list[FieldError]:
         if (source := spec.get(kind)) is None:
             continue
         count += 1
-        if count > 1 and kind != "flexVolume":  # upstream lets it stand beside others
+        if count > 1 and kind != "flexVolume":  # upstream does not reject flexVolume next to another type
             errors.append(field.forbidden(f"spec.{more}", "may not specify more than 1 volume type"))
             continue
         errors += check(source, f"spec.{at}")
@@ -191,22 +195,27 @@ def _classes(spec: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated PersistentVolume, whose source, volumeMode and nodeAffinity are immutable.
+
+    Exceptions: controllerExpandSecretRef of a csi volume may be added, and beta label keys in nodeAffinity may change
+    to their GA names.
+    """
     errors = validate(new)
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    now, had = (_sources_of(s) for s in (spec, before))
-    if had.get("csi") and now.get("csi") and not had["csi"].get("controllerExpandSecretRef"):
-        now["csi"] = {k: v for k, v in now["csi"].items() if k != "controllerExpandSecretRef"}
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    new_source, old_source = (_sources_of(s) for s in (spec, old_spec))
+    if old_source.get("csi") and new_source.get("csi") and not old_source["csi"].get("controllerExpandSecretRef"):
+        new_source["csi"] = {k: v for k, v in new_source["csi"].items() if k != "controllerExpandSecretRef"}
     kind = "PersistentVolumeSource"
-    if internal(kind, now) != internal(kind, had):
-        text = f"spec.persistentvolumesource is immutable after creation\n{spec_difference(kind, had, now)}"
+    if internal(kind, new_source) != internal(kind, old_source):
+        text = f"spec.persistentvolumesource is immutable after creation\n{spec_difference(kind, old_source, new_source)}"
         errors.append(field.forbidden("spec.persistentvolumesource", text))
-    if spec.get("volumeMode") != before.get("volumeMode"):
+    if spec.get("volumeMode") != old_spec.get("volumeMode"):
         errors.append(field.invalid("volumeMode", spec.get("volumeMode"), FIELD_IMMUTABLE))
-    affinity = before.get("nodeAffinity")
+    affinity = old_spec.get("nodeAffinity")
     if affinity is not None and not _only_ga(spec.get("nodeAffinity"), affinity):
         shown = None if spec.get("nodeAffinity") is None else internal("VolumeNodeAffinity", spec["nodeAffinity"])
         errors.append(field.invalid("nodeAffinity", shown, f"{FIELD_IMMUTABLE}, except for updating from beta label to GA"))
-    if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+    if old_spec.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         errors.append(field.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden"))
     return errors
 
@@ -216,7 +225,7 @@ def _sources_of(spec: Object) -> Object:
 
 
 def _only_ga(new: Any, old: Any) -> bool:
-    """Equal but for label keys that got their final names."""
+    """Return whether two node affinities are equal except for beta label keys that changed to their GA names."""
     if isinstance(new, dict) and isinstance(old, dict):
         if new.keys() != old.keys():
             return False

@@ -1,4 +1,7 @@
-"""Mutating and validating webhook configurations (upstream: pkg/apis/admissionregistration/validation/validation.go)."""
+"""Validation of mutating and validating webhook configurations.
+
+Upstream: pkg/apis/admissionregistration/validation/validation.go.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, MATCH_POL
 from tetrapod.core.validation.names import complaints, known
 from tetrapod.generic.admission.matching import VIRTUAL
 from tetrapod.machinery import field
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gourl import BadUrl, parse
 from tetrapod.machinery.gvk import GroupResource, Object
@@ -22,29 +26,34 @@ _LONGEST: Final = 30
 
 
 def validate(obj: Object) -> list[FieldError]:
+    """Validate a new webhook configuration."""
     return _validate(obj, []) + reserved_name(obj)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """What was allowed when the configuration was stored stays allowed."""
+    """Validate an updated webhook configuration.
+
+    If the stored configuration has side effects, no recognized review version or duplicate names, the new one may have
+    them too. Unchanged match conditions are not compiled again.
+    """
     return _validate(new, old.get("webhooks") or [], update=True)
 
 
 def _validate(obj: Object, before: list[Object], *, update: bool = False) -> list[FieldError]:
     hooks = obj.get("webhooks") or []
-    harmless = all(hook.get("sideEffects") in _HARMLESS for hook in before)
-    recognized = all(set(hook.get("admissionReviewVersions") or _REVIEWS) & set(_REVIEWS) for hook in before)
-    unique = len({hook.get("name") for hook in before}) == len(before)
+    old_harmless = all(hook.get("sideEffects") in _HARMLESS for hook in before)
+    old_recognized = all(set(hook.get("admissionReviewVersions") or _REVIEWS) & set(_REVIEWS) for hook in before)
+    old_unique = len({hook.get("name") for hook in before}) == len(before)
     conditions_kept = update and [h.get("matchConditions") for h in hooks] == [h.get("matchConditions") for h in before]
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, hook in enumerate(hooks):
         path, name = f"webhooks[{i}]", hook.get("name") or ""
-        errors += _hook(hook, path, _HARMLESS if harmless else _SIDE_EFFECTS)
+        errors += _hook(hook, path, _HARMLESS if old_harmless else _SIDE_EFFECTS)
         if not conditions_kept:
             errors += match_conditions(hook.get("matchConditions") or [], f"{path}.matchConditions")
-        errors += _review_versions(hook.get("admissionReviewVersions") or [], f"{path}.admissionReviewVersions", recognized)
-        if unique and name and name in seen:
+        errors += _review_versions(hook.get("admissionReviewVersions") or [], f"{path}.admissionReviewVersions", old_recognized)
+        if old_unique and name and name in seen:
             errors.append(field.duplicate(f"{path}.name", name))
         seen.add(name)
     return errors
@@ -53,8 +62,8 @@ def _validate(obj: Object, before: list[Object], *, update: bool = False) -> lis
 def _hook(hook: Object, path: str, side_effects: frozenset[str]) -> list[FieldError]:
     name = hook.get("name") or ""
     errors = complaints(is_fully_qualified_name, name, f"{path}.name") if name else [field.required(f"{path}.name")]
-    for i, given in enumerate(hook.get("rules") or ()):
-        errors += rule(given, f"{path}.rules[{i}]")
+    for i, hook_rule in enumerate(hook.get("rules") or ()):
+        errors += rule(hook_rule, f"{path}.rules[{i}]")
     for key, allowed in (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES)):
         if (value := hook.get(key)) is not None:
             errors += known(value, allowed, f"{path}.{key}")
@@ -98,7 +107,7 @@ def _url(url: str, path: str) -> list[FieldError]:
 
 
 def _service(service: Any, path: str) -> list[FieldError]:
-    # Upstream hands the two over in the wrong order, and so blames the one for the other.
+    # Upstream passes name and namespace in the wrong order, so it reports the wrong one of them as missing.
     missing = (("name", "namespace"), ("namespace", "name"))
     errors = [field.required(f"{path}.{blamed}") for blamed, key in missing if not service.get(key)]
     port = service.get("port")
@@ -115,7 +124,7 @@ def _service_path(value: str | None, path: str) -> list[FieldError]:
     if value == "//":
         return [field.invalid(path, value, "segment[0] may not be empty")]
     errors = [] if value.startswith("/") else [field.invalid(path, value, "must start with a '/'")]
-    rest = value.encode()[1:].decode("utf-8", "replace")  # the first byte goes, whatever it is
+    rest = value.encode()[1:].decode("utf-8", "replace")  # upstream drops the first byte without checking that it is a slash
     steps = rest.removesuffix("/").split("/")
     for i, step in enumerate(steps):
         if not step:
@@ -129,8 +138,9 @@ def _review_versions(versions: list[str], path: str, recognized: bool) -> list[F
     if not versions:
         return [field.required(path, f"must specify one of {', '.join(_REVIEWS)}")]
     errors: list[FieldError] = []
+    repeated_indexes = repeated(versions)
     for i, version in enumerate(versions):
-        if version in versions[:i]:
+        if i in repeated_indexes:
             errors.append(field.invalid(f"{path}[{i}]", version, "duplicate version"))
         else:
             errors += complaints(is_dns1035_label, version, f"{path}[{i}]")
@@ -140,12 +150,12 @@ def _review_versions(versions: list[str], path: str, recognized: bool) -> list[F
 
 
 def warnings(obj: Object) -> list[str]:
-    """Of rules that name what no webhook ever hears of (upstream: warnings.go)."""
+    """Return a warning for each rule that names a resource that is excluded from admission webhooks (upstream: warnings.go)."""
     return [
         f"webhooks[{i}].rules[{j}]: {named} is excluded from admission webhooks; this rule will have no effect"
         for i, hook in enumerate(obj.get("webhooks") or ())
-        for j, given in enumerate(hook.get("rules") or ())
-        for named in _excluded(given)
+        for j, hook_rule in enumerate(hook.get("rules") or ())
+        for named in _excluded(hook_rule)
     ]
 
 

@@ -1,6 +1,7 @@
-"""What only Windows pods have, and what they cannot have.
+"""Validation of the fields that are specific to Windows pods, and of those that Windows or Linux pods cannot set.
 
-Upstream: validateWindowsSecurityContextOptions, validateWindowsHostProcessPod, validateOS, validateLinux, validateWindows.
+Upstream: pkg/apis/core/validation/validation.go, validateWindowsSecurityContextOptions, validateWindowsHostProcessPod,
+validateOS, validateLinux and validateWindows.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _POD_ORDER: Final = (
     *(("", key) for key in ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")),
 )
 _TOLD_BY_VALUE: Final = frozenset({"sysctls", "hostPID", "hostIPC"})
-"""Others are refused however they are set."""
+"""Fields that are rejected only if they are true or not empty; all others are rejected whenever they are set."""
 _CONTAINER_ORDER: Final = (
     "appArmorProfile",
     "seLinuxOptions",
@@ -48,6 +49,7 @@ _Containers = Iterable[tuple[Object, str]]
 
 
 def windows_options(options: Object | None, path: str) -> list[FieldError]:
+    """Validate windowsOptions of a security context."""
     if options is None:
         return []
     errors: list[FieldError] = []
@@ -89,24 +91,25 @@ def _user_texts(name: str) -> list[str]:
 
 
 def _host_process(context: Object | None) -> bool | None:
-    found: bool | None = ((context or {}).get("windowsOptions") or {}).get("hostProcess")
-    return found
+    value: bool | None = ((context or {}).get("windowsOptions") or {}).get("hostProcess")
+    return value
 
 
 def host_process(spec: Object, containers: _Containers, path: str) -> list[FieldError]:
+    """Validate hostProcess: either all containers of a pod are host process containers or none, and they need hostNetwork."""
     pod = _host_process(spec.get("securityContext"))
     errors: list[FieldError] = []
-    count = on_host = 0
+    count = host_process_count = 0
     for container, at in containers:
         count += 1
-        own = _host_process(container.get("securityContext"))
-        if pod is not None and own is not None and pod != own:
+        container_value = _host_process(container.get("securityContext"))
+        if pod is not None and container_value is not None and pod != container_value:
             text = f"pod hostProcess value must be identical if both are specified, was {str(pod).lower()}"
-            errors.append(field.invalid(f"{at}.securityContext.windowsOptions.hostProcess", own, text))
-        on_host += bool(own if own is not None else pod)
-    if not on_host:
+            errors.append(field.invalid(f"{at}.securityContext.windowsOptions.hostProcess", container_value, text))
+        host_process_count += bool(container_value if container_value is not None else pod)
+    if not host_process_count:
         return errors
-    if on_host != count:
+    if host_process_count != count:
         text = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
         errors.append(field.invalid(path, "", text))
     if not spec.get("hostNetwork"):
@@ -118,6 +121,7 @@ def host_process(spec: Object, containers: _Containers, path: str) -> list[Field
 
 
 def operating_system(spec: Object, containers: _Containers, path: str) -> list[FieldError]:
+    """Validate spec.os and reject fields that this operating system does not support."""
     if (system := spec.get("os")) is None:
         return []
     name = system.get("name") or ""

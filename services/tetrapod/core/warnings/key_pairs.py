@@ -1,4 +1,4 @@
-"""Whether a certificate and a key belong together, in the words of Go's tls.X509KeyPair (crypto/tls/tls.go)."""
+"""The check that a certificate and a private key match, with the error texts of Go's tls.X509KeyPair (crypto/tls/tls.go)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _KINDS: Final = (RSAPublicKey, EllipticCurvePublicKey, Ed25519PublicKey)
 
 
 def fault(certificate: bytes, key: bytes) -> str:
-    """What is wrong with a pair; "" of a good one."""
-    found = blocks(certificate)
-    chain = [block for block in found if block.type == "CERTIFICATE"]
+    """Return the error of the PEM-encoded pair, or ""."""
+    pem_blocks = blocks(certificate)
+    chain = [block for block in pem_blocks if block.type == "CERTIFICATE"]
     if not chain:
-        return _no_certificate([block.type for block in found])
-    found = blocks(key)
-    private = next((block for block in found if block.type == "PRIVATE KEY" or block.type.endswith(" PRIVATE KEY")), None)
-    return _no_key([block.type for block in found]) if private is None else _mismatch(chain[0], private)
+        return _no_certificate([block.type for block in pem_blocks])
+    pem_blocks = blocks(key)
+    private_key = next((block for block in pem_blocks if block.type == "PRIVATE KEY" or block.type.endswith(" PRIVATE KEY")), None)
+    return _no_key([block.type for block in pem_blocks]) if private_key is None else _mismatch(chain[0], private_key)
 
 
 def _no_certificate(types: list[str]) -> str:
@@ -51,13 +51,13 @@ def _mismatch(certificate: Block, key: Block) -> str:
     except (ValueError, x509.InvalidVersion):
         return faults.of_certificate(certificate.content)
     try:
-        own = load_der_private_key(key.content, None).public_key()
+        key_public = load_der_private_key(key.content, None).public_key()
     except (ValueError, TypeError):
         return "tls: failed to parse private key"
-    kind = next((kind for kind in _KINDS if isinstance(public, kind)), None)
-    if kind is None:
+    key_class = next((key_class for key_class in _KINDS if isinstance(public, key_class)), None)
+    if key_class is None:
         return "tls: unknown public key algorithm"
-    if not isinstance(own, kind):
+    if not isinstance(key_public, key_class):
         return "tls: private key type does not match public key type"
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return "" if public.public_bytes(*form) == own.public_bytes(*form) else "tls: private key does not match public key"
+    return "" if public.public_bytes(*form) == key_public.public_bytes(*form) else "tls: private key does not match public key"

@@ -1,4 +1,4 @@
-"""Node labels that have new names (upstream: pkg/api/node/util.go)."""
+"""Warnings about deprecated node labels. Upstream: pkg/api/node/util.go."""
 
 from __future__ import annotations
 
@@ -18,18 +18,22 @@ _RENAMED: Final = {
 
 
 def deprecated_label(key: str) -> str:
-    """What to say of a label's key, "" if nothing."""
-    found = _RENAMED.get(key)
-    return f'{found[0]}use "{found[1]}" instead' if found else ""
+    """Return the warning about a label key, or ""."""
+    replacement = _RENAMED.get(key)
+    return f'{replacement[0]}use "{replacement[1]}" instead' if replacement else ""
 
 
 def node_selector_term(term: Object, path: str, *, values: bool) -> list[str]:
-    """`values`: those that no label can have are only a warning here."""
+    """Return warnings about a NodeSelectorTerm.
+
+    Args:
+        values: whether to warn about invalid label values; required terms reject them instead.
+    """
     out: list[str] = []
     for i, expression in enumerate(term.get("matchExpressions") or ()):
-        at, key = f"{path}.matchExpressions[{i}]", expression.get("key") or ""
+        expression_path, key = f"{path}.matchExpressions[{i}]", expression.get("key") or ""
         if text := deprecated_label(key):
-            out.append(f"{at}.key: {key} is {text}")
+            out.append(f"{expression_path}.key: {key} is {text}")
         for j, value in enumerate(expression.get("values") or ()) if values else ():
-            out += [f"{at}.values[{j}]: {value} is invalid, {text}" for text in is_valid_label_value(value)]
+            out += [f"{expression_path}.values[{j}]: {value} is invalid, {text}" for text in is_valid_label_value(value)]
     return out

@@ -1,4 +1,4 @@
-"""Pods and pod templates (upstream: pkg/api/pod/warnings.go)."""
+"""Warnings about pods and pod templates. Upstream: pkg/api/pod/warnings.go."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tetrapod.core.warnings.labels import deprecated_label, node_selector_term
 from tetrapod.core.warnings.ports import port_warnings
 from tetrapod.core.warnings.volumes import claim_spec_warnings, deprecated_source, fractional, overlapping_paths
 from tetrapod.machinery.addresses import ip_warnings
+from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -27,39 +28,44 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_warnings(pod: Object) -> list[str]:
+    """Return the warnings about a Pod."""
     return _warnings(pod.get("spec") or {}, pod["metadata"], "", template=False)
 
 
 def template_warnings(template: Object | None, path: str) -> list[str]:
-    """Of a pod template at `path` (`spec.template`); apps, batch and others call this."""
+    """Return the warnings about a pod template.
+
+    Args:
+        path: the path of the template, such as `spec.template`.
+    """
     if template is None:
         return []
     return _warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.", template=True)
 
 
 def _warnings(spec: Object, meta: Object, prefix: str, *, template: bool) -> list[str]:
-    path, notes = f"{prefix}spec", meta.get("annotations") or {}
+    path, annotations = f"{prefix}spec", meta.get("annotations") or {}
     out: list[str] = []
-    selected = ((key, deprecated_label(key)) for key in spec.get("nodeSelector") or ())
-    out += [f"{path}.nodeSelector[{key}]: {text}" for key, text in selected if text]
+    selector_texts = ((key, deprecated_label(key)) for key in spec.get("nodeSelector") or ())
+    out += [f"{path}.nodeSelector[{key}]: {text}" for key, text in selector_texts if text]
     affinity = spec.get("affinity") or {}
-    if node := affinity.get("nodeAffinity"):
-        out += _node_affinity(node, f"{path}.affinity.nodeAffinity")
+    if node_affinity := affinity.get("nodeAffinity"):
+        out += _node_affinity(node_affinity, f"{path}.affinity.nodeAffinity")
     for i, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        at, key = f"{path}.topologySpreadConstraints[{i}]", constraint.get("topologyKey") or ""
+        item_path, key = f"{path}.topologySpreadConstraints[{i}]", constraint.get("topologyKey") or ""
         if text := deprecated_label(key):
-            out.append(f"{at}.topologyKey: {key} is {text}")
+            out.append(f"{item_path}.topologyKey: {key} is {text}")
         if constraint.get("labelSelector") is None:
-            out.append(f"{at}.labelSelector: {_NULL_SELECTOR}")
-    if notes:
-        out += [f"{prefix}metadata.annotations[{key}]: {text}" for key, text in _ANNOTATIONS if key in notes]
+            out.append(f"{item_path}.labelSelector: {_NULL_SELECTOR}")
+    if annotations:
+        out += [f"{prefix}metadata.annotations[{key}]: {text}" for key, text in _ANNOTATIONS if key in annotations]
     out += _volumes(spec.get("volumes") or [], path)
     out += _lists(spec, path)
-    if _SECCOMP_POD in notes and not (spec.get("securityContext") or {}).get("seccompProfile"):
+    if _SECCOMP_POD in annotations and not (spec.get("securityContext") or {}).get("seccompProfile"):
         out.append(f"{prefix}metadata.annotations[{_SECCOMP_POD}]: {_SECCOMP}")
     containers = list(all_containers(spec, path))
-    for container, at in containers:
-        out += _container(container, at, spec, notes, prefix, template=template)
+    for container, item_path in containers:
+        out += _container(container, item_path, spec, annotations, prefix, template=template)
     out += port_warnings(containers)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         out.append(f"{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1")
@@ -78,11 +84,11 @@ def _node_affinity(node: Object, path: str) -> list[str]:
 def _pod_affinity(affinity: Object, path: str) -> list[str]:
     out: list[str] = []
     for kind in ("podAffinity", "podAntiAffinity"):
-        found = affinity.get(kind) or {}
-        for i, term in enumerate(found.get(_REQUIRED) or ()):
+        terms = affinity.get(kind) or {}
+        for i, term in enumerate(terms.get(_REQUIRED) or ()):
             if term.get("labelSelector") is None:
                 out.append(f"{path}.{kind}.{_REQUIRED}[{i}].labelSelector: {_NULL_SELECTOR}")
-        for i, term in enumerate(found.get(_PREFERRED) or ()):
+        for i, term in enumerate(terms.get(_PREFERRED) or ()):
             if (term.get("podAffinityTerm") or {}).get("labelSelector") is None:
                 out.append(f"{path}.{kind}.{_PREFERRED}[{i}].podAffinityTerm.labelSelector: {_NULL_SELECTOR}")
     return out
@@ -91,11 +97,11 @@ def _pod_affinity(affinity: Object, path: str) -> list[str]:
 def _volumes(volumes: list[Object], path: str) -> list[str]:
     out: list[str] = []
     for i, volume in enumerate(volumes):
-        at = f"{path}.volumes[{i}]"
-        out += deprecated_source(volume, at)
+        volume_path = f"{path}.volumes[{i}]"
+        out += deprecated_source(volume, volume_path)
         template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
         if template:
-            out += claim_spec_warnings(template.get("spec") or {}, f"{at}.ephemeral.volumeClaimTemplate.spec")
+            out += claim_spec_warnings(template.get("spec") or {}, f"{volume_path}.ephemeral.volumeClaimTemplate.spec")
     return out + overlapping_paths(volumes)
 
 
@@ -113,7 +119,9 @@ def _lists(spec: Object, path: str) -> list[str]:
 
 
 def _repeated(values: list[str]) -> list[tuple[int, str]]:
-    return [(i, value) for i, value in enumerate(values) if value in values[:i]]
+    """Return the index and value of each repeated value."""
+    indexes = repeated(values)
+    return [(i, value) for i, value in enumerate(values) if i in indexes]
 
 
 def _container(container: Object, path: str, spec: Object, notes: Object, prefix: str, *, template: bool) -> list[str]:
@@ -124,9 +132,11 @@ def _container(container: Object, path: str, spec: Object, notes: Object, prefix
         if key in notes and not context.get("seccompProfile"):
             out.append(f"{prefix}metadata.annotations[{key}]: {_SECCOMP}")
         key = APP_ARMOR + name
-        common = (spec.get("securityContext") or {}).get("appArmorProfile")
-        told = context.get("appArmorProfile") is not None or (common is not None and common == app_armor_field(notes.get(key) or ""))
-        if template and key in notes and not told:
+        pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
+        has_field = context.get("appArmorProfile") is not None or (
+            pod_profile is not None and pod_profile == app_armor_field(notes.get(key) or "")
+        )
+        if template and key in notes and not has_field:
             out.append(f'{prefix}metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead')
     resources = container.get("resources")
     if resources:
@@ -141,9 +151,9 @@ def _environment(env: list[Object], path: str) -> list[str]:
     seen: set[Any] = set()
     for i, variable in enumerate(env):
         name = variable.get("name") or ""
-        # X="$(X)more" is how one builds on the value before.
-        value, before = variable.get("value") or "", f"$({name})"
-        hides = variable.get("valueFrom") is not None or value == before or before not in value
+        # With X="$(X)more", a later definition extends the earlier one instead of hiding it.
+        value, self_reference = variable.get("value") or "", f"$({name})"
+        hides = variable.get("valueFrom") is not None or value == self_reference or self_reference not in value
         if name in seen and hides:
             out.append(f"{path}.env[{i}]: hides previous definition of {go_quote(name)}, which may be dropped when using apply")
         seen.add(name)

@@ -1,4 +1,4 @@
-"""Container ports that say the same twice, or nearly (upstream: the ports of pkg/api/pod/warnings.go)."""
+"""Warnings about duplicate or overlapping container ports. Upstream: pkg/api/pod/warnings.go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Placed = tuple[str, Object]
 
 
 class _Others:
-    """Ports of one number and protocol, by what another one must have to clash with them: nobody is looked at who does not."""
+    """The ports with one number and protocol, indexed by host address, so that only conflicting ones are visited."""
 
     def __init__(self) -> None:
         self._all: list[tuple[int, _Placed]] = []
@@ -21,52 +21,55 @@ class _Others:
         self._by_address: dict[tuple[int, str], list[tuple[int, _Placed]]] = defaultdict(list)
 
     def add(self, placed: _Placed) -> None:
+        """Add a port with its path."""
         entry, (number, ip) = (len(self._all), placed), _address(placed[1])
         self._all.append(entry)
         self._by_number[number].append(entry)
         self._by_address[number, ip].append(entry)
 
     def clashing(self, port: Object) -> Iterable[_Placed]:
-        """In the order in which they were added."""
+        """Return the ports that conflict with this one, in the order in which they were added."""
         number, ip = _address(port)
         if not number:
-            found = self._all
+            entries = self._all
         else:
-            named = self._by_address[number, ip] + self._by_address[number, ""] if ip else self._by_number[number]
-            found = sorted(self._by_number[0] + named, key=lambda entry: entry[0])
-        return (placed for _, placed in found)
+            same_number = self._by_address[number, ip] + self._by_address[number, ""] if ip else self._by_number[number]
+            entries = sorted(self._by_number[0] + same_number, key=lambda entry: entry[0])
+        return (placed for _, placed in entries)
 
 
 def port_warnings(containers: list[tuple[Object, str]]) -> list[str]:
-    placed = [(f"{path}.ports[{i}]", port) for container, path in containers for i, port in enumerate(container.get("ports") or ())]
-    if not placed:
+    """Return the warnings about the ports of all containers of a pod."""
+    ports = [(f"{path}.ports[{i}]", port) for container, path in containers for i, port in enumerate(container.get("ports") or ())]
+    if not ports:
         return []
-    return _definitions(placed) + _names(containers)
+    return _definitions(ports) + _names(containers)
 
 
 def _definitions(placed: list[_Placed]) -> list[str]:
     out: list[str] = []
     seen: dict[tuple[int, str], _Others] = defaultdict(_Others)
-    for at, port in placed:
+    for port_path, port in placed:
         if port.get("hostIP") and not port.get("hostPort"):
-            out.append(f"{at}: hostIP set without hostPort: {_go_struct(port)}")
+            out.append(f"{port_path}: hostIP set without hostPort: {_go_struct(port)}")
         others = seen[port.get("containerPort") or 0, port.get("protocol") or ""]
-        for where, other in others.clashing(port):
-            out.append(f"{at}: {_clash(port, other)} port definition with {where}")
+        for other_path, other in others.clashing(port):
+            out.append(f"{port_path}: {_clash(port, other)} port definition with {other_path}")
             if len(out) >= ENOUGH:
                 return out
-        others.add((at, port))
+        others.add((port_path, port))
     return out
 
 
 def _clash(port: Object, other: Object) -> str:
+    """Return how two ports conflict."""
     if _address(port) == _address(other):
         return "duplicate"
     return "dangerously ambiguous" if port.get("hostPort") and other.get("hostPort") else "overlapping"
 
 
 def _address(port: Object) -> tuple[int, str]:
-    """On the host."""
+    """Return the port and IP on the host."""
     return port.get("hostPort") or 0, port.get("hostIP") or ""
 
 
@@ -75,18 +78,18 @@ def _names(containers: list[tuple[Object, str]]) -> list[str]:
     first: dict[str, str] = {}
     for container, path in containers:
         for i, port in enumerate(container.get("ports") or ()):
-            at, name = f"{path}.ports[{i}]", port.get("name") or ""
+            port_path, name = f"{path}.ports[{i}]", port.get("name") or ""
             if name in first:
-                where = first[name]
-                by_name = "services and probes that select ports by name will use"
-                out.append(f"{at}: duplicate port name {go_quote(name)} with {where}, {by_name} {where}")
+                first_path = first[name]
+                explanation = "services and probes that select ports by name will use"
+                out.append(f"{port_path}: duplicate port name {go_quote(name)} with {first_path}, {explanation} {first_path}")
             elif name:
-                first[name] = at
+                first[name] = port_path
     return out
 
 
 def _go_struct(port: Object) -> str:
-    """As Go prints a struct with %+v."""
+    """Format a port as Go's %+v prints the struct."""
     parts = (
         f"Name:{port.get('name') or ''}",
         f"HostPort:{port.get('hostPort') or 0}",

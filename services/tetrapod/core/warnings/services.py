@@ -1,4 +1,4 @@
-"""Service (upstream: pkg/api/service/warnings.go)."""
+"""Warnings about Services. Upstream: pkg/api/service/warnings.go."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _MODE: Final = "service.kubernetes.io/topology-mode"
 
 
 def service_warnings(obj: Object) -> list[str]:
+    """Return the warnings about a Service."""
     spec = obj.get("spec") or {}
-    kind, external, ip = spec.get("type"), spec.get("externalIPs") or [], spec.get("clusterIP") or ""
-    headless = kind == "ClusterIP" and ip == "None"
+    service_type, external_ips, ip = spec.get("type"), spec.get("externalIPs") or [], spec.get("clusterIP") or ""
+    headless = service_type == "ClusterIP" and ip == "None"
     out: list[str] = []
     if _HINTS in (obj["metadata"].get("annotations") or {}):
         out.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
@@ -23,17 +24,17 @@ def service_warnings(obj: Object) -> list[str]:
             out += ip_warnings(f"spec.clusterIPs[{i}]", value)
     if headless:
         out += _headless(spec)
-    for i, value in enumerate(external):
+    for i, value in enumerate(external_ips):
         out += ip_warnings(f"spec.externalIPs[{i}]", value)
-    if external and not headless and kind != "ExternalName":
+    if external_ips and not headless and service_type != "ExternalName":
         out.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
-    if balancer := spec.get("loadBalancerIP"):
-        out += ip_warnings("spec.loadBalancerIP", balancer)
+    if balancer_ip := spec.get("loadBalancerIP"):
+        out += ip_warnings("spec.loadBalancerIP", balancer_ip)
     for i, cidr in enumerate(spec.get("loadBalancerSourceRanges") or ()):
         out += cidr_warnings(f"spec.loadBalancerSourceRanges[{i}]", cidr)
-    if kind == "ExternalName" and external:
+    if service_type == "ExternalName" and external_ips:
         out.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
-    if kind != "ExternalName" and spec.get("externalName"):
+    if service_type != "ExternalName" and spec.get("externalName"):
         out.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("trafficDistribution") == "PreferClose":
         out.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
@@ -41,7 +42,7 @@ def service_warnings(obj: Object) -> list[str]:
 
 
 def status_warnings(obj: Object) -> list[str]:
-    """Of a write of the status."""
+    """Return the warnings about a write of the status."""
     out: list[str] = []
     for i, ingress in enumerate(((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
         if ip := ingress.get("ip"):

@@ -1,4 +1,7 @@
-"""Volumes, PersistentVolumes and claims (upstream: pkg/api/{pod,persistentvolume,persistentvolumeclaim})."""
+"""Warnings about volumes, PersistentVolumes and PersistentVolumeClaims.
+
+Upstream: pkg/api/{pod,persistentvolume,persistentvolumeclaim}.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +34,17 @@ _CERTIFICATE_PATHS: Final = (
     ("credentialBundlePath", "credential bundle"),
 )
 _Path = tuple[str | None, str]
-"""A file of a volume and where it comes from; no path where a source has nothing."""
+"""The path of a file in a volume and a description of its source. The path is None for a projected source without any field."""
 _RECYCLE: Final = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
 
 
 def deprecated_source(holder: Object, path: str) -> list[str]:
+    """Return warnings about deprecated volume sources."""
     return [f"{path}.{name}: {text}" for key, (name, text) in _SOURCES.items() if holder.get(key) is not None]
 
 
 def fractional(value: Any, path: str) -> list[str]:
-    """Bytes come whole."""
+    """Return a warning if a quantity of bytes is not an integer."""
     if value is None:
         return []
     amount = Quantity.of(value)
@@ -50,6 +54,7 @@ def fractional(value: Any, path: str) -> list[str]:
 
 
 def claim_warnings(claim: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a PersistentVolumeClaim."""
     out: list[str] = []
     if _BETA_CLASS in (claim["metadata"].get("annotations") or {}):
         out.append(f'metadata.annotations[{_BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
@@ -57,7 +62,7 @@ def claim_warnings(claim: Object, old: Object | None) -> list[str]:
 
 
 def claim_spec_warnings(spec: Object, path: str) -> list[str]:
-    """Also those of StatefulSets' claim templates."""
+    """Return the warnings about a claim spec; also used for claim templates."""
     resources = spec.get("resources") or {}
     out: list[str] = []
     for part in ("requests", "limits"):
@@ -66,11 +71,12 @@ def claim_spec_warnings(spec: Object, path: str) -> list[str]:
 
 
 def volume_warnings(volume: Object, old: Object | None) -> list[str]:
-    spec, notes = volume.get("spec") or {}, volume["metadata"].get("annotations") or {}
+    """Return the warnings about a PersistentVolume."""
+    spec, annotations = volume.get("spec") or {}, volume["metadata"].get("annotations") or {}
     out: list[str] = []
-    if _BETA_CLASS in notes:
+    if _BETA_CLASS in annotations:
         out.append(f'metadata.annotations[{_BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
-    if _MOUNT_OPTIONS in notes:
+    if _MOUNT_OPTIONS in annotations:
         out.append(f'metadata.annotations[{_MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead')
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         out.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
@@ -80,7 +86,7 @@ def volume_warnings(volume: Object, old: Object | None) -> list[str]:
 
 
 def overlapping_paths(volumes: list[Object]) -> list[str]:
-    """Files of one volume of which one would have to be a directory of another."""
+    """Return warnings about files of one volume with equal paths, or of which one would have to be a directory of the other."""
     out: list[str] = []
     for volume in volumes:
         name = go_quote(volume.get("name") or "")
@@ -103,41 +109,41 @@ def overlapping_paths(volumes: list[Object]) -> list[str]:
 
 
 class _Overlaps:
-    """Which of some paths are the same as another, or lie above or below it. Only those are looked at: there may be a hundred thousand."""
+    """An index of paths that are equal to, above or below others. It visits only those, because there may be 100,000 paths."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._ordered = sorted(set(paths), key=lambda path: path.replace("/", "\0"))  # what lies below a path follows it
-        self._place = {path: place for place, path in enumerate(self._ordered)}
+        self._ordered = sorted(set(paths), key=lambda path: path.replace("/", "\0"))  # the paths below a path follow it directly
+        self._place = {path: index for index, path in enumerate(self._ordered)}
         self._above: list[int] = []
-        """The place of the nearest path that each lies below; -1 where there is none."""
-        for place, path in enumerate(self._ordered):
-            above = place - 1
+        """For each path, the index of the nearest path above it, or -1."""
+        for index, path in enumerate(self._ordered):
+            above = index - 1
             while above >= 0 and not path.startswith(f"{self._ordered[above]}/"):
                 above = self._above[above]
             self._above.append(above)
 
     def of(self, path: str) -> Iterator[str]:
-        """Itself too."""
-        place = self._place[path]
-        above = self._above[place]
+        """Yield the paths above, equal to and below the path, itself included."""
+        index = self._place[path]
+        above = self._above[index]
         while above >= 0:
             yield self._ordered[above]
             above = self._above[above]
         yield path
-        for below in range(place + 1, len(self._ordered)):
+        for below in range(index + 1, len(self._ordered)):
             if not self._ordered[below].startswith(f"{path}/"):
                 return
             yield self._ordered[below]
 
 
 def _paths(volume: Object) -> tuple[str, list[_Path]]:
-    """What the volume is, and its files with their sources, where it has several."""
-    if bag := volume.get("configMap"):
-        return f"ConfigMap {go_quote(bag.get('name') or '')}", _items(bag, "")
-    if bag := volume.get("secret"):
-        return f"Secret {go_quote(bag.get('secretName') or '')}", _items(bag, "")
-    if bag := volume.get("downwardAPI"):
-        return "DownwardAPI", _items(bag, "")
+    """Return a description of the volume and its files."""
+    if item_source := volume.get("configMap"):
+        return f"ConfigMap {go_quote(item_source.get('name') or '')}", _items(item_source, "")
+    if item_source := volume.get("secret"):
+        return f"Secret {go_quote(item_source.get('secretName') or '')}", _items(item_source, "")
+    if item_source := volume.get("downwardAPI"):
+        return "DownwardAPI", _items(item_source, "")
     sources = (volume.get("projected") or {}).get("sources") or ()
     return "Projected", [path for source in sources for path in _projected(source)]
 
@@ -145,19 +151,19 @@ def _paths(volume: Object) -> tuple[str, list[_Path]]:
 def _projected(source: Object) -> list[_Path]:
     if all(value is None for value in source.values()):
         return [(None, "")]
-    if bag := source.get("configMap"):
-        return _items(bag, f" (ConfigMap {go_quote(bag.get('name') or '')})")
-    if bag := source.get("secret"):
-        return _items(bag, f" (Secret {go_quote(bag.get('name') or '')})")
-    if bag := source.get("downwardAPI"):
-        return _items(bag, " (DownwardAPI)")
+    if item_source := source.get("configMap"):
+        return _items(item_source, f" (ConfigMap {go_quote(item_source.get('name') or '')})")
+    if item_source := source.get("secret"):
+        return _items(item_source, f" (Secret {go_quote(item_source.get('name') or '')})")
+    if item_source := source.get("downwardAPI"):
+        return _items(item_source, " (DownwardAPI)")
     if token := source.get("serviceAccountToken"):
         return [_path(token.get("path"), " (ServiceAccountToken)")]
     if bundle := source.get("clusterTrustBundle"):
-        named = bundle.get("name") if bundle.get("name") is not None else bundle.get("signerName")
-        return [_path(bundle.get("path"), f" (ClusterTrustBundle {go_quote(named or '')})")]
+        bundle_name = bundle.get("name") if bundle.get("name") is not None else bundle.get("signerName")
+        return [_path(bundle.get("path"), f" (ClusterTrustBundle {go_quote(bundle_name or '')})")]
     certificate = source.get("podCertificate") or {}
-    return [_path(certificate[key], f" (PodCertificate {what})") for key, what in _CERTIFICATE_PATHS if certificate.get(key)]
+    return [_path(certificate[key], f" (PodCertificate {file_kind})") for key, file_kind in _CERTIFICATE_PATHS if certificate.get(key)]
 
 
 def _items(bag: Object, source: str) -> list[_Path]:

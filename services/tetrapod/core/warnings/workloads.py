@@ -1,7 +1,8 @@
-"""Warnings about what holds a pod template (upstream: the WarningsOnCreate and -OnUpdate of pkg/registry/{apps,batch}).
+"""Warnings about kinds with a pod template.
 
-Each function is a `KindStrategy`'s `warnings`: of the new object, and the old one where there is one. Updates that begin no new
-generation are not looked at.
+Each function is the `warnings` of a `KindStrategy`: it gets the new object and, on updates, the old one. Updates that do not change the
+generation get no template warnings.
+Upstream: pkg/registry/{apps,batch}, WarningsOnCreate and WarningsOnUpdate.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _HISTORY: Final = "spec.revisionHistoryLimit: a negative value retains all histo
 
 
 def _name(obj: Object, old: Object | None) -> list[str]:
+    """Return a warning about the name of a new object if it is not a DNS label."""
     texts = [] if old is not None else is_dns1123_label(obj["metadata"].get("name") or "")
     return [f"{_NAME}[{' '.join(texts)}]"] if texts else []
 
@@ -41,53 +43,57 @@ def _template(obj: Object, old: Object | None) -> list[str]:
 
 
 def pod_template(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a PodTemplate."""
     return [] if _same_generation(obj, old) else template_warnings(obj.get("template"), "template")
 
 
 def daemon_set(obj: Object, old: Object | None) -> list[str]:
-    """Only a change of the template begins what counts here as a generation."""
-    template, before = ((o.get("spec") or {}).get("template") for o in (obj, old or {}))
-    return [] if old is not None and template == before else template_warnings(template, "spec.template")
+    """Return the warnings about a DaemonSet; on updates only if the template changed."""
+    template, old_template = ((o.get("spec") or {}).get("template") for o in (obj, old or {}))
+    return [] if old is not None and template == old_template else template_warnings(template, "spec.template")
 
 
 def replicated(obj: Object, old: Object | None) -> list[str]:
-    """Deployment and ReplicaSet, after which pods are named."""
+    """Return the warnings about a Deployment or ReplicaSet, whose name is part of pod names."""
     return _name(obj, old) + _template(obj, old)
 
 
 def replication_controller(obj: Object, old: Object | None) -> list[str]:
-    """Upstream looks at the old template at an update."""
+    """Return the warnings about a ReplicationController. As upstream, an update warns about the old template."""
     if _same_generation(obj, old):
         return []
     return _name(obj, old) + template_warnings(((old or obj).get("spec") or {}).get("template"), "spec.template")
 
 
 def stateful_set(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a StatefulSet."""
     spec = obj.get("spec") or {}
-    found = _template(obj, old)
-    inner = "" if old is None else ".Spec"  # so upstream writes it, at updates only
+    warnings = _template(obj, old)
+    suffix = "" if old is None else ".Spec"  # upstream's path on updates
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]{inner}")
-    return [*found, _HISTORY] if (spec.get("revisionHistoryLimit") or 0) < 0 else found
+        warnings += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]{suffix}")
+    return [*warnings, _HISTORY] if (spec.get("revisionHistoryLimit") or 0) < 0 else warnings
 
 
 def job(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a Job."""
     if _same_generation(obj, old):
         return []
     return _name(obj, old) + _job_spec(obj.get("spec") or {}, "spec")
 
 
 def cron_job(obj: Object, old: Object | None) -> list[str]:
-    found = _name(obj, old)
+    """Return the warnings about a CronJob."""
+    warnings = _name(obj, old)
     spec = obj.get("spec") or {}
     if not _same_generation(obj, old):
-        found += _job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
+        warnings += _job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
     if old is not None and "TZ" in (spec.get("schedule") or ""):
-        found.append(_ZONE)
-    return found
+        warnings.append(_ZONE)
+    return warnings
 
 
 def _job_spec(spec: Object, path: str) -> list[str]:
-    many = (spec.get("completions") or 0) > 100_000 and (spec.get("parallelism") or 0) > 10_000
-    found = [_INDEXES.replace("spec:", f"{path}:", 1)] if many and spec.get("completionMode") == "Indexed" else []
-    return found + template_warnings(spec.get("template"), f"{path}.template")
+    is_large = (spec.get("completions") or 0) > 100_000 and (spec.get("parallelism") or 0) > 10_000
+    warnings = [_INDEXES.replace("spec:", f"{path}:", 1)] if is_large and spec.get("completionMode") == "Indexed" else []
+    return warnings + template_warnings(spec.get("template"), f"{path}.template")
