@@ -1,4 +1,4 @@
-"""Quality of service of a pod: Guaranteed, Burstable or BestEffort (upstream: pkg/apis/core/helper/qos)."""
+"""The quality of service class of a pod: Guaranteed, Burstable or BestEffort. Upstream: pkg/apis/core/helper/qos."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _ZERO: Final = Quantity.of("0")
 
 
 def qos_class(spec: Object) -> str:
+    """Return the class; resources at pod level take precedence over those of containers."""
     resources = spec.get("resources") or {}
     if any(_counts(name) for kind in ("requests", "limits") for name in resources.get(kind) or ()):
         return _of(resources)
@@ -20,14 +21,18 @@ def qos_class(spec: Object) -> str:
 
 
 def _counts(name: str) -> bool:
-    """Of what a pod asks for as a whole."""
+    """Return whether a pod can have the resource at pod level."""
     return name in _RESOURCES or name.startswith("hugepages-")
 
 
 def _of(resources: Object) -> str:
+    """Return the class of one set of requests and limits."""
     requests, limits = (resources.get(kind) or {} for kind in ("requests", "limits"))
     return _common(
-        [_resource(*(Quantity.of(listed[name]) if name in listed else _ZERO for listed in (requests, limits))) for name in _RESOURCES]
+        [
+            _resource(*(Quantity.of(quantities[name]) if name in quantities else _ZERO for quantities in (requests, limits)))
+            for name in _RESOURCES
+        ]
     )
 
 
@@ -38,6 +43,6 @@ def _resource(request: Quantity, limit: Quantity) -> str:
 
 
 def _common(classes: list[str]) -> str:
-    """That of all, where they have one."""
-    found = set(classes)
-    return classes[0] if len(found) == 1 else "Burstable" if found else "BestEffort"
+    """Return the class that all have, or Burstable if they differ."""
+    distinct = set(classes)
+    return classes[0] if len(distinct) == 1 else "Burstable" if distinct else "BestEffort"

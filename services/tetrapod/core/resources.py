@@ -1,4 +1,4 @@
-"""Every resource that core serves, group by group: the list to read, and to add to."""
+"""The list of all resources that core serves, by group."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, core_v1, networking, others, policy, resource, storage
 from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.strategies.resource_claims import ClaimAccess
+from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.builtin import forget_facts
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
@@ -21,12 +22,19 @@ def definitions(
     ports: NodePorts,
     params: ParamAccess,
     devices: ClaimAccess,
+    authorizer: Authorizer | None,
     event_ttl: int = 3600,
 ) -> list[ResourceDefinition]:
-    found = [
+    """Return the definitions of all resources of core.
+
+    Args:
+        rests: implementations of subresources and virtual resources by path.
+        event_ttl: seconds until an event is deleted.
+    """
+    result = [
         *core_v1.definitions(rests, addresses, ports, event_ttl),
         *apps.definitions(),
-        *others.definitions(event_ttl),
+        *others.definitions(authorizer, event_ttl),
         *autoscaling.definitions(),
         *batch.definitions(),
         *networking.definitions(),
@@ -36,4 +44,4 @@ def definitions(
         *admissionregistration.definitions(params),
     ]
     forget_facts()
-    return found
+    return result

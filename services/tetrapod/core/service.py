@@ -1,6 +1,6 @@
-"""`CoreService`: the built-in groups as one service: resources, allocators, bootstrap and node-less controllers.
+"""`CoreService`, the service of the built-in groups: resources, allocators, bootstrap and node-less controllers.
 
-The assembly (cli/) gives it what it stands on; it knows nothing of the other services.
+The assembly in cli/ passes in everything that it depends on. It does not know the other services.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ from tetrapod.generic.server import GenericAPIServer
 
 @dataclass(frozen=True, slots=True)
 class CoreConfig:
+    """The configuration of the service. `collection_delay` and `event_ttl` are in seconds."""
+
     service_network: str
     node_ports: str
     advertise_address: str
@@ -61,16 +63,23 @@ class CoreConfig:
     controllers: Sequence[str] = ("*",)
     kubelet: KubeletConfig = UNVERIFIED
     collection_delay: float = SETTLE
-    apart: str = ""  # what this process is called where it runs on its own
+    apart: str = ""  # the name of this process if core runs as a separate service, else ""
     event_ttl: float = 3600.0
     allow_privileged: bool = True
 
 
 class CoreService:
-    """`client` goes through the front door as the server itself, `controller_client` as the controllers; auth gives `sign`.
+    """The core service.
 
-    Of replicas of one store that one runs the controllers which `leadership` says; what upstream's kube-apiserver itself does (bootstrap
-    objects, repair of allocations) each of them does.
+    Only the replica that holds `leadership` runs the controllers. Each replica maintains the bootstrap objects and repairs allocations,
+    which upstream's kube-apiserver does itself.
+
+    Args:
+        client: requests through the aggregator, as the server itself.
+        controller_client: requests through the aggregator, as the controllers.
+        token_rest: the subresource `serviceaccounts/token`.
+        sign: requests a service account token from the auth service.
+        probes: additional health probes for componentstatuses.
     """
 
     def __init__(
@@ -96,7 +105,9 @@ class CoreService:
         ports = NodePorts(config.node_ports, server.storage)
         devices = ClaimAccess(server.authorizer, server.storage)
         params = ParamAccess(server.authorizer, client, server.storage)
-        server.install(definitions(self._rests(token_rest, probes), addresses, ports, params, devices, int(config.event_ttl)))
+        server.install(
+            definitions(self._rests(token_rest, probes), addresses, ports, params, devices, server.authorizer, int(config.event_ttl))
+        )
         self.bootstrap = Bootstrap(
             client,
             BootstrapConfig(
@@ -119,7 +130,7 @@ class CoreService:
         }
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Post-start hooks: bootstrap, then the controllers."""
+        """Register the post-start hooks: bootstrap first, then the controllers and the repair of allocations."""
         self.bootstrap.register(lifecycle)
         lifecycle.on_shutdown("core-backends", self.backends.close)
 
@@ -139,12 +150,13 @@ class CoreService:
         lifecycle.on_start("start-service-ip-repair-controllers", repair)
 
     def _led(self) -> list[Controller]:
-        """What one replica does for all; made anew when it begins to lead."""
+        """Return the controllers of the leader, created for each leader term."""
         namespaces = Informer(self._controller_client, NAMESPACES)
-        chosen = selected(self.controllers(namespaces), self._config.controllers)
-        return [Shared("namespaces", namespaces), *chosen, WebhookHazards(self._controller_client, namespaces)]
+        enabled = selected(self.controllers(namespaces), self._config.controllers)
+        return [Shared("namespaces", namespaces), *enabled, WebhookHazards(self._controller_client, namespaces)]
 
     def controllers(self, namespaces: Informer) -> list[Controller]:
+        """Return all controllers that `--controllers` can select."""
         client = self._controller_client
         return [
             NamespaceController(client, namespaces),

@@ -1,8 +1,9 @@
-"""Cluster IPs: an address is taken by creating the IPAddress object of its name, so that several replicas never take one twice.
+"""The allocator of cluster IPs.
 
-Upstream: pkg/registry/core/service/ipallocator (cidrallocator.go over ipallocator.go). Addresses come from every ServiceCIDR that is
-ready. The lower part of a network is for addresses that users choose; those chosen here come from the rest, as upstream's static and
-dynamic bands.
+It allocates an address by creating the IPAddress object with its name, so replicas never allocate an address twice. Addresses come from all
+ready ServiceCIDRs. The lower part of a network is reserved for addresses that users choose; automatic allocation prefers the rest
+(upstream's static and dynamic bands).
+Upstream: pkg/registry/core/service/ipallocator (cidrallocator.go over ipallocator.go).
 """
 
 from __future__ import annotations
@@ -20,20 +21,26 @@ from tetrapod.machinery.status import StatusError
 
 
 class AllocationError(Exception):
-    """Why an address cannot be had."""
+    """The reason why an address cannot be allocated."""
 
 
 class ClusterIPs:
-    """`network` is the service network of the flag; IPAddress objects are written through `client`."""
+    """The allocator of cluster IPs.
+
+    Args:
+        network: the service network of the flag, in CIDR notation.
+        client: writes IPAddress objects.
+    """
 
     def __init__(self, network: str, client: Client) -> None:
         self.network: Network = ipaddress.ip_network(network, strict=False)
         self._client = client
         self.service_cidrs = Informer(client, SERVICE_CIDRS)
-        """To be run by whoever has a lifecycle; until the default network says that it is ready, that of the flag is all there is."""
+        """The owner of the lifecycle must run it. Until the default ServiceCIDR has a condition, only the flag's network is used."""
 
     @property
     def family(self) -> str:
+        """The IP family, "IPv4" or "IPv6"."""
         return "IPv4" if self.network.version == 4 else "IPv6"
 
     @property
@@ -42,7 +49,7 @@ class ClusterIPs:
         return str(self.network.network_address + 1)
 
     def networks(self) -> list[Network]:
-        """Those that addresses of our family may be taken from."""
+        """Return the networks of our IP family from which addresses may be allocated."""
         default = self.service_cidrs.get("", DEFAULT)
         if default is None or not (default.get("status") or {}).get("conditions"):
             return [self.network]
@@ -50,39 +57,39 @@ class ClusterIPs:
         return [network for network in dict.fromkeys(ready) if network.version == self.network.version]
 
     async def take(self, address: str, service: Object, dry_run: bool) -> None:
-        """Take a given address.
+        """Allocate this address.
 
         Raises:
-            AllocationError: it is in no network, or taken. A dry run, as upstream's, knows one network and not what is taken.
+            AllocationError: the address is in no network or allocated. As upstream, a dry run checks only the first network's range.
         """
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
         networks = self.networks()
         if dry_run:
-            if networks and not contains(networks[0], found):
-                raise AllocationError(f"the provided IP ({found}) is not in the valid range. The range of valid IPs is {networks[0]}")
+            if networks and not contains(networks[0], parsed):
+                raise AllocationError(f"the provided IP ({parsed}) is not in the valid range. The range of valid IPs is {networks[0]}")
             return
-        network = next((network for network in networks if contains(network, found)), None)
+        network = next((network for network in networks if contains(network, parsed)), None)
         if network is None:
             raise AllocationError("the provided network does not match the current range")
-        began = time.monotonic()
-        if not await self._create(str(found), service):
+        started = time.monotonic()
+        if not await self._create(str(parsed), service):
             metrics.ADDRESS_ERRORS.add((str(network), metrics.STATIC))
             raise AllocationError("provided IP is already allocated")
-        self._allocated(network, metrics.STATIC, began)
+        self._allocated(network, metrics.STATIC, started)
 
     async def take_any(self, service: Object, dry_run: bool) -> str:
-        """Take a free address, from a random place on; of a dry run the network's own, which no service can have.
+        """Allocate a free address, starting at a random one. A dry run returns the network address, which no service can have.
 
         Raises:
-            AllocationError: none is left.
+            AllocationError: no address is free.
         """
         networks = self.networks()
         if dry_run and networks:
             return str(networks[0].network_address)
         for network in networks:
-            began = time.monotonic()
+            started = time.monotonic()
             if address := await self._take_from(network, service):
-                self._allocated(network, metrics.DYNAMIC, began)
+                self._allocated(network, metrics.DYNAMIC, started)
                 return address
             metrics.ADDRESS_ERRORS.add((str(network), metrics.DYNAMIC))
         raise AllocationError("range is full")
@@ -93,22 +100,23 @@ class ClusterIPs:
         metrics.ADDRESS_SECONDS.observe((str(network),), time.monotonic() - began)
 
     async def _take_from(self, network: Network, service: Object) -> str:
-        low, high = 1, network.num_addresses - (2 if network.version == 4 else 1)
-        band = min(max(16, network.num_addresses // 16), 256)
-        split = band + 1 if high > band + 1 else low
-        for begin, end in ((split, high), (low, split - 1)):
-            size = end - begin + 1
+        """Allocate an address of the network, from the dynamic band first, or return ""."""
+        first, last = 1, network.num_addresses - (2 if network.version == 4 else 1)
+        static_size = min(max(16, network.num_addresses // 16), 256)
+        dynamic_start = static_size + 1 if last > static_size + 1 else first
+        for start, end in ((dynamic_start, last), (first, dynamic_start - 1)):
+            size = end - start + 1
             if size <= 0:
                 continue
             offset = random.randrange(size)
             for i in range(size):
-                address = str(network.network_address + begin + (offset + i) % size)
+                address = str(network.network_address + start + (offset + i) % size)
                 if await self._create(address, service):
                     return address
         return ""
 
     async def release(self, address: str) -> None:
-        """Give an address back; nothing is wrong where it is free already."""
+        """Release an address; a free one is ignored."""
         try:
             await self._client.delete(IP_ADDRESSES, "", address)
         except StatusError as error:
@@ -116,6 +124,7 @@ class ClusterIPs:
                 raise
 
     async def _create(self, address: str, service: Object) -> bool:
+        """Create the IPAddress; return False if it exists."""
         meta = service["metadata"]
         try:
             await self._client.create(IP_ADDRESSES, "", ip_address(address, meta.get("namespace", ""), meta.get("name", "")))

@@ -1,6 +1,6 @@
-"""Addresses and ports of services in numbers (upstream: pkg/registry/core/service/{ipallocator,portallocator}/metrics.go).
+"""Metrics of the allocators. The allocated addresses of a network are counted from the IPAddress objects when the metrics are read.
 
-What is taken of a network is counted when it is looked at, out of the IPAddress objects there are.
+Upstream: pkg/registry/core/service/{ipallocator,portallocator}/metrics.go.
 """
 
 from __future__ import annotations
@@ -41,28 +41,34 @@ STATIC, DYNAMIC = "static", "dynamic"
 
 
 class Addresses(Protocol):
-    """Of one family."""
+    """An allocator of one IP family."""
 
-    def networks(self) -> list[Network]: ...
+    def networks(self) -> list[Network]:
+        """Return the networks from which addresses are allocated."""
+        ...
 
 
 _known: Final[weakref.WeakKeyDictionary[Addresses, Callable[[], Iterable[str]]]] = weakref.WeakKeyDictionary()
 
 
 def known(addresses: Addresses, taken: Callable[[], Iterable[str]]) -> None:
-    """`taken` says which are, as far as is known here."""
+    """Register an allocator for the gauges.
+
+    Args:
+        taken: returns the allocated addresses, as far as this process knows them.
+    """
     _known[addresses] = taken
 
 
 def _counts() -> dict[Network, tuple[int, int]]:
-    """Of each network how many are taken, and how many are not."""
-    found: dict[Network, tuple[int, int]] = {}
+    """Return the numbers of allocated and of free addresses by network."""
+    counts: dict[Network, tuple[int, int]] = {}
     for addresses, read in list(_known.items()):
         taken = [ipaddress.ip_address(address) for address in read()]
         for network in addresses.networks():
             count = sum(contains(network, address) for address in taken)
-            found[network] = count, network.num_addresses - (2 if network.version == 4 else 1) - count
-    return found
+            counts[network] = count, network.num_addresses - (2 if network.version == 4 else 1) - count
+    return counts
 
 
 GaugeFunction(

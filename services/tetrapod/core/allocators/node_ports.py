@@ -1,6 +1,7 @@
-"""Node ports: one stored object holds the set that is taken, changed by compare-and-swap, exact under several replicas.
+"""The allocator of node ports.
 
-Upstream: pkg/registry/core/service/portallocator, kept at /registry/ranges/servicenodeports as a RangeAllocation.
+One stored object holds the allocated ports. It is updated by compare-and-swap, so it is exact with several replicas.
+Upstream: pkg/registry/core/service/portallocator, stored at /registry/ranges/servicenodeports as a RangeAllocation.
 """
 
 from __future__ import annotations
@@ -20,12 +21,17 @@ _Change: TypeAlias = Callable[[int], int]
 
 
 class PortError(Exception):
-    """Why a port cannot be had."""
+    """The reason why a port cannot be allocated."""
 
 
 class NodePorts:
+    """The allocator of node ports.
+
+    Args:
+        ports: the range, as in `30000-32767`.
+    """
+
     def __init__(self, ports: str, storages: StorageFactory) -> None:
-        """`ports` is `30000-32767`."""
         low, _, high = ports.partition("-")
         self.low, self.high = int(low), int(high or low)
         self.range = ports
@@ -33,17 +39,19 @@ class NodePorts:
 
     @property
     def size(self) -> int:
+        """The number of ports in the range."""
         return self.high - self.low + 1
 
     @property
     def _reserved(self) -> int:
-        """How many at the beginning are given out last."""
+        """The number of ports at the beginning that automatic allocation uses last."""
         return 0 if self.size <= 16 else max(16, min(self.size // 32, 128))
 
     async def take(self, port: int) -> None:
-        """
+        """Allocate this port.
+
         Raises:
-            PortError: outside of the range, or taken.
+            PortError: the port is out of range or allocated.
         """
         if not self.low <= port <= self.high:
             metrics.PORT_ERRORS.add((metrics.STATIC,))
@@ -57,20 +65,22 @@ class NodePorts:
         await self._allocate(claim, metrics.STATIC)
 
     async def take_any(self) -> int:
-        """A free port, from a random place on; those that users rather choose themselves come last (upstream: calculateRangeOffset).
+        """Allocate a free port, starting at a random one. The lower ports, which users prefer to choose, come last.
+
+        Upstream: calculateRangeOffset.
 
         Raises:
-            PortError: none is left.
+            PortError: no port is free.
         """
         chosen = 0
 
         def claim(taken: int) -> int:
             nonlocal chosen
-            for places in (range(self._reserved, self.size), range(self._reserved)):
-                first = random.choice(places) if places else 0
-                for place in chain(range(first, places.stop), range(places.start, first)):
-                    if not taken >> place & 1:
-                        chosen = self.low + place
+            for offsets in (range(self._reserved, self.size), range(self._reserved)):
+                start = random.choice(offsets) if offsets else 0
+                for offset in chain(range(start, offsets.stop), range(offsets.start, start)):
+                    if not taken >> offset & 1:
+                        chosen = self.low + offset
                         return taken | self._mask((chosen,))
             raise PortError("range is full")
 
@@ -86,33 +96,38 @@ class NodePorts:
         metrics.PORT_ALLOCATIONS.add((scope,))
 
     async def release(self, ports: list[int]) -> None:
+        """Release ports."""
         if mask := self._mask(ports):
             await self._change(lambda taken: taken & ~mask)
 
     async def taken(self) -> set[int]:
+        """Return the allocated ports."""
         entry = await self._storage.get(KEY)
         bits = self._bits(entry.peek() if entry else None)
         self._tell(bits)
         return {self.low + i for i in range(self.size) if bits >> i & 1}
 
     async def correct(self, add: set[int], remove: set[int]) -> None:
-        """Make these taken, and those free (repair)."""
-        wanted, free = self._mask(add), self._mask(remove)
-        await self._change(lambda taken: (taken | wanted) & ~free)
+        """Mark ports as allocated and others as free (repair)."""
+        add_mask, remove_mask = self._mask(add), self._mask(remove)
+        await self._change(lambda taken: (taken | add_mask) & ~remove_mask)
 
     def _mask(self, ports: Iterable[int]) -> int:
         return sum(1 << (port - self.low) for port in set(ports) if self.low <= port <= self.high)
 
     async def _change(self, change: _Change) -> None:
+        """Apply the function to the stored bitmap."""
+
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:
-            before = self._bits(current)
-            after = change(before)
-            return None if after == before and current is not None else Updated(self._object(after))
+            old_bits = self._bits(current)
+            new_bits = change(old_bits)
+            return None if new_bits == old_bits and current is not None else Updated(self._object(new_bits))
 
         entry = await self._storage.guaranteed_update(KEY, attempt, allow_absent=True)
         self._tell(self._bits(entry.peek()))
 
     def _tell(self, bits: int) -> None:
+        """Update the gauges."""
         metrics.PORTS_TAKEN.set((), bits.bit_count())
         metrics.PORTS_FREE.set((), self.size - bits.bit_count())
 
@@ -127,8 +142,11 @@ class NodePorts:
         }
 
     def _bits(self, obj: Object | None) -> int:
-        """The bitmap, a big-endian integer as Go's big.Int writes it; ports of a former range that are in ours stay taken."""
+        """Decode the bitmap, a big-endian integer as Go's big.Int writes it.
+
+        Ports of a former range that are in the current one stay allocated.
+        """
         bits = int.from_bytes(base64.b64decode((obj or {}).get("data") or ""), "big")
-        former = int(((obj or {}).get("range") or self.range).partition("-")[0])
-        bits = bits << (former - self.low) if former >= self.low else bits >> (self.low - former)
+        former_low = int(((obj or {}).get("range") or self.range).partition("-")[0])
+        bits = bits << (former_low - self.low) if former_low >= self.low else bits >> (self.low - former_low)
         return bits & ((1 << self.size) - 1)

@@ -1,7 +1,8 @@
-"""Every cluster IP has its IPAddress, and no IPAddress is left over (upstream: pkg/registry/core/service/ipallocator/controller).
+"""The repair of cluster IPs: every cluster IP has its IPAddress, and every IPAddress has its service.
 
-Part of the API server itself, whatever `--controllers` says: services and addresses are looked at when they change, and all of them
-once in a while. An address without its service may be one that is being made: it is left alone for as long as a request may take.
+Each API server runs it, regardless of `--controllers`. Services and addresses are checked when they change, and all of them every 180
+seconds. An IPAddress without a service may belong to a create in progress: it is kept for 60 seconds, the maximum duration of a request.
+Upstream: pkg/registry/core/service/ipallocator/controller.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _SERVICE: Final = "ClusterIPAllocation"
 
 
 class AddressRepair:
-    """`service_cidrs` runs already. `period` and `being_made` are for tests."""
+    """The controller. `service_cidrs` must be running. Tests set `period` and `being_made`."""
 
     name = "ipallocator-repair-controller"
 
@@ -63,7 +64,7 @@ class AddressRepair:
         self._addresses.handlers.append(self._on_address)
 
     def taken(self) -> list[str]:
-        """All addresses that somebody has, as far as is known here."""
+        """Return all allocated addresses that the informer knows."""
         return [name for _, name in list(self._addresses.objects)]
 
     async def run(self) -> None:
@@ -89,7 +90,7 @@ class AddressRepair:
     def _on_service(self, old: Object | None, new: Object | None) -> None:
         service = new or old or {}
         self._of_services.add((service["metadata"]["namespace"], service["metadata"]["name"]))
-        for address in _cluster_ips(old or {}):  # they may be left over, but whoever deletes a service is about to free them
+        for address in _cluster_ips(old or {}):  # they may have leaked, but the request that deletes the service releases them in a moment
             self._of_addresses.add_after(address, _BEING_UNDONE)
 
     def _on_address(self, old: Object | None, new: Object | None) -> None:
@@ -100,76 +101,79 @@ class AddressRepair:
             self._of_services.add((parent.get("namespace", ""), parent.get("name", "")))
 
     async def sync_service(self, key: tuple[str, str]) -> None:
+        """Check the cluster IPs of a service."""
         service = self._services.get(*key)
         for address in _cluster_ips(service or {}):
             if service is not None:
                 await self._check(service, address)
 
     async def _check(self, service: Object, address: str) -> None:
-        """One cluster IP of a service."""
-        where = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
+        """Check one cluster IP of a service: report it, or create or recreate its IPAddress."""
+        service_name = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
         family = family_of(address)
-        found = ipaddress.ip_address(address)
-        if not any(contains(network, found) for cidr in self._cidrs.objects.values() for network in networks_of(cidr)):
+        parsed = ipaddress.ip_address(address)
+        if not any(contains(network, parsed) for cidr in self._cidrs.objects.values() for network in networks_of(cidr)):
             note = f"Cluster IP [{family}]: {address} is not within any configured Service CIDR; please recreate service"
             await self._warn(service, "ClusterIPOutOfRange", _SERVICE, note)
             return
-        held = self._addresses.get("", address) or await self._live(address)
-        if held is None:
+        stored = self._addresses.get("", address) or await self._live(address)
+        if stored is None:
             await self._warn(service, "ClusterIPNotAllocated", _SERVICE, f"Cluster IP [{family}]: {address} is not allocated; repairing")
-            await self._client.create(IP_ADDRESSES, "", ip_address(address, *where.split("/")))
+            await self._client.create(IP_ADDRESSES, "", ip_address(address, *service_name.split("/")))
             return
-        parent = (held.get("spec") or {}).get("parentRef") or {}
-        wrong = f"the ClusterIP [{family}]: {address} for Service {where} has a wrong reference; repairing"
+        parent = (stored.get("spec") or {}).get("parentRef") or {}
+        message = f"the ClusterIP [{family}]: {address} for Service {service_name} has a wrong reference; repairing"
         if parent.get("group") or parent.get("resource") != "services":
-            await self._warn(service, "ClusterIPNotAllocated", _SERVICE, wrong)
+            await self._warn(service, "ClusterIPNotAllocated", _SERVICE, message)
             await self._recreate(address, service)
-        elif f"{parent.get('namespace')}/{parent.get('name')}" != where:
+        elif f"{parent.get('namespace')}/{parent.get('name')}" != service_name:
             other = self._services.get(parent.get("namespace", ""), parent.get("name", ""))
             if other is None:
-                await self._warn(service, "ClusterIPNotAllocated", _SERVICE, wrong)
+                await self._warn(service, "ClusterIPNotAllocated", _SERVICE, message)
                 await self._recreate(address, service)
             elif address in _cluster_ips(other):
                 note = f"Cluster IP [{family}]:{address} was assigned to multiple services; please recreate service"
                 await self._warn(service, "ClusterIPAlreadyAllocated", _SERVICE, note)
-        elif not labels_of(address).items() <= (held["metadata"].get("labels") or {}).items():
+        elif not labels_of(address).items() <= (stored["metadata"].get("labels") or {}).items():
             await self._recreate(address, service)
 
     async def sync_address(self, address: str) -> None:
-        held = self._addresses.get("", address)
-        if held is None or (held["metadata"].get("labels") or {}).get("ipaddress.kubernetes.io/managed-by") != MANAGED_BY:
+        """Check one IPAddress; delete it if no service uses it."""
+        stored = self._addresses.get("", address)
+        if stored is None or (stored["metadata"].get("labels") or {}).get("ipaddress.kubernetes.io/managed-by") != MANAGED_BY:
             return
-        parent = (held.get("spec") or {}).get("parentRef") or {}
+        parent = (stored.get("spec") or {}).get("parentRef") or {}
         if parent.get("group") or parent.get("resource") != "services":
-            shown = " ".join(parent.get(key) or "" for key in ("group", "resource", "namespace", "name"))
-            note = f"IPAddress {address} appears to have been modified, not referencing a Service &{{{shown}}}: cleaning up"
-            await self._warn(held, "IPAddressNotAllocated", _ADDRESS, note)
-            await self._delete(held)
+            reference = " ".join(parent.get(key) or "" for key in ("group", "resource", "namespace", "name"))
+            note = f"IPAddress {address} appears to have been modified, not referencing a Service &{{{reference}}}: cleaning up"
+            await self._warn(stored, "IPAddressNotAllocated", _ADDRESS, note)
+            await self._delete(stored)
             return
-        where = f"{parent.get('namespace')}/{parent.get('name')}"
+        service_name = f"{parent.get('namespace')}/{parent.get('name')}"
         service = self._services.get(parent.get("namespace", ""), parent.get("name", ""))
-        age = time.time() - parse(held["metadata"]["creationTimestamp"]).timestamp()
+        age = time.time() - parse(stored["metadata"]["creationTimestamp"]).timestamp()
         if service is None:
             if age <= self._being_made:
                 self._of_addresses.add_after(address, self._being_made - age + 0.1)
                 return
-            note = f"IPAddress: {address} for Service {where} appears to have leaked: cleaning up"
-            await self._warn(held, "IPAddressNotAllocated", _ADDRESS, note)
-            await self._delete(held)
+            note = f"IPAddress: {address} for Service {service_name} appears to have leaked: cleaning up"
+            await self._warn(stored, "IPAddressNotAllocated", _ADDRESS, note)
+            await self._delete(stored)
             return
         if address in _cluster_ips(service):
             return
         if (service.get("spec") or {}).get("type") == "ExternalName" and age < self._being_made:
             self._of_addresses.add_after(address, self._being_made - age + 0.1)
             return
-        if held["metadata"]["creationTimestamp"] > service["metadata"]["creationTimestamp"] and age < _BEING_UNDONE:
+        if stored["metadata"]["creationTimestamp"] > service["metadata"]["creationTimestamp"] and age < _BEING_UNDONE:
             self._of_addresses.add_after(address, _BEING_UNDONE)
             return
-        note = f"IPAddress: {address} for Service {where} has a wrong reference; cleaning up"
-        await self._warn(held, "IPAddressWrongReference", _ADDRESS, note)
-        await self._delete(held)
+        note = f"IPAddress: {address} for Service {service_name} has a wrong reference; cleaning up"
+        await self._warn(stored, "IPAddressWrongReference", _ADDRESS, note)
+        await self._delete(stored)
 
     async def _warn(self, about: Object, reason: str, action: str, note: str) -> None:
+        """Log a warning and record an event for the object."""
         log.warning("%s: %s", reason, note)
         kind = (
             {"kind": "Service", "apiVersion": "v1"} if action == _SERVICE else {"kind": "IPAddress", "apiVersion": "networking.k8s.io/v1"}
@@ -177,13 +181,13 @@ class AddressRepair:
         await self._events.warn({**kind, **about}, reason, action, note)
 
     async def _live(self, address: str) -> Object | None:
-        """The informer may be behind the one of services, which no event must be made of."""
+        """Read the IPAddress from the API: its informer may lag behind the one of services, which must not cause an event."""
         return await get_if_there(self._client, IP_ADDRESSES, "", address)
 
     async def _recreate(self, address: str, service: Object) -> None:
-        held = await self._live(address)
-        if held is not None:
-            await self._delete(held)
+        stored = await self._live(address)
+        if stored is not None:
+            await self._delete(stored)
         await self._client.create(IP_ADDRESSES, "", ip_address(address, service["metadata"]["namespace"], service["metadata"]["name"]))
 
     async def _delete(self, held: Object) -> None:
@@ -196,7 +200,7 @@ class AddressRepair:
 
 
 def _cluster_ips(service: Object) -> list[str]:
-    """Those that an allocator has given out."""
+    """Return the allocated cluster IPs of a service."""
     spec = service.get("spec") or {}
     if spec.get("type") == "ExternalName" or spec.get("clusterIP") in (None, "", "None"):
         return []

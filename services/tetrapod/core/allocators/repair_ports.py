@@ -1,7 +1,8 @@
-"""Every node port of a service is taken, and none is taken for nobody (upstream: pkg/registry/core/service/portallocator/controller).
+"""The repair of node ports: every node port of a service is allocated, and every allocated port has its service.
 
-Part of the API server itself, whatever `--controllers` says. A port that no service has may be one that is being given out: it is
-given up only when three looks in a row have found it so.
+Each API server runs it, regardless of `--controllers`. A port without a service may be allocated by a request in progress: it is released
+only by the fourth consecutive check that finds it unused.
+Upstream: pkg/registry/core/service/portallocator/controller.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ACTION: Final = "PortAllocation"
 
 
 class PortRepair:
-    """`period` is for tests."""
+    """The controller. Tests set `period`."""
 
     name = "portallocator-repair-controller"
 
@@ -41,7 +42,7 @@ class PortRepair:
         await every(self._period, self.name, self.repair)
 
     async def repair(self) -> None:
-        """One look at all services."""
+        """Check all services once."""
         try:
             await self._look()
         except Exception:
@@ -49,16 +50,19 @@ class PortRepair:
             raise
 
     async def _look(self) -> None:
-        """Ports taken first, services second: what is taken in between is not seen as leaked."""
+        """Compare the allocated ports with the ports of services.
+
+        The allocated ports are read first, so that a port that is allocated in between does not seem leaked.
+        """
         taken = await self._ports.taken()
         page = await self._client.list(SERVICES)
         used: set[int] = set()
         for service in page.get("items") or ():
             for port in node_ports(service):
                 if not self._ports.low <= port <= self._ports.high:
-                    note = f"Port {port} is not within the port range {self._ports.range}; please recreate service"
+                    message = f"Port {port} is not within the port range {self._ports.range}; please recreate service"
                     metrics.REPAIRED_PORTS.add(("outOfRange",))
-                    await self._warn(service, "PortOutOfRange", note)
+                    await self._warn(service, "PortOutOfRange", message)
                 elif port in used:
                     metrics.REPAIRED_PORTS.add(("duplicate",))
                     await self._warn(
@@ -75,8 +79,9 @@ class PortRepair:
             await self._ports.correct(used - taken, leaked)
 
     def _is_leaked(self, port: int) -> bool:
-        looks = self._suspects[port] = self._suspects.get(port, _LOOKS) - 1
-        if looks >= 0:
+        """Count a check that found the port unused; return whether it has leaked."""
+        checks_left = self._suspects[port] = self._suspects.get(port, _LOOKS) - 1
+        if checks_left >= 0:
             return False
         metrics.REPAIRED_PORTS.add(("leak",))
         log.warning("the node port %d appears to have leaked: cleaning up", port)
@@ -84,12 +89,13 @@ class PortRepair:
         return True
 
     async def _warn(self, service: Object, reason: str, note: str) -> None:
+        """Log a warning and record an event for the service."""
         log.warning("%s: %s/%s: %s", reason, service["metadata"]["namespace"], service["metadata"]["name"], note)
         await self._events.warn({"kind": "Service", "apiVersion": "v1", **service}, reason, _ACTION, note)
 
 
 def node_ports(service: Object) -> Iterator[int]:
-    """Those of a service; one that serves several protocols counts once."""
+    """Yield the node ports of a service; one that serves several protocols counts once."""
     spec = service.get("spec") or {}
     seen: dict[int, set[str]] = {}
     for port in spec.get("ports") or ():

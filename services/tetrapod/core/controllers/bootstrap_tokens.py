@@ -1,7 +1,8 @@
-"""Bootstrap tokens: those that have expired are deleted, the others sign the cluster-info that joining machines read.
+"""Controllers of bootstrap tokens: one deletes expired tokens, the other signs cluster-info with the valid ones.
 
-Upstream: pkg/controller/bootstrap/{tokencleaner,bootstrapsigner,util}.go, k8s.io/cluster-bootstrap/{token/jws,util/secrets}. As there,
-neither runs unless `--controllers` names it.
+Joining machines verify the ConfigMap cluster-info by these signatures. As upstream, neither controller runs unless `--controllers` names
+it.
+Upstream: pkg/controller/bootstrap/{tokencleaner,bootstrapsigner,util}.go, k8s.io/cluster-bootstrap/{token/jws,util/secrets}.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def _tokens(client: Client) -> Informer:
 
 
 class TokenCleaner:
+    """The controller that deletes expired bootstrap tokens."""
+
     name = "token-cleaner-controller"
 
     def __init__(self, client: Client) -> None:
@@ -57,11 +60,11 @@ class TokenCleaner:
         secret = self._secrets.get("kube-system", name)
         if secret is None:
             return
-        left = seconds_left(secret)
-        if left is None:
+        remaining = seconds_left(secret)
+        if remaining is None:
             return
-        if left > 0:
-            self._queue.add_after(name, left)
+        if remaining > 0:
+            self._queue.add_after(name, remaining)
             return
         try:
             await self._client.delete(SECRETS, "kube-system", name, {"preconditions": {"uid": secret["metadata"]["uid"]}})
@@ -71,6 +74,8 @@ class TokenCleaner:
 
 
 class BootstrapSigner:
+    """The controller that writes one signature into cluster-info for each token that may sign."""
+
     name = "bootstrap-signer-controller"
 
     def __init__(self, client: Client) -> None:
@@ -94,25 +99,29 @@ class BootstrapSigner:
         data = (info or {}).get("data") or {}
         if info is None or "kubeconfig" not in data:
             return
-        wanted = {key: value for key, value in data.items() if not key.startswith(_SIGNATURE)}
+        signed_data = {key: value for key, value in data.items() if not key.startswith(_SIGNATURE)}
         for secret in self._secrets.objects.values():
             if (token := signing_token(secret)) is not None:
-                wanted[_SIGNATURE + token[0]] = detached_signature(data["kubeconfig"], *token)
-        if wanted == data:
+                signed_data[_SIGNATURE + token[0]] = detached_signature(data["kubeconfig"], *token)
+        if signed_data == data:
             return
         try:
-            await self._client.update(CONFIG_MAPS, "kube-public", {**info, "data": wanted})
+            await self._client.update(CONFIG_MAPS, "kube-public", {**info, "data": signed_data})
         except StatusError as error:
-            if error.code not in (404, 409):  # what has changed meanwhile comes by its own event
+            if error.code not in (404, 409):  # a concurrent change triggers another event
                 raise
 
 
 def _value(secret: Object, key: str) -> str:
+    """Decode a value of the secret's data; a missing one is ""."""
     return base64.b64decode((secret.get("data") or {}).get(key) or "").decode("utf-8", "replace")
 
 
 def seconds_left(secret: Object) -> float | None:
-    """Until it expires; None where it never does, nothing where it has, or says so in no way to be understood."""
+    """Return the seconds until the token expires.
+
+    None means that it never expires, 0.0 that it has expired or that its expiration cannot be parsed.
+    """
     text = _value(secret, "expiration")
     if not text:
         return None
@@ -123,16 +132,16 @@ def seconds_left(secret: Object) -> float | None:
 
 
 def signing_token(secret: Object) -> tuple[str, str] | None:
-    """Id and secret of a token that may sign."""
-    found = _NAME.fullmatch(secret["metadata"]["name"])
+    """Return the id and the secret of a valid token with usage-bootstrap-signing, or None."""
+    match = _NAME.fullmatch(secret["metadata"]["name"])
     token_id, token = _value(secret, "token-id"), _value(secret, "token-secret")
-    if found is None or found[1] != token_id or not token or seconds_left(secret) == 0.0:
+    if match is None or match[1] != token_id or not token or seconds_left(secret) == 0.0:
         return None
     return (token_id, token) if _value(secret, "usage-bootstrap-signing") == "true" else None
 
 
 def detached_signature(content: str, token_id: str, token: str) -> str:
-    """A compact JWS (HS256) without what it signs (RFC 7515, appendix F)."""
+    """Return a compact JWS (HS256) with detached content (RFC 7515, appendix F)."""
     header = _base64url(orjson.dumps({"alg": "HS256", "kid": token_id}))
     signed = hmac.new(token.encode(), f"{header}.{_base64url(content.encode())}".encode(), hashlib.sha256)
     return f"{header}..{_base64url(signed.digest())}"

@@ -1,6 +1,6 @@
-"""Certificate requests are not kept for ever: those that are done, denied, failed, forgotten or expired go after a while.
+"""Controllers that delete certificate requests once they are approved, denied, failed or expired, or have waited too long.
 
-Upstream: pkg/controller/certificates/cleaner/{cleaner,pcrcleaner}.go. The lists are read when it is time, once in a while.
+They list all requests periodically instead of watching them. Upstream: pkg/controller/certificates/cleaner/{cleaner,pcrcleaner}.go.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _POD_REQUEST: Final = timedelta(minutes=30)
 
 
 class _Cleaner:
-    """Looks at all requests every `period` seconds; `period` and `clock` are for tests."""
+    """The base of both cleaners: checks all requests every `period` seconds. Tests set `period` and `clock`."""
 
     name = ""
     gvr = REQUESTS
@@ -43,12 +43,14 @@ class _Cleaner:
         await every(self._period, self.name, self.clean)
 
     async def clean(self) -> None:
+        """List all requests once and delete those that are over."""
         page = await self._client.list(self.gvr)
         for request in page.get("items") or ():
             if self.is_over(request, self._clock()):
                 await self._delete(request["metadata"])
 
     def is_over(self, request: Object, moment: datetime) -> bool:
+        """Return whether the request shall be deleted at this time."""
         raise NotImplementedError
 
     async def _delete(self, metadata: Object) -> None:
@@ -61,6 +63,12 @@ class _Cleaner:
 
 
 class SigningRequestCleaner(_Cleaner):
+    """The cleaner of CertificateSigningRequests.
+
+    It deletes a request 1 hour after its certificate was issued or it was denied or failed, when its certificate has expired, and after 24
+    hours without a certificate.
+    """
+
     name = "certificatesigningrequest-cleaner-controller"
 
     def __init__(self, client: Client, period: float = 3600.0, clock: Callable[[], datetime] = now) -> None:
@@ -72,17 +80,19 @@ class SigningRequestCleaner(_Cleaner):
         if not conditions:
             return _older(request["metadata"].get("creationTimestamp"), _WAITING, moment)
         for condition in conditions:
-            kind, updated = condition.get("type"), condition.get("lastUpdateTime")
-            if kind in ("Denied", "Failed") and _older(updated, _DONE, moment):
+            condition_type, updated = condition.get("type"), condition.get("lastUpdateTime")
+            if condition_type in ("Denied", "Failed") and _older(updated, _DONE, moment):
                 return True
-            if kind == "Approved" and _older(updated, _DONE if certificate else _WAITING, moment):
+            if condition_type == "Approved" and _older(updated, _DONE if certificate else _WAITING, moment):
                 return True
-            if kind == "Approved" and certificate and _expired(certificate, moment):
+            if condition_type == "Approved" and certificate and _expired(certificate, moment):
                 return True
         return False
 
 
 class PodCertificateRequestCleaner(_Cleaner):
+    """The cleaner of PodCertificateRequests: 30 minutes after their creation."""
+
     name = "podcertificaterequest-cleaner-controller"
     gvr = POD_REQUESTS
 
@@ -98,6 +108,7 @@ def _older(text: str | None, age: timedelta, moment: datetime) -> bool:
 
 
 def _expired(certificate: str, moment: datetime) -> bool:
+    """Return whether the base64-encoded PEM certificate has expired; one that cannot be parsed has not."""
     try:
         return moment > x509.load_pem_x509_certificate(base64.b64decode(certificate)).not_valid_after_utc
     except ValueError:

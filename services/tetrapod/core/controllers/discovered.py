@@ -1,6 +1,6 @@
-"""Which resources there are, from aggregated discovery, for controllers that work on all of them.
+"""The served resources according to aggregated discovery, for controllers that work on all of them.
 
-A group-version that its server does not answer for is `Stale`: it is named, and the controllers go on with the others.
+A group-version whose server does not answer is marked `Stale`. It is listed separately, and the controllers continue with the others.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredResource:
+    """A served resource; `preferred` says that its version is the first of its group."""
+
     gvr: GroupVersionResource
     kind: GroupVersionKind
     namespaced: bool
@@ -28,34 +30,43 @@ class DiscoveredResource:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
+    """The result of discovery: resources and stale group-versions."""
+
     resources: tuple[DiscoveredResource, ...]
-    stale: tuple[str, ...]  # group-versions that could not be asked
+    stale: tuple[str, ...]  # group-versions whose server did not answer
+
+    def may_have(self, gvr: GroupVersionResource) -> bool:
+        """Return whether a resource that was not found may be served all the same, because its group-version is stale."""
+        return str(gvr.group_version) in self.stale or ("/apis" if gvr.group else "/api") in self.stale
 
 
 async def discover(client: Client) -> Discovered:
+    """Read the discovery documents once."""
     return await Discovery(client).resources()
 
 
 class Discovery:
-    """For who asks again and again: a document that has not changed is not taken apart again."""
+    """A discovery client for repeated use: it parses a document again only if the document has changed."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: dict[str, tuple[bytes, Discovered]] = {}
 
     async def resources(self) -> Discovered:
-        found = [await self._of(path) for path in ("/api", "/apis")]
-        return Discovered(tuple(r for part in found for r in part.resources), tuple(s for part in found for s in part.stale))
+        """Read the discovery documents and return all resources."""
+        documents = [await self._of(path) for path in ("/api", "/apis")]
+        return Discovered(tuple(r for part in documents for r in part.resources), tuple(s for part in documents for s in part.stale))
 
     async def _of(self, path: str) -> Discovered:
+        """Return the resources below /api or /apis; a document that cannot be read counts as stale."""
         code, body = await self._client.raw("GET", path, headers={"accept": _ACCEPT})
         if code != 200:
             return Discovered((), (path,))
         digest = blake2b(body).digest()
-        known = self._known.get(path)
-        if known is None or known[0] != digest:
-            known = self._known[path] = (digest, _parse(body))
-        return known[1]
+        cached = self._known.get(path)
+        if cached is None or cached[0] != digest:
+            cached = self._known[path] = (digest, _parse(body))
+        return cached[1]
 
 
 def _parse(body: bytes) -> Discovered:
@@ -72,7 +83,7 @@ def _parse(body: bytes) -> Discovered:
 
 @lru_cache(maxsize=64)
 def _verbs(verbs: tuple[str, ...]) -> frozenset[str]:
-    """The same few sets, over and over."""
+    """Return a frozenset shared by all resources with the same verbs."""
     return frozenset(verbs)
 
 

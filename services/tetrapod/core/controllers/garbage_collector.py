@@ -1,8 +1,10 @@
-"""Deletes what has lost its owners (upstream: pkg/controller/garbagecollector): background, foreground and orphan.
+"""The garbage collector: background, foreground and orphan deletion by owner references.
 
-One informer for each resource that can be deleted and watched keeps a graph of owners and dependents, uid by uid; custom
-resources come and go with discovery, and are watched from their first object on: upstream watches the empty ones too, which costs
-as much for each. An owner that the graph does not know is asked for live before its dependents go.
+A reflector for each resource that can be deleted and watched maintains a graph of owners and dependents by uid. Resources of
+CustomResourceDefinitions are added and removed by discovery, and watched only once they have an object, because watching an empty resource
+costs as much (upstream watches these too). Before it deletes dependents, the collector reads an owner that is missing in the graph from the
+API.
+Upstream: pkg/controller/garbagecollector.
 """
 
 from __future__ import annotations
@@ -11,11 +13,10 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import dataclass
 from typing import Any, Final
 
 from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
-from tetrapod.generic.client.informer import Informer
+from tetrapod.core.controllers.ownership_nodes import Node, NodeReflector
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.storage.presence import Presence
@@ -34,28 +35,23 @@ _AGAIN: Final = 0.5
 _UNSEEN: Final = 2.0
 _AFTER_A_DEFINITION: Final = 3.0
 SETTLE: Final = 4.0
-"""Seconds from a custom resource's first object on until it is collected. Upstream looks for new resources every 30 seconds, and clients
-that delete in the foreground have learnt to see the object for a while. Tests of operators need not wait."""
+"""Seconds from a custom resource's first object until the resource is watched.
+
+Upstream looks for new resources every 30 seconds, and clients that delete in the foreground rely on seeing the object for a while. Tests of
+operators set it to 0.
+"""
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
 
-_NONE: Final = frozenset[str]()
-"""One for all who have no finalizers: there is a node for every object, and the fewer Python objects it has the better."""
-
-
-@dataclass(slots=True)
-class Node:
-    uid: str
-    gvr: GroupVersionResource
-    namespace: str
-    name: str
-    owners: tuple[tuple[str, bool], ...] = ()  # (uid, blockOwnerDeletion)
-    deleting: bool = False
-    finalizers: frozenset[str] = _NONE
-
-
 class GarbageCollector:
+    """The controller that deletes objects whose owners are gone and handles the finalizers `orphan` and `foregroundDeletion`.
+
+    Args:
+        presence: which resources have objects in the store.
+        settle: see `SETTLE`.
+    """
+
     name = "garbage-collector-controller"
 
     def __init__(self, client: Client, presence: Presence, settle: float = SETTLE) -> None:
@@ -64,12 +60,12 @@ class GarbageCollector:
         self._discovery = Discovery(client)
         self._presence = presence
         self._nodes: dict[str, Node] = {}
-        self._dependents: dict[str, set[str]] = {}  # owner's uid → uids, also of owners that are not there
+        self._dependents: dict[str, set[str]] = {}  # uid of the owner → uids of dependents; also for owners that do not exist
         self._first_seen: dict[GroupVersionResource, float] = {}
         self._look_until = 0.0
-        self._absent: set[str] = set()  # owners that were asked for and are not there
-        self._informers: dict[GroupVersionResource, tuple[Informer, asyncio.Task[None]]] = {}
-        self._resources: dict[tuple[str, str], DiscoveredResource] = {}  # (group, kind) →
+        self._absent: set[str] = set()  # uids of owners that are known to be deleted
+        self._reflectors: dict[GroupVersionResource, tuple[NodeReflector, asyncio.Task[None]]] = {}
+        self._resources: dict[tuple[str, str], DiscoveredResource] = {}  # by (group, kind)
         self._queue: WorkQueue[str] = WorkQueue(self.name, self._sync)
 
     async def run(self) -> None:
@@ -84,96 +80,104 @@ class GarbageCollector:
         while True:
             try:
                 await self._refresh(group)
-            except (StatusError, Unavailable, OSError) as error:  # the front door may be away; the next look finds it again
+            except (StatusError, Unavailable, OSError) as error:  # the aggregator may be unavailable; the next attempt retries
                 log.debug("discovery: %s", error)
             with contextlib.suppress(TimeoutError):
                 soon = (
-                    self._first_seen.keys() - self._informers.keys() or _CRDS not in self._informers or time.monotonic() < self._look_until
+                    self._first_seen.keys() - self._reflectors.keys()
+                    or _CRDS not in self._reflectors
+                    or time.monotonic() < self._look_until
                 )
                 async with asyncio.timeout(_AGAIN if soon else _RESYNC):
                     await self._presence.changed.wait()
 
     async def _refresh(self, group: asyncio.TaskGroup) -> None:
-        """Begin to watch what is new, and end what is gone. What cannot be asked now stays as it was."""
+        """Start reflectors for new resources and stop those of removed ones. Those of stale group-versions go on.
+
+        Upstream: pkg/controller/garbagecollector/garbagecollector.go, Sync (partial discovery).
+        """
         self._presence.changed.clear()
-        found = await self._discovery.resources()
-        wanted = {r.gvr: r for r in found.resources if r.preferred and r.verbs >= _NEEDED and (r.gvr.group, r.gvr.resource) not in _IGNORED}
-        self._resources = {(r.kind.group, r.kind.kind): r for r in found.resources if r.preferred}
-        custom = {gvr for gvr in wanted if self._is_custom(gvr)}
+        discovered = await self._discovery.resources()
+        watchable = {
+            r.gvr: r for r in discovered.resources if r.preferred and r.verbs >= _NEEDED and (r.gvr.group, r.gvr.resource) not in _IGNORED
+        }
+        self._resources = {(r.kind.group, r.kind.kind): r for r in discovered.resources if r.preferred}
+        custom = {gvr for gvr in watchable if self._is_custom(gvr)}
         self._presence.follow({gvr.group for gvr in custom})
-        for gvr in wanted.keys() - self._informers.keys():
+        for gvr in watchable.keys() - self._reflectors.keys():
             if gvr in custom and not self._settled(gvr):
                 continue
-            informer = Informer(self._client, gvr, metadata_only=True)
-            informer.handlers.append(self._handler(gvr))
-            self._informers[gvr] = (informer, group.create_task(informer.run()))
-        if not found.stale:
-            for gvr in self._first_seen.keys() - wanted.keys():
-                del self._first_seen[gvr]
-            for gvr in self._informers.keys() - wanted.keys():
-                informer, task = self._informers.pop(gvr)
+            reflector = NodeReflector(self._client, gvr, self._changed)
+            self._reflectors[gvr] = (reflector, group.create_task(reflector.run()))
+        removed = {gvr for gvr in (self._first_seen.keys() | self._reflectors.keys()) - watchable.keys() if not discovered.may_have(gvr)}
+        for gvr in removed:
+            self._first_seen.pop(gvr, None)
+            if gvr in self._reflectors:
+                reflector, task = self._reflectors.pop(gvr)
                 task.cancel()
-                for obj in informer.objects.values():
-                    self._remove(obj["metadata"]["uid"])
+                for node in reflector.nodes.values():
+                    self._remove(node)
 
     def _settled(self, gvr: GroupVersionResource) -> bool:
+        """Return whether a custom resource has had objects for `settle` seconds."""
         if (gvr.group, gvr.resource) not in self._presence:
             self._first_seen.pop(gvr, None)
             return False
         return time.monotonic() - self._first_seen.setdefault(gvr, time.monotonic()) >= self._settle
 
     def _is_custom(self, gvr: GroupVersionResource) -> bool:
-        """Whether its objects are in our store, by its definition. Until the definitions are known, whatever is not built in may be."""
+        """Return whether a CustomResourceDefinition defines the resource, so that its objects are in our store.
+
+        Until the definitions are synced, every resource that is not built in counts as custom.
+        """
         if gvr.group in _BUILTIN:
             return False
-        definitions, _ = self._informers.get(_CRDS, (None, None))
-        return definitions is None or not definitions.synced.is_set() or ("", f"{gvr.resource}.{gvr.group}") in definitions.objects
+        definitions, _ = self._reflectors.get(_CRDS, (None, None))
+        return definitions is None or not definitions.synced.is_set() or ("", f"{gvr.resource}.{gvr.group}") in definitions.nodes
 
-    def _handler(self, gvr: GroupVersionResource) -> Any:
-        def on_change(old: Object | None, new: Object | None) -> None:
-            if gvr == _CRDS and not self._settle:  # discovery tells of it in a moment
-                self._look_until = time.monotonic() + _AFTER_A_DEFINITION
-                self._presence.changed.set()
-            if new is not None:
-                if old is not None and old["metadata"].get("uid") != new["metadata"].get("uid"):
-                    self._remove(old["metadata"]["uid"])
-                self._put(gvr, new["metadata"])
-            elif old is not None:
-                self._remove(old["metadata"]["uid"])
+    def _changed(self, gvr: GroupVersionResource, old: Node | None, new: Node | None) -> None:
+        """Update the graph for one event of a reflector."""
+        if gvr == _CRDS and not self._settle:  # discovery will list a new resource in a moment
+            self._look_until = time.monotonic() + _AFTER_A_DEFINITION
+            self._presence.changed.set()
+        if new is None:
+            if old is not None:
+                self._remove(old)
+        elif old is not None and old.uid != new.uid:
+            self._remove(old)
+            self._put(None, new)
+        else:
+            self._put(old, new)
 
-        return on_change
-
-    def _put(self, gvr: GroupVersionResource, meta: Object) -> None:
-        uid = meta["uid"]
+    def _put(self, old: Node | None, node: Node) -> None:
+        """Add or replace a node and its edges; queue it if it has owners or a deletion finalizer to handle."""
+        uid = node.uid
         self._absent.discard(uid)
-        node = self._nodes.get(uid)
-        if node is None:
-            node = self._nodes[uid] = Node(uid, gvr, meta.get("namespace", ""), meta["name"])
-        owners = tuple((o["uid"], bool(o.get("blockOwnerDeletion"))) for o in meta.get("ownerReferences") or ())
-        for owner, _ in node.owners:
+        self._nodes[uid] = node
+        owners = node.owners
+        for owner, _ in () if old is None else old.owners:
             if all(owner != o for o, _ in owners):
                 self._unlink(owner, uid)
         for owner, _ in owners:
             self._dependents.setdefault(owner, set()).add(uid)
-        node.owners = owners
-        node.deleting = bool(meta.get("deletionTimestamp"))
-        node.finalizers = frozenset(finalizers) if (finalizers := meta.get("finalizers")) else _NONE
         if owners or (node.deleting and node.finalizers & {_FOREGROUND, _ORPHAN}):
             self._queue.add(uid)
 
     def _unlink(self, owner: str, dependent: str) -> None:
-        found = self._dependents.get(owner)
-        if found is None:
+        """Remove an edge; queue the owner, which may wait for this dependent."""
+        dependents = self._dependents.get(owner)
+        if dependents is None:
             return
-        found.discard(dependent)
-        if not found and owner not in self._nodes:
+        dependents.discard(dependent)
+        if not dependents and owner not in self._nodes:
             del self._dependents[owner]
         elif owner in self._nodes:
             self._queue.add(owner)
 
-    def _remove(self, uid: str) -> None:
-        node = self._nodes.pop(uid, None)
-        if node is None:
+    def _remove(self, node: Node) -> None:
+        """Remove a node and queue its dependents."""
+        uid = node.uid
+        if self._nodes.pop(uid, None) is None:
             return
         self._absent.add(uid)
         for owner, _ in node.owners:
@@ -198,6 +202,7 @@ class GarbageCollector:
             await self._attempt_to_delete(node)
 
     async def _attempt_to_delete(self, node: Node) -> None:
+        """Delete the object if none of its owners exists, or drop its references to missing owners. Upstream: attemptToDeleteItem."""
         live = await self._live(node)
         if live is None:
             return
@@ -212,7 +217,8 @@ class GarbageCollector:
             else:
                 solid.append(reference)
         if solid and any(reference["uid"] not in self._nodes for reference in solid):
-            self._queue.add_after(node.uid, _UNSEEN)  # it may go before its kind is watched, and no event tell of it
+            # the owner may be deleted before its resource is watched, and then no event triggers this
+            self._queue.add_after(node.uid, _UNSEEN)
         if not references or (solid and not dangling and not waiting):
             return
         if solid:
@@ -232,7 +238,7 @@ class GarbageCollector:
         )
 
     async def _foreground(self, node: Node) -> None:
-        """The dependents go first; when none is left that blocks, the finalizer goes."""
+        """Queue the dependents for deletion, and drop the finalizer when no dependent with blockOwnerDeletion remains."""
         blocking = False
         for uid in list(self._dependents.get(node.uid, ())):
             dependent = self._nodes.get(uid)
@@ -246,6 +252,7 @@ class GarbageCollector:
             await self._drop_finalizer(node, _FOREGROUND)
 
     async def _orphan(self, node: Node) -> None:
+        """Drop the owner reference from all dependents, then the finalizer from the owner."""
         for uid in list(self._dependents.get(node.uid, ())):
             dependent = self._nodes.get(uid)
             if dependent is None:
@@ -281,7 +288,7 @@ class GarbageCollector:
         await self._quietly(self._client.patch(node.gvr, node.namespace, node.name, patch))
 
     async def _live(self, node: Node) -> Object | None:
-        """The object as it is now, if it is the same one."""
+        """Read the object from the API; None if it is gone or has been recreated with another uid."""
         try:
             live = await self._client.get(node.gvr, node.namespace, node.name)
         except StatusError as error:
@@ -291,7 +298,11 @@ class GarbageCollector:
         return live if live["metadata"]["uid"] == node.uid else None
 
     async def _owner(self, reference: Object, namespace: str) -> Object | None:
-        """The owner, live; None where it is surely not there. Raises where that cannot be told."""
+        """Read the owner from the API; None if it does not exist.
+
+        Raises:
+            StatusError: it is unknown whether the owner exists.
+        """
         if reference["uid"] in self._absent:
             return None
         group, _, version = reference["apiVersion"].rpartition("/")
@@ -308,7 +319,7 @@ class GarbageCollector:
         return owner if owner["metadata"]["uid"] == reference["uid"] else None
 
     async def _quietly(self, call: Any) -> None:
-        """What is gone, or has changed meanwhile, comes again by its own event."""
+        """Await a write, ignoring 404 and 409: a deletion or a concurrent change triggers another event."""
         try:
             await call
         except StatusError as error:

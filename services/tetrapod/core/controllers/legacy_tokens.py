@@ -1,7 +1,8 @@
-"""Tokens of service accounts that were made for nobody and used by nobody are marked invalid, and deleted when nobody minds.
+"""The controller that invalidates and later deletes unused token Secrets of service accounts.
 
-Upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go. Only secrets that their account names are looked at:
-those were made by former versions, not by a user.
+It considers only Secrets that are listed in their account's `secrets`: former Kubernetes versions created those automatically, users did
+not.
+Upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _PERIOD: Final = 24 * 3600.0
 
 
 class LegacyTokenCleaner:
-    """`period` and `clock` are for tests."""
+    """The controller of unused token Secrets; it runs every `period` seconds. Tests set `period` and `clock`."""
 
     name = "legacy-serviceaccount-token-cleaner-controller"
 
@@ -46,14 +47,15 @@ class LegacyTokenCleaner:
         await every(self._period, self.name, self.clean, level=logging.DEBUG)
 
     async def clean(self) -> None:
-        """
+        """Check all token Secrets once. Nothing happens until the use of tokens has been tracked for a year and a day.
+
         Raises:
-            StatusError: 404 where it is not known since when the use of tokens is noted.
+            StatusError: 404, the ConfigMap that records the start of tracking does not exist.
         """
         moment = self._clock()
-        found = await self._client.get(_CONFIG_MAPS, "kube-system", "kube-apiserver-legacy-service-account-token-tracking")
-        tracked = _day((found.get("data") or {}).get("since", ""))
-        if tracked is None or moment.date() < tracked.date() + timedelta(days=1) + _UNUSED_FOR:
+        tracking = await self._client.get(_CONFIG_MAPS, "kube-system", "kube-apiserver-legacy-service-account-token-tracking")
+        tracked_since = _day((tracking.get("data") or {}).get("since", ""))
+        if tracked_since is None or moment.date() < tracked_since.date() + timedelta(days=1) + _UNUSED_FOR:
             return
         page = await self._client.list(_SECRETS, fieldSelector=f"type={_TYPE}")
         for secret in page.get("items") or ():
@@ -61,16 +63,17 @@ class LegacyTokenCleaner:
                 await self._retire(secret, moment)
 
     def _is_unused(self, secret: Object, moment: datetime) -> bool:
+        """Return whether the Secret is older than a year and its token was not used within a year."""
         meta = secret["metadata"]
         if meta.get("deletionTimestamp") or parse(meta["creationTimestamp"]) >= moment - _UNUSED_FOR:
             return False
-        last = (meta.get("labels") or {}).get(_LAST_USED)
-        if last is None:
+        last_used = (meta.get("labels") or {}).get(_LAST_USED)
+        if last_used is None:
             return True
-        return _day(last) is not None and last < (moment - _UNUSED_FOR).strftime(_DAY)
+        return _day(last_used) is not None and last_used < (moment - _UNUSED_FOR).strftime(_DAY)
 
     async def _is_left_over(self, secret: Object) -> bool:
-        """Made by a former version for an account that is still there, and mounted by no pod."""
+        """Return whether the Secret was created automatically for an account that still exists and no pod refers to it."""
         meta = secret["metadata"]
         annotations = meta.get("annotations") or {}
         name, uid = annotations.get("kubernetes.io/service-account.name"), annotations.get("kubernetes.io/service-account.uid")
@@ -85,7 +88,7 @@ class LegacyTokenCleaner:
         return not any(meta["name"] in set(_secret_names(pod.get("spec"))) for pod in pods.get("items") or ())
 
     async def _retire(self, secret: Object, moment: datetime) -> None:
-        """Marked first; deleted when it has been marked for as long."""
+        """Label the Secret as invalid, or delete it if it has had the label for a year."""
         meta = secret["metadata"]
         since = (meta.get("labels") or {}).get(_INVALID_SINCE, "")
         try:
@@ -101,6 +104,7 @@ class LegacyTokenCleaner:
 
 
 def _day(text: str) -> datetime | None:
+    """Parse a date as in the labels; None if it is not one."""
     try:
         return datetime.strptime(text, _DAY)
     except ValueError:
@@ -108,7 +112,7 @@ def _day(text: str) -> datetime | None:
 
 
 def _secret_names(value: Any) -> Iterator[str]:
-    """Every secret that a pod names, wherever (upstream: VisitPodSecretNames)."""
+    """Yield the names of all Secrets that a pod spec refers to. Upstream: VisitPodSecretNames."""
     if isinstance(value, list):
         for item in value:
             yield from _secret_names(item)

@@ -1,7 +1,8 @@
-"""Empties and ends terminating namespaces (upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go).
+"""The controller that deletes the content of terminating namespaces and then removes their finalizer.
 
-A group-version whose server does not answer is passed over, where upstream stops: a dead extension server must not keep
-every namespace of the cluster (see ARCHITECTURE.md). Its own objects are told of in a condition.
+A group-version whose server does not answer is skipped, where upstream stops: an unavailable extension server must not block every
+namespace of the cluster (see docs/explanation/design.md).
+Upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _OK: Final = {
 
 
 class NamespaceController:
+    """The controller of terminating namespaces. `namespaces` is an informer shared with other controllers."""
+
     name = "namespace-controller"
 
     def __init__(self, client: Client, namespaces: Informer) -> None:
@@ -65,9 +68,10 @@ class NamespaceController:
         await self._finalize(name)
 
     async def _empty(self, name: str, namespace: Object) -> _Outcome:
+        """Delete all objects of the namespace once and return what remains."""
         discovered = await discover(self._client)
         outcome = _Outcome(discovered)
-        # Pods first: what they use should outlive them.
+        # Pods first: the objects that they use should outlive them.
         resources = [r for r in discovered.resources if r.namespaced and r.preferred and r.verbs >= _NEEDED]
         await self._delete_all(GroupVersionResource("", "v1", "pods"), name, outcome)
         await asyncio.gather(
@@ -76,6 +80,11 @@ class NamespaceController:
         return outcome
 
     async def _delete_all(self, gvr: GroupVersionResource, namespace: str, outcome: _Outcome, collection: bool = True) -> None:
+        """Delete all objects of a resource in the namespace; record failures, remaining objects and their finalizers in `outcome`.
+
+        Args:
+            collection: whether the resource supports deletecollection.
+        """
         try:
             page = await self._client.list(gvr, namespace)
             items = page.get("items") or []
@@ -86,14 +95,14 @@ class NamespaceController:
             else:
                 for item in items:
                     await self._delete_one(gvr, namespace, item["metadata"]["name"])
-            left = (await self._client.list(gvr, namespace)).get("items") or []
+            remaining = (await self._client.list(gvr, namespace)).get("items") or []
         except StatusError as error:
             if error.code not in (404, 405):
                 outcome.failures.append(str(error))
             return
-        if left:
-            outcome.remaining[f"{gvr.resource}.{gvr.group}"] = len(left)
-            for item in left:
+        if remaining:
+            outcome.remaining[f"{gvr.resource}.{gvr.group}"] = len(remaining)
+            for item in remaining:
                 for finalizer in item["metadata"].get("finalizers") or ():
                     outcome.finalizers[finalizer] = outcome.finalizers.get(finalizer, 0) + 1
 
@@ -119,7 +128,7 @@ class NamespaceController:
 
 
 class _Outcome:
-    """What one pass found, and the conditions that say so."""
+    """The result of one deletion pass, and the namespace conditions that report it."""
 
     def __init__(self, discovered: Discovered) -> None:
         self.stale = discovered.stale
@@ -129,46 +138,56 @@ class _Outcome:
 
     @property
     def done(self) -> bool:
+        """Whether the namespace is empty."""
         return not self.failures and not self.remaining
 
     def _wanted(self) -> dict[str, tuple[str, str, str]]:
-        wanted = {kind: ("False", reason, message) for kind, (reason, message) in _OK.items()}
+        """Return (status, reason, message) by condition type."""
+        conditions = {kind: ("False", reason, message) for kind, (reason, message) in _OK.items()}
         if self.failures:
             text = ", ".join(sorted(set(self.failures)))
-            wanted["NamespaceDeletionContentFailure"] = (
+            conditions["NamespaceDeletionContentFailure"] = (
                 "True",
                 "ContentDeletionFailed",
                 f"Failed to delete all resource types, {len(self.failures)} remaining: {text}",
             )
         if self.remaining:
-            listed = ", ".join(f"{gvr} has {count} resource instances" for gvr, count in sorted(self.remaining.items()))
-            wanted["NamespaceContentRemaining"] = ("True", "SomeResourcesRemain", f"Some resources are remaining: {listed}")
+            details = ", ".join(f"{gvr} has {count} resource instances" for gvr, count in sorted(self.remaining.items()))
+            conditions["NamespaceContentRemaining"] = ("True", "SomeResourcesRemain", f"Some resources are remaining: {details}")
         if self.finalizers:
-            listed = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(self.finalizers.items()))
-            wanted["NamespaceFinalizersRemaining"] = (
+            details = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(self.finalizers.items()))
+            conditions["NamespaceFinalizersRemaining"] = (
                 "True",
                 "SomeFinalizersRemain",
-                f"Some content in the namespace has finalizers remaining: {listed}",
+                f"Some content in the namespace has finalizers remaining: {details}",
             )
-        return wanted
+        return conditions
 
     def conditions_changed(self, namespace: Object) -> bool:
-        """Conditions are written while something is left, and updated to say when nothing is."""
-        before = (namespace.get("status") or {}).get("conditions") or []
-        if self.done and not before:
+        """Return whether the conditions must be written. A namespace that is empty at the first pass gets none."""
+        existing = (namespace.get("status") or {}).get("conditions") or []
+        if self.done and not existing:
             return False
-        return _told(self.merged(before)) != _told(before)
+        return _told(self.merged(existing)) != _told(existing)
 
     def merged(self, before: list[Object]) -> list[Object]:
+        """Return the conditions with this result; lastTransitionTime changes only with status, reason or message."""
         by_type = {c.get("type"): c for c in before}
         merged = [c for c in before if c.get("type") not in _OK]
-        for kind, (status, reason, message) in self._wanted().items():
-            was = by_type.get(kind)
-            same = was is not None and (was.get("status"), was.get("reason"), was.get("message")) == (status, reason, message)
-            stamp = was["lastTransitionTime"] if same and was is not None else now_rfc3339()
-            merged.append({"type": kind, "status": status, "lastTransitionTime": stamp, "reason": reason, "message": message})
+        for condition_type, (status, reason, message) in self._wanted().items():
+            existing = by_type.get(condition_type)
+            unchanged = existing is not None and (existing.get("status"), existing.get("reason"), existing.get("message")) == (
+                status,
+                reason,
+                message,
+            )
+            transition_time = existing["lastTransitionTime"] if unchanged and existing is not None else now_rfc3339()
+            merged.append(
+                {"type": condition_type, "status": status, "lastTransitionTime": transition_time, "reason": reason, "message": message}
+            )
         return merged
 
 
 def _told(conditions: list[Object]) -> dict[Any, tuple[Any, ...]]:
+    """Return what is compared of conditions: status, reason and message by type."""
     return {c.get("type"): (c.get("status"), c.get("reason"), c.get("message")) for c in conditions}

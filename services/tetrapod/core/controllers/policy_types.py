@@ -1,7 +1,7 @@
-"""Which types a policy's expressions meet, and what is wrong with the expressions for each.
+"""Type checking of the expressions of a ValidatingAdmissionPolicy for each type that it matches.
 
-Loaded with CEL when the first policy comes. Upstream: TypeChecker of
-k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go.
+Imported together with CEL when the first policy is checked.
+Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go, TypeChecker.
 """
 
 from __future__ import annotations
@@ -29,28 +29,29 @@ _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 async def check(client: Client, policy: Object) -> list[Object]:
-    """The warnings, by expression, each about all types for which it makes no sense."""
+    """Return the policy's expressionWarnings, one for each expression that does not compile for at least one matched type."""
     spec = policy.get("spec") or {}
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or []
-    known = _kinds(rules, await _resources(client)) if rules else []
+    kinds = _kinds(rules, await _resources(client)) if rules else []
     crds = await client.list(_CRDS)
-    declared = [(kind, decl) for kind in known if (decl := _declaration(kind, crds)) is not None]
+    declared = [(kind, declaration) for kind in kinds if (declaration := _declaration(kind, crds)) is not None]
     params = spec.get("paramKind")
     param_kind = _param_kind(params) if params is not None else None
     param_type = _declaration(param_kind, crds) if param_kind is not None else None
-    composers = [(kind, _composer(spec, decl, params is not None, param_type)) for kind, decl in declared]
+    composers = [(kind, _composer(spec, declaration, params is not None, param_type)) for kind, declaration in declared]
     warnings = []
     for i, validation in enumerate(spec.get("validations") or ()):
         for key in ("expression", "messageExpression"):
             if not validation.get(key):
                 continue
-            found = [text for kind, composer in composers if (text := _issue(kind, composer, validation[key]))]
-            if found:
-                warnings.append({"fieldRef": f"spec.validations[{i}].{key}", "warning": "\n".join(found)})
+            issues = [text for kind, composer in composers if (text := _issue(kind, composer, validation[key]))]
+            if issues:
+                warnings.append({"fieldRef": f"spec.validations[{i}].{key}", "warning": "\n".join(issues)})
     return warnings
 
 
 def _issue(kind: GroupVersionKind, composer: Composer, expression: str) -> str:
+    """Return the error of the expression for a type, or ""."""
     error = composer.compile(expression, ANYTHING).error
     return f"{kind}: {error.removeprefix('compilation failed: ')}\n" if error else ""
 
@@ -68,6 +69,7 @@ def _composer(spec: Object, decl: DeclType, params: bool, param_type: DeclType |
 
 
 def _param_kind(given: Object) -> GroupVersionKind | None:
+    """Return the GroupVersionKind of spec.paramKind, or None if its apiVersion is invalid."""
     try:
         return GroupVersion.parse(given.get("apiVersion") or "").with_kind(given.get("kind") or "")
     except ValueError:
@@ -79,6 +81,7 @@ _Served = tuple[str, str, str, GroupVersionKind]
 
 
 async def _resources(client: Client) -> list[_Served]:
+    """Return all served resources from aggregated discovery."""
     served: list[_Served] = []
     for path in ("/api", "/apis"):
         code, body = await client.raw("GET", path, headers=_AGGREGATED)
@@ -95,17 +98,18 @@ async def _resources(client: Client) -> list[_Served]:
 
 
 def _kinds(rules: list[Object], served: list[_Served]) -> list[GroupVersionKind]:
-    """Sorted; rules with wildcards name no types."""
-    found: set[GroupVersionKind] = set()
+    """Return the matched kinds, sorted. The first rule that yields 10 kinds ends the collection; rules with wildcards match no kinds."""
+    kinds: set[GroupVersionKind] = set()
     for rule in rules:
         for count, kind in enumerate(_kinds_of(rule, served), 1):
-            found.add(kind)
+            kinds.add(kind)
             if count == _MOST_TYPES:
-                return sorted(found)
-    return sorted(found)
+                return sorted(kinds)
+    return sorted(kinds)
 
 
 def _kinds_of(rule: Object, served: list[_Served]) -> Iterator[GroupVersionKind]:
+    """Yield the kinds that a rule matches."""
     groups, versions = sorted(rule.get("apiGroups") or ()), sorted(rule.get("apiVersions") or ())
     if any("*" in name for name in (*groups, *versions)):
         return
@@ -113,22 +117,24 @@ def _kinds_of(rule: Object, served: list[_Served]) -> Iterator[GroupVersionKind]
     for group in groups:
         for version in versions:
             for resource in resources:
-                # No group means any group, where upstream looks resources up.
+                # An empty group matches any group, as upstream's lookup of resources does.
                 yield from (kind for g, v, r, kind in served if (not group or g == group) and v == version and r == resource)
 
 
 def _declaration(kind: GroupVersionKind, crds: Object) -> DeclType | None:
+    """Return the CEL type of a kind, or None if its schema is unknown or recursive."""
     node = _schema(kind, crds)
     if node is None:
         return None
     try:
-        made = declaration_of(node, root=True)
-    except RecursionError:  # a type that contains itself has no finite declaration
+        declaration = declaration_of(node, root=True)
+    except RecursionError:  # a recursive type has no finite declaration
         return None
-    return made.named(kind.kind) if made is not None else None
+    return declaration.named(kind.kind) if declaration is not None else None
 
 
 def _schema(kind: GroupVersionKind, crds: Object) -> SchemaNode | None:
+    """Return the schema of a built-in kind or of a CustomResourceDefinition's version, or None."""
     try:
         return types.schema_for(kind)
     except KeyError:

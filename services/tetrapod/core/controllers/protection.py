@@ -1,7 +1,8 @@
-"""Volumes and claims go only when nobody uses them (upstream: pkg/controller/volume/{pvcprotection,pvprotection}).
+"""Controllers that keep PersistentVolumes and PersistentVolumeClaims from being removed while they are used.
 
-Admission gives every new one a finalizer; these take it away from those being deleted that no pod, or no claim, uses any more.
-Bound claims are told in their status whether a pod refers to them.
+Admission adds a finalizer to every new one. The controllers remove it from objects that are being deleted and that no pod (or no claim)
+uses any more. The claim controller also reports in the status of bound claims whether a pod refers to them.
+Upstream: pkg/controller/volume/{pvcprotection,pvprotection}.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _USE: Final = {
 
 
 class ClaimProtection:
+    """The controller of PersistentVolumeClaims."""
+
     name = "persistentvolumeclaim-protection-controller"
 
     def __init__(self, client: Client) -> None:
@@ -68,19 +71,19 @@ class ClaimProtection:
         await drop_finalizer(self._client, CLAIMS, claim, _CLAIM_FINALIZER)
 
     async def _tell_use(self, key: tuple[str, str], claim: Object) -> None:
-        """The condition Unused of a bound claim."""
+        """Set the condition Unused of a bound claim."""
         if not _bound(claim):
             return
         namespace, name = key
-        pods = (pod for (where, _), pod in self._pods.objects.items() if where == namespace)
+        pods = (pod for (pod_namespace, _), pod in self._pods.objects.items() if pod_namespace == namespace)
         used = any(not _ended(pod) and name in claims_of(pod) for pod in pods)
         conditions = (claim.get("status") or {}).get("conditions") or []
-        known = next((c for c in conditions if c.get("type") == "Unused"), None)
-        wanted = "False" if used else "True"
-        if (known is None and used) or (known is not None and known.get("status") == wanted):
+        existing = next((c for c in conditions if c.get("type") == "Unused"), None)
+        expected = "False" if used else "True"
+        if (existing is None and used) or (existing is not None and existing.get("status") == expected):
             return
-        told = {"type": "Unused", "status": wanted, "lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **_USE[used]}
-        status = {"conditions": [*(c for c in conditions if c is not known), told]}
+        condition = {"type": "Unused", "status": expected, "lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **_USE[used]}
+        status = {"conditions": [*(c for c in conditions if c is not existing), condition]}
         patch = {"metadata": {key: claim["metadata"][key] for key in ("uid", "resourceVersion")}, "status": status}
         try:
             await self._client.patch(CLAIMS, namespace, name, patch, subresource="status")
@@ -89,15 +92,17 @@ class ClaimProtection:
                 raise
 
     async def _used(self, namespace: str, name: str) -> bool:
-        """Asked live as well: a pod may have been made after the informer's last event."""
-        known = [pod for (where, _), pod in self._pods.objects.items() if where == namespace]
-        if any(_runs(pod) and name in claims_of(pod) for pod in known):
+        """Return whether a running pod uses the claim; also lists pods live, because a pod may be newer than the informer's cache."""
+        cached = [pod for (pod_namespace, _), pod in self._pods.objects.items() if pod_namespace == namespace]
+        if any(_runs(pod) and name in claims_of(pod) for pod in cached):
             return True
         live = (await self._client.list(PODS, namespace)).get("items") or ()
         return any(_runs(pod) and name in claims_of(pod) for pod in live)
 
 
 class VolumeProtection:
+    """The controller of PersistentVolumes."""
+
     name = "persistentvolume-protection-controller"
 
     def __init__(self, client: Client) -> None:
@@ -124,18 +129,18 @@ class VolumeProtection:
 
 
 def claims_of(pod: Object) -> set[str]:
-    """The claims that a pod's volumes name, those of its ephemeral volumes too."""
-    found = set()
+    """Return the names of the claims that a pod's volumes use, generic ephemeral volumes included."""
+    names = set()
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         if claim := volume.get("persistentVolumeClaim"):
-            found.add(claim.get("claimName", ""))
+            names.add(claim.get("claimName", ""))
         elif volume.get("ephemeral"):
-            found.add(f"{pod['metadata']['name']}-{volume['name']}")
-    return found
+            names.add(f"{pod['metadata']['name']}-{volume['name']}")
+    return names
 
 
 def _claims_alone(pod: Object) -> Object:
-    """There may be very many pods: what is remembered of them is what is asked here."""
+    """Return the fields of a pod that this module needs: there may be very many pods, so the informer keeps nothing else."""
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     volumes = [volume for volume in spec.get("volumes") or () if volume.get("persistentVolumeClaim") or volume.get("ephemeral")]
     return {
@@ -146,6 +151,7 @@ def _claims_alone(pod: Object) -> Object:
 
 
 def _runs(pod: Object) -> bool:
+    """Return whether the pod is assigned to a node and has not finished."""
     return bool((pod.get("spec") or {}).get("nodeName")) and not _ended(pod)
 
 
@@ -158,6 +164,7 @@ def _bound(claim: Object) -> bool:
 
 
 async def drop_finalizer(client: Client, gvr: GroupVersionResource, obj: Object, finalizer: str) -> None:
+    """Remove a finalizer from the object if it has it; an object that is gone is ignored."""
     meta = obj["metadata"]
     finalizers = meta.get("finalizers") or []
     if finalizer not in finalizers:

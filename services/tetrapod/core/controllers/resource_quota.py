@@ -1,6 +1,7 @@
-"""Keeps `status` of resource quotas true (upstream: pkg/controller/resourcequota): a new limit, an object gone, a pod ended.
+"""The controller that recalculates `status` of ResourceQuotas after a changed limit, a deletion or the end of a pod.
 
-Admission charges what is created; this counts anew when something goes. Only resources that some quota names are watched.
+Admission charges new objects; this controller recounts when usage decreases. It watches only resources that some quota limits.
+Upstream: pkg/controller/resourcequota.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from tetrapod.core.quota.devices import ALONE, CLAIMS, NO_NAMES, REQUESTS, Exten
 from tetrapod.core.quota.replenishing import gives_back
 from tetrapod.core.quota.scopes import in_scope
 from tetrapod.core.quota.surroundings import around
-from tetrapod.core.quota.usage import concerning, tracked, usage_of
+from tetrapod.core.quota.usage import concerning, counted_fields, tracked, usage_of
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.reading import pages
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.machinery.gvk import GroupResource, GroupVersionResource, Object
 from tetrapod.machinery.quantity import Quantity
@@ -28,12 +30,14 @@ _CLASSES: Final = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
 _CLAIMS: Final = GroupVersionResource("resource.k8s.io", "v1", "resourceclaims")
 _RESYNC: Final = 300.0
 _LOOK_AGAIN: Final = 5.0
-"""For resources that quotas name and nobody serves yet (upstream: the controller's discovery, every 30 seconds)."""
+"""Seconds between attempts to count resources that quotas limit and that no server serves yet (upstream: rediscovery every 30 seconds)."""
 _ZERO: Final = Quantity.from_int(0)
-_SETTLE: Final = 0.1  # a write that was charged a moment ago is stored by then
+_SETTLE: Final = 0.1  # seconds; by then a write that was charged just before is stored
 
 
 class ResourceQuotaController:
+    """The controller of ResourceQuota status. It recounts a quota on events, and all quotas every 300 seconds."""
+
     name = "resourcequota-controller"
 
     def __init__(self, client: Client) -> None:
@@ -66,24 +70,26 @@ class ResourceQuotaController:
             self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
 
     def _on_object(self, resource: GroupResource) -> Any:
+        """Return an event handler that queues the namespace's quotas when an event may decrease their usage."""
+
         def changed(old: Object | None, new: Object | None) -> None:
             if new is not None and (old is None or not gives_back(resource, old, new)):
                 return
             namespace = (old or new or {})["metadata"].get("namespace", "")
-            for where, name in self._quotas.objects:
-                if where == namespace:
-                    self._queue.add_after((where, name), _SETTLE)
+            for quota_namespace, name in self._quotas.objects:
+                if quota_namespace == namespace:
+                    self._queue.add_after((quota_namespace, name), _SETTLE)
 
         return changed
 
     async def _watch(self, resource: GroupResource) -> GroupVersionResource | None:
-        """Begin to watch a resource that a quota names; None where nobody serves it."""
+        """Watch a resource that a quota limits and return its GVR, or None if no server serves it."""
         if self._watched.get(resource) is None:
-            found = await discover(self._client)
-            gvr = next((r.gvr for r in found.resources if r.preferred and r.gvr.group_resource == resource and r.namespaced), None)
+            discovered = await discover(self._client)
+            gvr = next((r.gvr for r in discovered.resources if r.preferred and r.gvr.group_resource == resource and r.namespaced), None)
             self._watched[resource] = gvr
             if gvr is not None and self._group is not None:
-                informer = Informer(self._client, gvr)
+                informer = Informer(self._client, gvr, only=counted_fields(resource))
                 informer.handlers.append(self._on_object(resource))
                 self._group.create_task(informer.run())
         return self._watched[resource]
@@ -103,30 +109,35 @@ class ResourceQuotaController:
             await self._client.update(QUOTAS, namespace, {**quota, "status": status}, subresource="status")
 
     async def _used(self, quota: Object, namespace: str, hard: Object) -> dict[str, str]:
-        """Of what nobody serves nothing is said: writes of it are refused until it is counted."""
+        """Return status.used.
+
+        Resources that no server serves are left out, so that admission rejects writes of them until they are counted.
+        """
         totals: dict[str, Quantity] = {}
-        look = _Look(self._client)
-        names = Extended.of(await look.classes()) if any(name.startswith(REQUESTS) and "/" in name for name in hard) else NO_NAMES
+        lookups = _Look(self._client)
+        names = Extended.of(await lookups.classes()) if any(name.startswith(REQUESTS) and "/" in name for name in hard) else NO_NAMES
         for resource in tracked(hard, names):
             gvr = await self._watch(resource)
             if gvr is None:
                 continue
             totals |= {name: _ZERO for name in concerning(resource, hard, Surroundings(names)) if name not in totals}
-            for item in (await self._client.list(gvr, namespace)).get("items") or ():
-                if in_scope(quota, resource, item):
-                    involved = await around(item, look) if resource == CLAIMS else ALONE
-                    for name, quantity in usage_of(resource, item, involved).items():
-                        if name in totals:
-                            totals[name] = totals[name] + quantity
+            async for page in pages(self._client, gvr, namespace, only=counted_fields(resource)):
+                for item in page.get("items") or ():
+                    if in_scope(quota, resource, item):
+                        surroundings = await around(item, lookups) if resource == CLAIMS else ALONE
+                        for name, quantity in usage_of(resource, item, surroundings).items():
+                            if name in totals:
+                                totals[name] = totals[name] + quantity
         return {name: str(total) for name, total in totals.items()}
 
 
 def _is_counted(quota: Object) -> bool:
+    """Return whether status.used covers all limits."""
     return ((quota.get("status") or {}).get("used") or {}).keys() >= ((quota.get("spec") or {}).get("hard") or {}).keys()
 
 
 class _Look:
-    """For one count: classes and claims are asked for once."""
+    """Cached reads of device classes and claims for one count, and reads of pods."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -134,16 +145,19 @@ class _Look:
         self._claims: list[Object] | None = None
 
     async def classes(self) -> list[Object]:
+        """Return all device classes."""
         if self._classes is None:
             self._classes = await self._items(_CLASSES)
         return self._classes
 
     async def claims(self, namespace: str) -> list[Object]:
+        """Return all claims of the namespace."""
         if self._claims is None:
             self._claims = await self._items(_CLAIMS, namespace)
         return self._claims
 
     async def pod(self, namespace: str, name: str) -> Object | None:
+        """Return the pod, or None if it does not exist."""
         try:
             return await self._client.get(_PODS, namespace, name)
         except StatusError as error:
@@ -155,6 +169,6 @@ class _Look:
         try:
             return (await self._client.list(gvr, namespace)).get("items") or []
         except StatusError as error:
-            if error.code == 404:  # a server that does not serve the group
+            if error.code == 404:  # the server does not serve resource.k8s.io
                 return []
             raise

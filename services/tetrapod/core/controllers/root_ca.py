@@ -1,4 +1,7 @@
-"""`kube-root-ca.crt` in every namespace (upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go)."""
+"""The controller that publishes the ConfigMap `kube-root-ca.crt` in every namespace.
+
+Upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,13 @@ _DESCRIPTION: Final = (
 
 
 class RootCAPublisher:
+    """The controller of the ConfigMap `kube-root-ca.crt`.
+
+    Args:
+        namespaces: an informer shared with other controllers.
+        ca: the PEM bundle to publish.
+    """
+
     name = "root-ca-certificate-publisher-controller"
 
     def __init__(self, client: Client, namespaces: Informer, ca: str) -> None:
@@ -48,8 +58,8 @@ class RootCAPublisher:
             self._queue.add(changed["metadata"]["namespace"])
 
     async def _sync(self, namespace: str) -> None:
-        found = self._namespaces.get("", namespace)
-        if found is None or (found.get("status") or {}).get("phase") != "Active":
+        stored_namespace = self._namespaces.get("", namespace)
+        if stored_namespace is None or (stored_namespace.get("status") or {}).get("phase") != "Active":
             return
         stored = self._maps.get(namespace, NAME)
         if stored is None:

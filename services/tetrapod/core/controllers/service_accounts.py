@@ -1,4 +1,7 @@
-"""The `default` service account of every active namespace (upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go)."""
+"""The controller that creates the service account `default` in every active namespace.
+
+Upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ SERVICE_ACCOUNTS: Final = GroupVersionResource("", "v1", "serviceaccounts")
 
 
 class ServiceAccountController:
+    """The controller of the service account `default`. `namespaces` is an informer shared with other controllers."""
+
     name = "serviceaccount-controller"
 
     def __init__(self, client: Client, namespaces: Informer) -> None:
@@ -42,8 +47,8 @@ class ServiceAccountController:
             self._queue.add(old["metadata"]["namespace"])
 
     async def _sync(self, namespace: str) -> None:
-        found = self._namespaces.get("", namespace)
-        if found is None or (found.get("status") or {}).get("phase") != "Active":
+        stored_namespace = self._namespaces.get("", namespace)
+        if stored_namespace is None or (stored_namespace.get("status") or {}).get("phase") != "Active":
             return
         if self._accounts.get(namespace, "default") is not None:
             return
@@ -52,7 +57,7 @@ class ServiceAccountController:
 
 
 async def create_quietly(client: Client, gvr: GroupVersionResource, namespace: str, obj: Object) -> None:
-    """Create; nothing is wrong where it is there already, or the namespace is on its way out."""
+    """Create the object, ignoring errors because it exists already or its namespace is terminating."""
     try:
         await client.create(gvr, namespace, obj)
     except StatusError as error:

@@ -1,4 +1,7 @@
-"""ServiceCIDRs are held while addresses are in them, and ready otherwise (upstream: pkg/controller/servicecidrs)."""
+"""The controller of ServiceCIDRs, which sets their finalizer and their condition Ready.
+
+The finalizer keeps a ServiceCIDR while addresses are allocated from it. Upstream: pkg/controller/servicecidrs.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,16 @@ from tetrapod.machinery.timestamps import now_rfc3339, parse
 
 _FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 _GRACE: Final = 10.0
-"""How long the allocators of other replicas may take to hear that a network goes."""
+"""Seconds that the allocators of other replicas have to observe that a ServiceCIDR is being deleted."""
 _HELD: Final = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 
 
 class ServiceNetworks:
-    """`grace` is for tests."""
+    """The controller of ServiceCIDRs.
+
+    Args:
+        grace: seconds between the deletion of a ServiceCIDR and the removal of its finalizer; tests set it.
+    """
 
     name = "service-cidr-controller"
 
@@ -44,9 +51,9 @@ class ServiceNetworks:
             group.create_task(self._queue.run())
 
     def _all_of(self, changed: list[Network]) -> None:
-        """Those that overlap a network that has changed."""
+        """Queue the ServiceCIDRs that overlap one of the changed networks."""
         for (_, name), other in self._networks.objects.items():
-            if any(_overlap(mine, theirs) for mine in changed for theirs in networks_of(other)):
+            if any(_overlap(changed_network, other_network) for changed_network in changed for other_network in networks_of(other)):
                 self._queue.add(name)
 
     def _on_address(self, old: Object | None, new: Object | None) -> None:
@@ -67,24 +74,30 @@ class ServiceNetworks:
         await self._tell(network, {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"})
 
     async def _let_go(self, name: str, network: Object, deleted: float) -> None:
+        """Remove the finalizer of a ServiceCIDR that is being deleted, once no address needs it and the grace period is over.
+
+        Args:
+            deleted: the deletion time in seconds since the epoch.
+        """
         if self._holds(name, network):
             await self._tell(network, {"type": "Ready", "status": "False", "reason": "Terminating", "message": _HELD})
             return
-        if (left := deleted + self._grace - time.time()) > 0:
-            self._queue.add_after(name, left)
+        if (remaining := deleted + self._grace - time.time()) > 0:
+            self._queue.add_after(name, remaining)
             return
         if _FINALIZER in (network["metadata"].get("finalizers") or ()):
             await self._patch(name, {"metadata": {"$deleteFromPrimitiveList/finalizers": [_FINALIZER]}})
 
     def _holds(self, name: str, network: Object) -> bool:
-        """Whether an address would be in no network without this one."""
+        """Return whether an allocated address would be in no network without this ServiceCIDR."""
         others = [n for (_, other), obj in self._networks.objects.items() if other != name for n in networks_of(obj)]
-        own = networks_of(network)
-        if all(any(_contains(other, mine) for other in others) for mine in own):
+        own_networks = networks_of(network)
+        if all(any(_contains(other, own_network) for other in others) for own_network in own_networks):
             return False
-        found = [ipaddress.ip_network(address) for _, address in self._addresses.objects]
+        allocated = [ipaddress.ip_network(address) for _, address in self._addresses.objects]
         return any(
-            any(_contains(mine, address) for mine in own) and not any(_contains(other, address) for other in others) for address in found
+            any(_contains(own_network, address) for own_network in own_networks) and not any(_contains(other, address) for other in others)
+            for address in allocated
         )
 
     async def _patch(self, name: str, patch: Object) -> None:
@@ -95,10 +108,10 @@ class ServiceNetworks:
                 raise
 
     async def _tell(self, network: Object, wanted: Object) -> None:
-        """Its condition, as an owner of that field."""
+        """Apply the condition Ready if it differs from the stored one."""
         conditions = (network.get("status") or {}).get("conditions") or ()
-        known: Object = next((c for c in conditions if c.get("type") == "Ready"), {})
-        if all((known.get(key) or "") == wanted[key] for key in ("status", "reason", "message")):
+        existing: Object = next((c for c in conditions if c.get("type") == "Ready"), {})
+        if all((existing.get(key) or "") == wanted[key] for key in ("status", "reason", "message")):
             return
         name = network["metadata"]["name"]
         body = {"kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": name}}

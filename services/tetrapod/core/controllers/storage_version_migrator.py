@@ -1,7 +1,8 @@
-"""Writes every object of a resource again, so that it is stored in the version that is stored now; one migration of a resource at a time.
+"""The controller that rewrites every object of a resource, so that all are stored in the current storage version.
 
-Upstream: pkg/controller/storageversionmigrator, whose three controllers are the three steps of `_advance` here. The definition of a
-custom resource is told (`StorageMigrating`), and forgets its other stored versions in the end if it has not changed meanwhile.
+It runs one migration of a resource at a time. For a custom resource it sets the condition StorageMigrating of the CustomResourceDefinition,
+and in the end removes the other storedVersions if the definition has not changed since.
+Upstream: pkg/controller/storageversionmigrator, whose three controllers are the three steps of `_advance` here.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LATER: Final = frozenset({"ServerTimeout", "TooManyRequests", "ServiceUnavailab
 
 
 class StorageVersionMigrator:
-    """Upstream: pkg/controller/storageversionmigrator: writes each object of a resource anew, so that it is stored in today's version."""
+    """The controller of StorageVersionMigrations."""
 
     name = "storage-version-migrator-controller"
 
@@ -45,7 +46,7 @@ class StorageVersionMigrator:
         self._migrations.handlers.append(self._on_migration)
 
     async def run(self) -> None:
-        """Follows StorageVersionMigrations, one of a resource at a time, until cancelled."""
+        """Follow StorageVersionMigrations until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._migrations.run())
             await self._migrations.synced.wait()
@@ -57,17 +58,20 @@ class StorageVersionMigrator:
                 self._queue.add(_resource(migration))
 
     async def _sync(self, resource: GroupResource) -> None:
-        found = [copy_object(m) for m in self._migrations.objects.values() if _resource(m) == resource]
-        running = [m for m in found if is_true(m, "Running")]
+        """Clean up ended migrations of the resource, and advance the running one or start the oldest waiting one."""
+        migrations = [copy_object(m) for m in self._migrations.objects.values() if _resource(m) == resource]
+        running = [m for m in migrations if is_true(m, "Running")]
         for migration in running:
             if _ended(migration):
                 await self._clean_up(resource, migration)
         if (active := next((m for m in running if not _ended(m)), None)) is not None:
             await self._advance(resource, active)
-        elif waiting := [m for m in found if not is_true(m, "Running") and not _ended(m)]:
+        elif waiting := [m for m in migrations if not is_true(m, "Running") and not _ended(m)]:
             await self._begin(resource, min(waiting, key=lambda m: (m["metadata"]["creationTimestamp"], m["metadata"]["name"])))
 
     async def _begin(self, resource: GroupResource, migration: Object) -> None:
+        """Mark the migration as running, in the CustomResourceDefinition first."""
+
         def running(definition: Object) -> Object:
             message = f"Migration {migration['metadata']['name']} is running"
             return {"conditions": [_told(definition, "True", "MigrationRunning", message)]}
@@ -77,15 +81,16 @@ class StorageVersionMigrator:
         await self._update_status(migration)
 
     async def _advance(self, resource: GroupResource, migration: Object) -> None:
-        found = await self._find(resource)
-        if found is None:
+        """Do the next step: find the resource in discovery, record the resource version up to which objects are migrated, or migrate."""
+        discovered = await self._find(resource)
+        if discovered is None:
             if time.time() - parse(migration["metadata"]["creationTimestamp"]).timestamp() < _PATIENCE:
                 self._queue.add_after(resource, _AGAIN)
             else:
                 await self._fail(migration, "resource does not exist in discovery")
             return
-        gvr = found.gvr
-        if not found.verbs.issuperset(_VERBS):
+        gvr = discovered.gvr
+        if not discovered.verbs.issuperset(_VERBS):
             text = f'resource "{gvr.group}/{gvr.version}, Resource={gvr.resource}" does not support discovery operations: '
             await self._fail(migration, f"{text}[{' '.join(_VERBS)}]")
             return
@@ -94,16 +99,17 @@ class StorageVersionMigrator:
             migration.setdefault("status", {})["resourceVersion"] = page["metadata"]["resourceVersion"]
             await self._update_status(migration)
             return
-        await self._migrate(found, migration)
+        await self._migrate(discovered, migration)
 
     async def _migrate(self, resource: DiscoveredResource, migration: Object) -> None:
-        until = int(migration["status"]["resourceVersion"])
+        """Write each object that is not newer than the recorded resource version with an empty patch."""
+        last_revision = int(migration["status"]["resourceVersion"])
         total, candidates = 0, []
         async for metadata in self._metadata(resource.gvr):
             total += 1
-            if int(metadata["resourceVersion"]) <= until:  # what was written since was written in the present version
+            if int(metadata["resourceVersion"]) <= last_revision:  # newer objects were written in the current storage version
                 candidates.append((metadata.get("namespace") or "", metadata["name"], metadata["resourceVersion"]))
-        left = len(candidates)
+        remaining = len(candidates)
         kind = {"apiVersion": str(resource.gvr.group_version), "kind": resource.kind.kind}
         for namespace, name, revision in candidates:
             patch = {**kind, "metadata": {"resourceVersion": revision}}
@@ -111,25 +117,26 @@ class StorageVersionMigrator:
                 await self._client.patch(resource.gvr, namespace, name, patch, fieldManager=self.name)
             except StatusError as error:
                 if error.reason in _LATER:
-                    set_condition(migration, _running(left, total, error))
+                    set_condition(migration, _running(remaining, total, error))
                     await self._update_status(migration)
                     raise
-                if error.reason not in ("Conflict", "NotFound"):  # those have been written by somebody else, or are gone
-                    text = f"{left}/{total} not yet migrated. migration encountered unhandled error: {error}"
-                    set_condition(migration, _running(left, total))
+                if error.reason not in ("Conflict", "NotFound"):  # rewritten by another client, or deleted
+                    text = f"{remaining}/{total} not yet migrated. migration encountered unhandled error: {error}"
+                    set_condition(migration, _running(remaining, total))
                     await self._fail(migration, text)
                     return
-            left -= 1
-        set_condition(migration, _running(left, total))
+            remaining -= 1
+        set_condition(migration, _running(remaining, total))
         set_condition(migration, _condition("Succeeded", "StorageVersionMigrationSucceeded", "Migration completed"))
         await self._update_status(migration)
 
     async def _clean_up(self, resource: GroupResource, migration: Object) -> None:
+        """Report the end in the CustomResourceDefinition's condition and storedVersions, then in the migration's condition Running."""
         success = is_true(migration, "Succeeded")
 
         def over(definition: Object) -> Object:
-            known = find_condition(definition, "StorageMigrating")
-            unchanged = known is not None and known.get("observedGeneration") == definition["metadata"].get("generation")
+            existing = find_condition(definition, "StorageMigrating")
+            unchanged = existing is not None and existing.get("observedGeneration") == definition["metadata"].get("generation")
             if not success:
                 reason, message = "MigrationFailed", "The migration has failed"
             elif unchanged:
@@ -150,9 +157,15 @@ class StorageVersionMigrator:
         await self._update_status(migration)
 
     async def _tell_definition(self, resource: GroupResource, status_of: Callable[[Object], Object]) -> None:
-        """Its status, for as long as it is as it was read: the condition speaks of that generation."""
+        """Apply a status to the CustomResourceDefinition, if there is one, with up to 5 attempts on conflicts.
+
+        The patch has the resource version that was read, because the condition's observedGeneration refers to it.
+
+        Args:
+            status_of: returns the status to apply for the definition that was read.
+        """
         name = f"{resource.resource}.{resource.group}"
-        for left in reversed(range(_TRIES)):
+        for retries_left in reversed(range(_TRIES)):
             try:
                 definition = await self._client.get(DEFINITIONS, "", name)
             except StatusError as error:
@@ -163,21 +176,22 @@ class StorageVersionMigrator:
             config = {"apiVersion": str(DEFINITIONS.group_version), "kind": "CustomResourceDefinition", "metadata": metadata}
             query = {"fieldManager": _RUNNER, "force": "true"}
             try:
-                whole = {**config, "status": status_of(definition)}
-                await self._client.patch(DEFINITIONS, "", name, whole, type="apply", subresource="status", **query)
+                apply_configuration = {**config, "status": status_of(definition)}
+                await self._client.patch(DEFINITIONS, "", name, apply_configuration, type="apply", subresource="status", **query)
                 return
             except StatusError as error:
-                if error.reason != "Conflict" or not left:
+                if error.reason != "Conflict" or not retries_left:
                     raise
 
     async def _find(self, resource: GroupResource) -> DiscoveredResource | None:
-        """The version that its group prefers, of those that have it."""
-        for found in (await self._discovery.resources()).resources:
-            if (found.gvr.group, found.gvr.resource) == (resource.group, resource.resource):
-                return found
+        """Return the resource in the most preferred version of its group that serves it, or None."""
+        for discovered in (await self._discovery.resources()).resources:
+            if (discovered.gvr.group, discovered.gvr.resource) == (resource.group, resource.resource):
+                return discovered
         return None
 
     async def _metadata(self, gvr: GroupVersionResource) -> AsyncIterator[Object]:
+        """Yield the metadata of all objects, in pages."""
         query: dict[str, Any] = {"limit": _PAGE}
         while True:
             page = await self._client.list(gvr, metadata_only=True, **query)
@@ -195,7 +209,7 @@ class StorageVersionMigrator:
         try:
             await self._client.update(MIGRATIONS, "", migration, subresource="status")
         except StatusError as error:
-            if error.code != 404:  # deleted: nobody waits for it
+            if error.code != 404:  # the migration was deleted
                 raise
 
 
@@ -205,6 +219,7 @@ def _resource(migration: Object) -> GroupResource:
 
 
 def _ended(migration: Object) -> bool:
+    """Return whether the migration has succeeded or failed."""
     return is_true(migration, "Succeeded") or is_true(migration, "Failed")
 
 
@@ -213,6 +228,7 @@ def _condition(kind: str, reason: str, message: str) -> Object:
 
 
 def _running(left: int = 0, total: int = 0, error: StatusError | None = None) -> Object:
+    """Return the condition Running with the progress in its message."""
     message = "The migration is running"
     if total:
         message += f", {left}/{total} objects not yet migrated" if left else f", {total} objects verified migrated"
@@ -222,6 +238,7 @@ def _running(left: int = 0, total: int = 0, error: StatusError | None = None) ->
 
 
 def _told(definition: Object, status: str, reason: str, message: str) -> Object:
+    """Return the condition StorageMigrating of a CustomResourceDefinition."""
     return {
         "type": "StorageMigrating",
         "status": status,

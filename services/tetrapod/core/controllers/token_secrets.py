@@ -1,6 +1,6 @@
-"""Fills in secrets of type kubernetes.io/service-account-token, and deletes those whose account is gone.
+"""The controller that fills Secrets of type kubernetes.io/service-account-token and deletes those without an account.
 
-Upstream: pkg/controller/serviceaccount/tokens_controller.go. The token itself is signed by auth, which alone has the key.
+The auth service signs the tokens, because only it has the key. Upstream: pkg/controller/serviceaccount/tokens_controller.go.
 """
 
 from __future__ import annotations
@@ -21,10 +21,17 @@ SECRETS: Final = GroupVersionResource("", "v1", "secrets")
 TYPE: Final = "kubernetes.io/service-account-token"
 _NAME, _UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
 Signer = Callable[[str, str, str], Awaitable[str]]
-"""(namespace, service account, secret) → a token."""
+"""Returns a token for (namespace, service account, secret)."""
 
 
 class TokenSecretController:
+    """The controller of token Secrets of service accounts.
+
+    Args:
+        sign: requests a token from the auth service.
+        ca: the PEM bundle for `ca.crt`.
+    """
+
     name = "serviceaccount-token-controller"
 
     def __init__(self, client: Client, sign: Signer, ca: str) -> None:
@@ -67,9 +74,9 @@ class TokenSecretController:
         if account is None or annotations.get(_UID, account["metadata"]["uid"]) != account["metadata"]["uid"]:
             await self._delete(secret)
             return
-        wanted = {"ca.crt": _b64(self._ca), "namespace": _b64(namespace)}
+        expected = {"ca.crt": _b64(self._ca), "namespace": _b64(namespace)}
         data = secret.get("data") or {}
-        missing = {k: v for k, v in wanted.items() if data.get(k) != v}
+        missing = {k: v for k, v in expected.items() if data.get(k) != v}
         if not data.get("token"):
             missing["token"] = _b64(await self._sign(namespace, account["metadata"]["name"], name))
         if not missing and _UID in annotations:
@@ -82,7 +89,10 @@ class TokenSecretController:
         await self._client.update(SECRETS, namespace, changed)
 
     async def _account(self, namespace: str, name: str) -> Object | None:
-        """The account as it is now: one that was made a moment ago may not have been seen yet."""
+        """Return the account, or None if it does not exist.
+
+        An account that is missing in the informer's cache is read from the API, because it may be new.
+        """
         if not name:
             return None
         try:

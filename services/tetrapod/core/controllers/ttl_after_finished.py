@@ -1,4 +1,4 @@
-"""Deletes finished jobs whose time is up (upstream: pkg/controller/ttlafterfinished)."""
+"""The controller that deletes finished Jobs after ttlSecondsAfterFinished. Upstream: pkg/controller/ttlafterfinished."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ JOBS: Final = GroupVersionResource("batch", "v1", "jobs")
 
 
 class TTLAfterFinished:
+    """The controller of Jobs with ttlSecondsAfterFinished."""
+
     name = "ttl-after-finished-controller"
 
     def __init__(self, client: Client) -> None:
@@ -42,18 +44,18 @@ class TTLAfterFinished:
             if error.code == 404:
                 return
             raise
-        when = due(job)
-        if when is None:
+        due_time = due(job)
+        if due_time is None:
             return
-        if (left := when - time.time()) > 0:
-            self._queue.add_after(key, left)
+        if (remaining := due_time - time.time()) > 0:
+            self._queue.add_after(key, remaining)
             return
         options = {"propagationPolicy": "Foreground", "preconditions": {"uid": job["metadata"]["uid"]}}
         await self._client.delete(JOBS, *key, options)
 
 
 def due(job: Object) -> float | None:
-    """When a job shall go, as seconds since the epoch; None for one that stays."""
+    """Return when the Job shall be deleted, in seconds since the epoch, or None if it shall not."""
     ttl = (job.get("spec") or {}).get("ttlSecondsAfterFinished")
     if ttl is None or job["metadata"].get("deletionTimestamp"):
         return None

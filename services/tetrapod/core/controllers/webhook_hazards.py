@@ -1,7 +1,7 @@
-"""Names webhooks of admission that would keep the control plane from working, or themselves from coming back, if they were away.
+"""The controller that warns about admission webhooks that would break the control plane, or block their own recovery, while unavailable.
 
-Not upstream's, where such a webhook is found out when it is too late. Nothing is refused: an event at the configuration and a line in the
-log say what to change. `--break-glass` is the way out afterwards.
+Upstream has nothing like it: there such a webhook is noticed only when it fails. Nothing is rejected. An event for the configuration and a
+log line say what to change. `--break-glass` is the way to recover afterwards.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _GROUP: Final = "admissionregistration.k8s.io"
 CONFIGURATIONS: Final = tuple(GroupVersionResource(_GROUP, "v1", f"{kind}webhookconfigurations") for kind in ("mutating", "validating"))
 _ADVICE: Final = "leave that out, or set failurePolicy to Ignore"
 Labels = Callable[[str], Mapping[str, str]]
-"""Of a namespace."""
+"""Returns the labels of a namespace."""
 
 
 class Vital(NamedTuple):
-    """A write that must not depend on a webhook."""
+    """A write that must not depend on a webhook, and why."""
 
     operation: str
     resource: GroupVersionResource
@@ -56,38 +56,48 @@ _EVERYWHERE: Final = (
 
 
 def _of_service(namespace: str) -> tuple[Vital, ...]:
-    why = "its own server cannot be started again"
+    """Return the writes that are needed to start the webhook's own server."""
+    reason = "its own server cannot be started again"
     return (
-        Vital("CREATE", GroupVersionResource("", "v1", "pods"), "Pod", namespace, why),
-        Vital("CREATE", GroupVersionResource("discovery.k8s.io", "v1", "endpointslices"), "EndpointSlice", namespace, why),
+        Vital("CREATE", GroupVersionResource("", "v1", "pods"), "Pod", namespace, reason),
+        Vital("CREATE", GroupVersionResource("discovery.k8s.io", "v1", "endpointslices"), "EndpointSlice", namespace, reason),
     )
 
 
 def hazards(webhook: Object, labels_of: Labels) -> list[str]:
-    """What stops if a webhook is away; a webhook that looks at objects or conditions first is believed to know what it does."""
+    """Return the vital writes that fail while the webhook is unavailable.
+
+    A webhook with an objectSelector or matchConditions is not analyzed and assumed to be safe.
+
+    Args:
+        labels_of: returns the labels of a namespace.
+    """
     if webhook.get("failurePolicy", "Fail") != "Fail" or webhook.get("matchConditions") or webhook.get("objectSelector"):
         return []
     service = (webhook.get("clientConfig") or {}).get("service") or {}
-    vital = _EVERYWHERE + (_of_service(service["namespace"]) if service.get("namespace") else ())
+    writes = _EVERYWHERE + (_of_service(service["namespace"]) if service.get("namespace") else ())
     rules = [Rule.of(rule) for rule in webhook.get("rules") or ()]
-    where = labels.from_label_selector(webhook.get("namespaceSelector") or {})
-    found = []
-    for write in vital:
+    namespace_selector = labels.from_label_selector(webhook.get("namespaceSelector") or {})
+    descriptions = []
+    for write in writes:
         if any(rule.matches(_attributes(write), write.resource) for rule in rules) and (
-            not write.namespace or where.matches(labels_of(write.namespace))
+            not write.namespace or namespace_selector.matches(labels_of(write.namespace))
         ):
-            place = f" in {write.namespace}" if write.namespace else ""
-            found.append(f"{write.resource.group_resource}{place} ({write.why})")
-    return found
+            location = f" in {write.namespace}" if write.namespace else ""
+            descriptions.append(f"{write.resource.group_resource}{location} ({write.why})")
+    return descriptions
 
 
 def _attributes(write: Vital) -> Attributes:
+    """Return admission attributes for matching rules."""
     kind = GroupVersionKind(write.resource.group, write.resource.version, write.kind)
-    nobody = UserInfo("")
-    return Attributes(write.operation, kind, write.resource, "", write.namespace, "", None, None, {}, False, nobody)
+    user = UserInfo("")
+    return Attributes(write.operation, kind, write.resource, "", write.namespace, "", None, None, {}, False, user)
 
 
 class WebhookHazards:
+    """The controller that checks webhook configurations. `namespaces` is an informer shared with other controllers."""
+
     name = "webhook-hazards"
 
     def __init__(self, client: Client, namespaces: Informer) -> None:
@@ -95,7 +105,7 @@ class WebhookHazards:
         self._events = EventRecorder(client, self.name)
         self._informers = {gvr: Informer(client, gvr) for gvr in CONFIGURATIONS}
         self._queue: WorkQueue[tuple[GroupVersionResource, str]] = WorkQueue(self.name, self._sync)
-        self._told: dict[tuple[str, str], str] = {}  # by uid and webhook
+        self._told: dict[tuple[str, str], str] = {}  # last reported hazards by (uid of the configuration, webhook)
         for gvr, informer in self._informers.items():
             informer.handlers.append(self._handler(gvr))
 
@@ -119,18 +129,18 @@ class WebhookHazards:
         if configuration is None:
             return
         for webhook in configuration.get("webhooks") or ():
-            place = (configuration["metadata"]["uid"], webhook["name"])
-            what = ", ".join(hazards(webhook, self._labels))
-            if what == self._told.get(place, ""):
+            webhook_key = (configuration["metadata"]["uid"], webhook["name"])
+            affected = ", ".join(hazards(webhook, self._labels))
+            if affected == self._told.get(webhook_key, ""):
                 continue
-            self._told[place] = what
-            if what:
-                note = f'webhook "{webhook["name"]}" is asked about {what}, and refuses if it is away: {_ADVICE}'
-                log.warning("%s %s: %s", configuration.get("kind") or gvr.resource, name, note)
-                about = {"apiVersion": f"{_GROUP}/v1", "kind": configuration.get("kind"), **configuration}
-                await self._events.warn(about, "WebhookMayDeadlock", "Checking", note[:1024])
+            self._told[webhook_key] = affected
+            if affected:
+                message = f'webhook "{webhook["name"]}" is asked about {affected}, and refuses if it is away: {_ADVICE}'
+                log.warning("%s %s: %s", configuration.get("kind") or gvr.resource, name, message)
+                reference = {"apiVersion": f"{_GROUP}/v1", "kind": configuration.get("kind"), **configuration}
+                await self._events.warn(reference, "WebhookMayDeadlock", "Checking", message[:1024])
 
     def _labels(self, namespace: str) -> Mapping[str, str]:
-        found = self._namespaces.get("", namespace)
-        own = {"kubernetes.io/metadata.name": namespace}
-        return own if found is None else {**own, **(found["metadata"].get("labels") or {})}
+        stored = self._namespaces.get("", namespace)
+        name_label = {"kubernetes.io/metadata.name": namespace}
+        return name_label if stored is None else {**name_label, **(stored["metadata"].get("labels") or {})}

@@ -1,7 +1,8 @@
-"""HorizontalPodAutoscaler between v2 (stored) and v1 (upstream: pkg/apis/autoscaling/v1/conversion.go).
+"""Conversion of HorizontalPodAutoscaler between v2 (stored) and v1.
 
-v1 has one target, cpu utilisation; other metrics, their current values, conditions and behavior live in its annotations, in
-the order of the Go structs. How metrics are written there is in `autoscaling_metrics`.
+v1 has a single target, cpu utilization. Other metrics, their current values, conditions and behavior are JSON in its annotations, with
+fields in the order of the Go structs. `autoscaling_metrics` converts the metrics.
+Upstream: pkg/apis/autoscaling/v1/conversion.go.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ _BEHAVIOR_NAMES: Final = {name.lower(): name for name in ("ScaleUp", "ScaleDown"
 
 
 def convert_autoscaler(obj: Object, version: str) -> Object:
-    """A copy in `version` ("v1" or "v2")."""
-    given = obj.get("apiVersion", "").rpartition("/")[2]
-    if given == version:
+    """Return a copy in `version` ("v1" or "v2")."""
+    current_version = obj.get("apiVersion", "").rpartition("/")[2]
+    if current_version == version:
         return dict(obj)
     return _to_v1(obj) if version == "v1" else _to_v2(obj)
 
 
 def default_autoscaler_v1(obj: Object) -> None:
-    """What upstream does on the way to its internal form and back: defaults, and annotations that do not parse vanish."""
+    """Set the defaults of v1 and drop annotations that cannot be parsed, as upstream's conversion to the internal type and back does."""
     spec = obj.setdefault("spec", {})
     if spec.get("minReplicas") is None:
         spec["minReplicas"] = 1
@@ -57,7 +58,10 @@ def default_autoscaler_v1(obj: Object) -> None:
 
 
 def without_v1_annotations(obj: Object) -> None:
-    """v2 has fields for what they say, and knows them not (upstream: DropRoundTripHorizontalPodAutoscalerAnnotations)."""
+    """Remove the annotations of v1 from a v2 object, which has fields instead.
+
+    Upstream: DropRoundTripHorizontalPodAutoscalerAnnotations.
+    """
     annotations = obj["metadata"].get("annotations") or {}
     if not _OURS.isdisjoint(annotations):
         obj["metadata"] = _with_annotations(obj, {k: v for k, v in annotations.items() if k not in _OURS})
@@ -73,14 +77,14 @@ def _with_annotations(obj: Object, annotations: dict[str, str]) -> Object:
 def _to_v1(obj: Object) -> Object:
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     annotations = {k: v for k, v in (obj["metadata"].get("annotations") or {}).items() if k not in _OURS}
-    others: list[Object] = []
+    other_metrics: list[Object] = []
     for metric in spec.pop("metrics", None) or ():
         if (percent := metrics.cpu_utilization(metric, "target")) is not None:
             spec["targetCPUUtilizationPercentage"] = percent
         else:
-            others.append(metrics.to_v1(metric, metrics.SPEC))
-    if others:
-        annotations[METRICS] = _dump(others)
+            other_metrics.append(metrics.to_v1(metric, metrics.SPEC))
+    if other_metrics:
+        annotations[METRICS] = _dump(other_metrics)
     if behavior := spec.pop("behavior", None):
         annotations[BEHAVIOR] = _dump({key: _rules_to_v1(behavior.get(_small(key))) for key in ("ScaleUp", "ScaleDown")})
     current = status.pop("currentMetrics", None) or []
@@ -97,55 +101,58 @@ def _to_v1(obj: Object) -> Object:
 
 
 def _made(version: str, obj: Object, annotations: dict[str, str], spec: Object, status: Object) -> Object:
+    """Return the converted object."""
     metadata = _with_annotations(obj, annotations)
     return {"kind": obj.get("kind"), "apiVersion": f"autoscaling/{version}", "metadata": metadata, "spec": spec, "status": status}
 
 
 def _condition(condition: Object) -> Object:
-    found = {key: condition[key] for key in _CONDITION if condition.get(key)}
-    found.setdefault("lastTransitionTime", None)
-    return {key: found[key] for key in _CONDITION if key in found}
+    """Return a condition with its fields in the order of the Go struct."""
+    fields = {key: condition[key] for key in _CONDITION if condition.get(key)}
+    fields.setdefault("lastTransitionTime", None)
+    return {key: fields[key] for key in _CONDITION if key in fields}
 
 
 def _small(name: str) -> str:
+    """Return the name with a lower-case first letter."""
     return name[:1].lower() + name[1:]
 
 
 def _rules_to_v1(rules: Object | None) -> Object | None:
-    """Scaling rules as upstream's internal struct prints."""
+    """Return scaling rules as Go encodes upstream's internal struct."""
     if rules is None:
         return None
-    found: Object = {name: rules.get(_small(name)) for name in _RULES}
-    if found["Policies"] is not None:
-        found["Policies"] = [{name: p.get(_small(name)) for name in _POLICY} for p in found["Policies"]]
-    return found
+    encoded: Object = {name: rules.get(_small(name)) for name in _RULES}
+    if encoded["Policies"] is not None:
+        encoded["Policies"] = [{name: p.get(_small(name)) for name in _POLICY} for p in encoded["Policies"]]
+    return encoded
 
 
 def _to_v2(obj: Object) -> Object:
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
-    given = obj["metadata"].get("annotations") or {}
-    annotations = {k: v for k, v in given.items() if k not in _OURS}
-    wanted = _metrics(given.get(METRICS), metrics.SPEC)
+    v1_annotations = obj["metadata"].get("annotations") or {}
+    annotations = {k: v for k, v in v1_annotations.items() if k not in _OURS}
+    metric_specs = _metrics(v1_annotations.get(METRICS), metrics.SPEC)
     cpu = spec.pop("targetCPUUtilizationPercentage", None)
     if cpu is not None:
-        wanted.append({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": cpu}}})
-    spec["metrics"] = wanted
+        metric_specs.append({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": cpu}}})
+    spec["metrics"] = metric_specs
     default_metrics(spec)
-    if behavior := _load(given.get(BEHAVIOR), dict, _BEHAVIOR_NAMES):
-        spec["behavior"] = _wire(behavior)  # its defaults come after validation, when upstream reads what it stored
-    now = status.pop("currentCPUUtilizationPercentage", None)
-    current = _metrics(given.get(CURRENT), metrics.STATUS)
-    if not current and now is not None:
-        current = [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": now}}}]
+    if behavior := _load(v1_annotations.get(BEHAVIOR), dict, _BEHAVIOR_NAMES):
+        spec["behavior"] = _wire(behavior)  # defaults come after validation, when upstream reads the stored object
+    current_utilization = status.pop("currentCPUUtilizationPercentage", None)
+    current = _metrics(v1_annotations.get(CURRENT), metrics.STATUS)
+    if not current and current_utilization is not None:
+        current = [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": current_utilization}}}]
     status["currentMetrics"] = current or None
-    if conditions := _load(given.get(CONDITIONS), list, _CONDITION_NAMES):
+    if conditions := _load(v1_annotations.get(CONDITIONS), list, _CONDITION_NAMES):
         status["conditions"] = conditions
     status.setdefault("desiredReplicas", 0)
     return _made("v2", obj, annotations, spec, status)
 
 
 def _wire(value: Any) -> Any:
-    """Names on the wire for those of internal structs, nulls left out."""
+    """Rename fields of internal structs to their JSON names and drop nulls."""
     if isinstance(value, dict):
         return {_small(key): _wire(item) for key, item in value.items() if item is not None}
     return [_wire(item) for item in value] if isinstance(value, list) else value
@@ -156,6 +163,7 @@ def _dump(value: Any) -> str:
 
 
 def _metrics(text: str | None, form: metrics.Form) -> list[Object]:
+    """Return the metrics in an annotation as v2, or [] if they are invalid."""
     try:
         return [metrics.to_v2(metric, form) for metric in _load(text, list, metrics.V1_NAMES) or ()]
     except ValueError:
@@ -163,23 +171,27 @@ def _metrics(text: str | None, form: metrics.Form) -> list[Object]:
 
 
 def _load(text: str | None, kind: type, names: Mapping[str, str]) -> Any:
-    """A broken annotation is dropped silently. `names`: of fields, by their names in small letters."""
+    """Parse the JSON of an annotation; return None if it is invalid or not of this type, as upstream ignores it.
+
+    Args:
+        names: field names by their lower-case form.
+    """
     if not text:
         return None
     try:
-        found = orjson.loads(text)
+        decoded = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(found, kind) or (isinstance(found, list) and not all(isinstance(i, dict) for i in found)):
+    if not isinstance(decoded, kind) or (isinstance(decoded, list) and not all(isinstance(i, dict) for i in decoded)):
         return None
-    return _spelled(found, names)
+    return _spelled(decoded, names)
 
 
 def _spelled(value: Any, names: Mapping[str, str]) -> Any:
-    """Go's encoding/json fills fields however their names are capitalised; labels are no fields."""
+    """Correct the case of field names, which Go's encoding/json ignores; keys of matchLabels are left as they are."""
     if isinstance(value, list):
         return [_spelled(item, names) for item in value]
     if not isinstance(value, dict):
         return value
-    named = {names.get(key.lower(), key): item for key, item in value.items()}
-    return {key: item if key == "matchLabels" else _spelled(item, names) for key, item in named.items()}
+    members = {names.get(key.lower(), key): item for key, item in value.items()}
+    return {key: item if key == "matchLabels" else _spelled(item, names) for key, item in members.items()}

@@ -1,7 +1,7 @@
-"""One metric of an autoscaler in the forms of autoscaling/v2 and of autoscaling/v1, wanted or current.
+"""Conversion of one metric of an autoscaler, target or current, between autoscaling/v2 and autoscaling/v1.
 
-The v1 form is flat (`targetAverageValue`), the v2 form nests a metric and a target. `_PARTS` lists, per kind and in the order of
-the Go struct, each v1 field and where v2 keeps it.
+v1 is flat (`targetAverageValue`), v2 nests a metric and a target. `_PARTS` lists each v1 field with its place in v2, by type of metric and
+in the order of the Go struct.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from tetrapod.machinery.quantity import canonical
 
 
 class Form(NamedTuple):
-    """A wanted metric, or a current one."""
+    """The field names of target metrics or of current metrics."""
 
-    key: str  # of the nested values in v2
-    prefix: str  # of their names in v1
+    key: str  # the field with the values in v2
+    prefix: str  # the prefix of the value fields in v1
     parts: dict[str, tuple[tuple[str, str], ...]]
 
 
@@ -31,7 +31,7 @@ _KINDS: Final = {
 }
 _REFERENCE: Final = ("kind", "name", "apiVersion")
 _NEEDED: Final = {"object": "{}Value", "pods": "{}AverageValue"}
-"""Quantities that v1 has even where v2 has none."""
+"""Quantities that v1 always has, even if v2 has none."""
 _PARTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "object": (
         ("target", "describedObject"),
@@ -56,26 +56,27 @@ V1_NAMES: Final = {
         *(flat.format(form.prefix) for form in (SPEC, STATUS) for parts in _PARTS.values() for flat, _ in parts),
     )
 }
-"""Every field of a metric in v1, by its name in small letters."""
+"""All fields of a v1 metric, by their lower-case names."""
 
 
 def cpu_utilization(metric: Object, key: str) -> int | None:
-    """The one thing that v1 has a field for."""
+    """Return the cpu utilization of the metric, the only one that v1 has a field for, or None."""
     resource = metric.get("resource") or {}
     if metric.get("type") != "Resource" or resource.get("name") != "cpu":
         return None
-    found: int | None = (resource.get(key) or {}).get("averageUtilization")
-    return found
+    utilization: int | None = (resource.get(key) or {}).get("averageUtilization")
+    return utilization
 
 
 def to_v1(metric: Object, form: Form) -> Object:
+    """Return the metric in the form of v1."""
     kind = _KINDS.get(metric.get("type", ""), "")
     out: Object = {"type": metric.get("type", "")}
     if not kind:
         return out
     source = metric.get(kind) or {}
     values = source.get(form.key) or {}
-    found: Object = {}
+    fields: Object = {}
     for flat, nested in form.parts[kind]:
         value = values.get(nested) if nested in _VALUES else _read(source, nested)
         name = flat.format(form.prefix)
@@ -88,31 +89,33 @@ def to_v1(metric: Object, form: Form) -> Object:
         if nested == "describedObject":
             value = {key: value[key] for key in _REFERENCE if value and value.get(key)}
         if value is not None:
-            found[name] = value
-    out[kind] = found
+            fields[name] = value
+    out[kind] = fields
     return out
 
 
 def _read(source: Object, path: str) -> Any:
+    """Return the value at a path of one or two fields."""
     outer, _, inner = path.partition(".")
     value = source.get(outer)
     return (value or {}).get(inner) if inner else value
 
 
 def to_v2(metric: Object, form: Form) -> Object:
-    """
+    """Return the metric in the form of v2.
+
     Raises:
-        ValueError: something is no quantity.
+        ValueError: a quantity is invalid.
     """
     kind = _KINDS.get(metric.get("type", ""), "")
     out: Object = {"type": metric.get("type", "")}
-    given = metric.get(kind) or {}
-    if not kind or not given:
+    flat_metric = metric.get(kind) or {}
+    if not kind or not flat_metric:
         return out
     source: Object = {}
     values: Object = {}
     for flat, nested in form.parts[kind]:
-        value = given.get(flat.format(form.prefix))
+        value = flat_metric.get(flat.format(form.prefix))
         outer, _, inner = nested.partition(".")
         if nested in _VALUES:
             if value is not None:
@@ -128,7 +131,7 @@ def to_v2(metric: Object, form: Form) -> Object:
 
 
 def _target(kind: str, values: Object) -> Object:
-    """v1 does not say which value counts: the first that is there does."""
+    """Return the target with its type, which v1 does not have: the first value that is set determines it."""
     if "averageUtilization" in values:
         return {"type": "Utilization", **values}
     if kind == "object":

@@ -1,4 +1,4 @@
-"""apps/v1."""
+"""Resource definitions of apps/v1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tetrapod.machinery.names import name_is_dns_label
 
 
 class DeploymentStrategy(KindStrategy):
-    """Annotations are part of what a new generation means (upstream: deployment/strategy.go)."""
+    """The strategy of Deployment: a change of annotations increments the generation too. Upstream: deployment/strategy.go."""
 
     def default(self, obj: Object, version: str) -> None:
         super().default(obj, version)
@@ -39,7 +39,10 @@ class DeploymentStrategy(KindStrategy):
 
 
 class DaemonSetStrategy(KindStrategy):
-    """A change of the template is counted in an annotation, where v1 keeps what was a field of older versions."""
+    """The strategy of DaemonSet.
+
+    An annotation holds templateGeneration, a field of older versions. A change of the template increments it.
+    """
 
     def default(self, obj: Object, version: str) -> None:
         super().default(obj, version)
@@ -52,19 +55,20 @@ class DaemonSetStrategy(KindStrategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        counted = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or "0"
+        template_generation = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or "0"
         if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
-            counted = str(int(counted) + 1)
-        new["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = counted
+            template_generation = str(int(template_generation) + 1)
+        new["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = template_generation
 
 
 def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
     return [_controller_revisions(), _daemon_sets(), _deployments(), _replica_sets(), _stateful_sets()]
 
 
 def _controller_revisions() -> ResourceDefinition:
-    made = builtin("apps", "controllerrevisions", RevisionStrategy(), table=tables.CONTROLLER_REVISIONS)
-    return replace(made, store=RevisionStore)
+    definition = builtin("apps", "controllerrevisions", RevisionStrategy(), table=tables.CONTROLLER_REVISIONS)
+    return replace(definition, store=RevisionStore)
 
 
 def _daemon_sets() -> ResourceDefinition:

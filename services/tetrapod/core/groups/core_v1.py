@@ -1,4 +1,4 @@
-"""core/v1, the group without a name."""
+"""Resource definitions of core/v1."""
 
 from __future__ import annotations
 
@@ -47,7 +47,12 @@ from tetrapod.generic.registry.strategy import Strategy
 
 
 def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts, event_ttl: int) -> list[ResourceDefinition]:
-    """`rests` answers what is no plain object, by path: "pods/eviction", "bindings", "componentstatuses" …"""
+    """Return the definitions of the group.
+
+    Args:
+        rests: implementations of subresources and virtual resources by path: "pods/eviction", "bindings", "componentstatuses" and others.
+        event_ttl: seconds until an event is deleted.
+    """
     return [
         builtin("", "bindings", Strategy(), rest=_rest(rests, "bindings")),
         builtin(
@@ -77,10 +82,10 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
 
 
 def _rest(rests: Mapping[str, Rest | Strategy], name: str) -> Rest:
-    found = rests[name]
-    if not isinstance(found, Rest):
+    rest = rests[name]
+    if not isinstance(rest, Rest):
         raise TypeError(f"{name} needs a Rest")
-    return found
+    return rest
 
 
 def _simple(event_ttl: int) -> list[ResourceDefinition]:
@@ -221,7 +226,7 @@ def _replication_controllers() -> ResourceDefinition:
         validate=pod_templates.validate_controller,
         template=("spec", "template"),
         warnings=workload_warnings.replication_controller,
-        name=lambda name, prefix: [],  # validated with the rest
+        name=lambda name, prefix: [],  # validation checks the name
         fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},
     )
     controller.garbage_collection_default = "Orphan"
@@ -250,7 +255,7 @@ def _quotas() -> ResourceDefinition:
 
 def _services(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> ResourceDefinition:
     service = ServiceStrategy(addresses, ports)
-    made = builtin(
+    definition = builtin(
         "",
         "services",
         service,
@@ -258,4 +263,4 @@ def _services(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports
         table=network_tables.SERVICES,
         subresources={"proxy": rests["services/proxy"], "status": ServiceStatusStrategy(service)},
     )
-    return replace(made, store=ServiceStore)
+    return replace(definition, store=ServiceStore)

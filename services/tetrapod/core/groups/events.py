@@ -1,4 +1,4 @@
-"""Events: one kind of object that core/v1 and events.k8s.io/v1 both serve."""
+"""Resource definitions of events: one kind, served by core/v1 and events.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 
 
 def core_events(ttl: int) -> ResourceDefinition:
-    """`ttl` is how many seconds they are kept."""
-    made = builtin("", "events", EventStrategy(ttl), table=tables.EVENTS)
-    return replace(made, equivalents=lambda: [new_events(ttl)])
+    """Return the definition in core/v1.
+
+    Args:
+        ttl: seconds until an event is deleted.
+    """
+    definition = builtin("", "events", EventStrategy(ttl), table=tables.EVENTS)
+    return replace(definition, equivalents=lambda: [new_events(ttl)])
 
 
 def new_events(ttl: int) -> ResourceDefinition:
-    made = builtin(
+    """Return the definition in events.k8s.io/v1."""
+    definition = builtin(
         "events.k8s.io",
         "events",
         EventStrategy(ttl, new_group=True),
@@ -27,4 +32,4 @@ def new_events(ttl: int) -> ResourceDefinition:
         table=tables.EVENTS,
         convert=convert_event,
     )
-    return replace(made, store=EventStore, equivalents=lambda: [core_events(ttl)])
+    return replace(definition, store=EventStore, equivalents=lambda: [core_events(ttl)])

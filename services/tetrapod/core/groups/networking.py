@@ -1,4 +1,4 @@
-"""networking.k8s.io/v1 and discovery.k8s.io/v1."""
+"""Resource definitions of networking.k8s.io/v1 and discovery.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -20,27 +20,32 @@ _HOST_NAME = "kubernetes.io/hostname"
 
 
 class EndpointSliceStrategy(KindStrategy):
-    """A change of labels is a new generation too; the topology of v1beta1 is only carried along where it was."""
+    """The strategy of EndpointSlice: a change of labels increments the generation too; deprecatedTopology is dropped."""
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         _drop_topology(obj, frozenset())
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        before = old.get("endpoints") or ()
-        if not same(new.get("endpoints"), before or None):
-            new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1  # even where nothing of it is kept
-            _drop_topology(new, frozenset((e.get("deprecatedTopology") or {}).get(_HOST_NAME, "") for e in before))
+        old_endpoints = old.get("endpoints") or ()
+        if not same(new.get("endpoints"), old_endpoints or None):
+            new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1  # even if the changed fields are dropped
+            _drop_topology(new, frozenset((e.get("deprecatedTopology") or {}).get(_HOST_NAME, "") for e in old_endpoints))
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
 
 
 class NetworkPolicyStrategy(KindStrategy):
+    """The strategy of NetworkPolicy."""
+
     tells_empty = True
 
 
 def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
-    """Where it named a node that the slice had before, the node stays named (upstream: dropTopologyOnV1)."""
+    """Drop deprecatedTopology. Upstream: dropTopologyOnV1.
+
+    A valid hostname in it becomes nodeName if nodeName is unset and the stored slice had that hostname.
+    """
     for endpoint in obj.get("endpoints") or ():
         node = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOST_NAME, "")
         if endpoint.get("nodeName") is None and node in known_nodes and not is_dns1123_subdomain(node):
@@ -48,6 +53,7 @@ def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
 
 
 def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of both groups."""
     ingress = KindStrategy(
         validate=ingresses.validate,
         whole_update=ingresses.validate_update,

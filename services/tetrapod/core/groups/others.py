@@ -1,4 +1,4 @@
-"""certificates, coordination, events, flowcontrol, node and scheduling: the groups of one or a few kinds."""
+"""Resource definitions of groups with few kinds: certificates, coordination, events, flowcontrol, node and scheduling."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from dataclasses import replace
 from tetrapod.core.defaults import cluster as defaults
 from tetrapod.core.groups.events import new_events
 from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningRequestStrategy, SigningStatusStrategy
+from tetrapod.core.strategies.pod_certificates import PodCertificateStatusStrategy, PodCertificateStrategy
 from tetrapod.core.strategies.priority_classes import PriorityClassStore
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
-from tetrapod.core.validation import flow_schemas, leases, pod_certificate_status, pod_certificates, trust_bundles
+from tetrapod.core.validation import flow_schemas, leases, pod_certificates, trust_bundles
 from tetrapod.core.validation import node_kinds as classes
 from tetrapod.core.warnings import others as warnings
+from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.status import ALL_METADATA, WHOLE_METADATA
+from tetrapod.generic.registry.status import WHOLE_METADATA
 from tetrapod.machinery.gvk import Object
 
 CERTIFICATES, FLOWCONTROL = "certificates.k8s.io", "flowcontrol.apiserver.k8s.io"
 
 
 class LeaseStrategy(KindStrategy):
-    """What coordinated leader election needs is dropped: the feature is off, as it is upstream."""
+    """The strategy of Lease. The fields of coordinated leader election are dropped, because its feature gate is off, as upstream."""
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         for key in ("strategy", "preferredHolder"):
@@ -36,23 +38,21 @@ class LeaseStrategy(KindStrategy):
                 (new.get("spec") or {}).pop(key, None)
 
 
-class PodCertificateStrategy(KindStrategy):
-    def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
-        """Upstream forgot the namespace."""
-        if label == "metadata.namespace":
-            raise ValueError(f"field label not supported: {label}")
-        return super().field_label(version, label, value)
-
-
 def _of_spec(key: str) -> Callable[[Object], str]:
     return lambda obj: (obj.get("spec") or {}).get(key) or ""
 
 
-def definitions(event_ttl: int = 3600) -> list[ResourceDefinition]:
-    return [*_certificates(), *_coordination(event_ttl), *_flow_control()]
+def definitions(authorizer: Authorizer | None, event_ttl: int = 3600) -> list[ResourceDefinition]:
+    """Return the definitions of these groups.
+
+    Args:
+        authorizer: authorizes the signing of PodCertificateRequests; None skips the check.
+        event_ttl: seconds until an event is deleted.
+    """
+    return [*_certificates(authorizer), *_coordination(event_ttl), *_flow_control()]
 
 
-def _certificates() -> list[ResourceDefinition]:
+def _certificates(authorizer: Authorizer | None) -> list[ResourceDefinition]:
     request = SigningRequestStrategy()
     pod_request = PodCertificateStrategy(
         validate=pod_certificates.validate,
@@ -61,7 +61,6 @@ def _certificates() -> list[ResourceDefinition]:
         unconditional_update=False,
         fields={f"spec.{key}": _of_spec(key) for key in ("signerName", "podName", "nodeName")},
     )
-    pod_status = status_of(pod_request, keep_metadata=ALL_METADATA, validate=pod_certificate_status.validate_status)
     return [
         builtin(
             CERTIFICATES,
@@ -87,7 +86,7 @@ def _certificates() -> list[ResourceDefinition]:
             "podcertificaterequests",
             pod_request,
             table=tables.POD_CERTIFICATE_REQUESTS,
-            subresources={"status": pod_status},
+            subresources={"status": PodCertificateStatusStrategy(pod_request, authorizer)},
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""What the containers of a pod must specify under a quota (upstream: the pod evaluator's Constraints)."""
+"""The resources that a pod's containers must specify under a quota. Upstream: pkg/quota/v1/evaluator/core/pods.go, Constraints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MUST_SPECIFY: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.mem
 
 
 def unspecified(pod: Object, hard: Iterable[str]) -> str:
-    """Which containers leave out what the quota limits: `cpu for: a,b; limits.memory for: a`; "" where none does."""
+    """Return which containers do not specify a limited resource, as in `cpu for: a,b; limits.memory for: a`, or ""."""
     required = sorted(_MUST_SPECIFY & set(hard))
     if not required or says_resources(pod):
         return ""
@@ -22,9 +22,10 @@ def unspecified(pod: Object, hard: Iterable[str]) -> str:
         for name in required:
             if not _specifies(container.get("resources") or {}, name):
                 missing.setdefault(name, []).append(container.get("name", ""))
-    return "; ".join(f"{name} for: {','.join(sorted(set(who)))}" for name, who in sorted(missing.items()))
+    return "; ".join(f"{name} for: {','.join(sorted(set(container_names)))}" for name, container_names in sorted(missing.items()))
 
 
 def _specifies(resources: Object, name: str) -> bool:
+    """Return whether the container has a request or limit for the quota name."""
     kind, _, bare = name.rpartition(".")
     return bare in (resources.get(kind or "requests") or {})

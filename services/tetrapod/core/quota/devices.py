@@ -1,7 +1,8 @@
-"""What a ResourceClaim uses of quotas on devices of a class (upstream: pkg/quota/v1/evaluator/core/resource_claims.go).
+"""The usage of a ResourceClaim in quotas that limit devices of a DeviceClass.
 
-Pods ask for such devices by the extended resource name of a class; the claim that a scheduler makes of it is charged for no more
-than its pod has not been. What that takes besides the claim itself is gathered by `surroundings.py`.
+Pods can request devices by the extended resource name of a class. A claim that the scheduler creates for such a pod is charged only for
+devices that exceed what its pod is charged for. `surroundings.py` reads the objects that this depends on.
+Upstream: pkg/quota/v1/evaluator/core/resource_claims.go.
 """
 
 from __future__ import annotations
@@ -19,27 +20,30 @@ CLASS_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
 REQUESTS: Final = "requests."
 IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 _MOST: Final = 32
-"""Devices of one claim: what a request for all of them may come to."""
+"""The maximum number of devices of one claim, which counts as the usage of a request for all devices."""
 _ZERO: Final = Quantity.from_int(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """The names by which pods ask for devices; a name that two classes have leads to both."""
+    """The extended resource names of device classes. A name that two classes share applies to both."""
 
     explicit: Mapping[str, str] = field(default_factory=dict)
-    """By class, where it has one."""
+    """The explicit extended resource name of each class that has one."""
     known: Collection[str] = ()
-    """All names, of every class the one that follows from its own among them."""
+    """All names, including the implicit one of every class."""
 
     @classmethod
     def of(cls, classes: Iterable[Object]) -> Extended:
-        named = {one["metadata"]["name"]: (one.get("spec") or {}).get("extendedResourceName") for one in classes}
-        explicit = {name: resource for name, resource in named.items() if resource}
-        return cls(explicit, {*explicit.values(), *(f"{IMPLICIT}{name}" for name in named)})
+        """Return the names of these classes."""
+        resource_by_class = {
+            device_class["metadata"]["name"]: (device_class.get("spec") or {}).get("extendedResourceName") for device_class in classes
+        }
+        explicit = {name: resource for name, resource in resource_by_class.items() if resource}
+        return cls(explicit, {*explicit.values(), *(f"{IMPLICIT}{name}" for name in resource_by_class)})
 
     def counts_claims(self, quota_name: str) -> bool:
-        """Whether claims use of what a quota names."""
+        """Return whether the quota name limits an extended resource that claims use."""
         return quota_name.startswith(REQUESTS) and quota_name.removeprefix(REQUESTS) in self.known
 
 
@@ -48,7 +52,12 @@ NO_NAMES: Final = Extended()
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`charged`: what the pod that a claim was made for uses already."""
+    """The other objects that determine the usage of a claim.
+
+    Attributes:
+        names: the extended resource names of device classes.
+        charged: the usage of the pod that the claim was created for.
+    """
 
     names: Extended = NO_NAMES
     charged: Usage = field(default_factory=dict)
@@ -58,28 +67,29 @@ ALONE: Final = Surroundings()
 
 
 def device_usage(claim: Object, around: Surroundings) -> Usage:
-    """By quota name; of alternatives the one that takes most counts, class by class."""
+    """Return the usage of devices by quota name. If a request has alternatives, the maximum counts, for each class."""
     total: dict[str, int] = {}
     for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():
         # v1beta1 has the fields of an exact request in the request itself
-        wanted = request.get("firstAvailable") or [request.get("exactly") or request]
-        most: dict[str, int] = {}
-        for alternative in wanted:
+        alternatives = request.get("firstAvailable") or [request.get("exactly") or request]
+        maximum: dict[str, int] = {}
+        for alternative in alternatives:
             name = alternative.get("deviceClassName") or ""
-            most[name] = max(most.get(name, 0), _devices(alternative))
-        for name, count in most.items():
+            maximum[name] = max(maximum.get(name, 0), _devices(alternative))
+        for name, count in maximum.items():
             total[name] = total.get(name, 0) + count
     used = {f"{name}{CLASS_SUFFIX}": Quantity.from_int(count) for name, count in total.items()}
     extended: Usage = {}
     for name, count in total.items():
         if name:
             resource = around.names.explicit.get(name)
-            for asked in (f"{IMPLICIT}{name}", *((resource,) if resource else ())):
-                extended[f"{REQUESTS}{asked}"] = Quantity.from_int(count) - around.charged.get(f"{REQUESTS}{asked}", _ZERO)
-    return used | {name: left for name, left in extended.items() if left.sign > 0}
+            for extended_name in (f"{IMPLICIT}{name}", *((resource,) if resource else ())):
+                extended[f"{REQUESTS}{extended_name}"] = Quantity.from_int(count) - around.charged.get(f"{REQUESTS}{extended_name}", _ZERO)
+    return used | {name: remaining for name, remaining in extended.items() if remaining.sign > 0}
 
 
 def _devices(request: Object) -> int:
+    """Return the number of devices of a request."""
     match request.get("allocationMode"):
         case "ExactCount":
             return int(request.get("count") or 0)

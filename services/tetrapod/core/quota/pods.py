@@ -1,4 +1,7 @@
-"""What a pod takes of a quota: as it asks, and as its node says it has (upstream: component-helpers/resource/helpers.go, QuotaV1Pod)."""
+"""The resources that a pod is charged for: the maximum of requested, allocated and actual resources.
+
+Upstream: k8s.io/component-helpers/resource/helpers.go, pkg/quota/v1/evaluator/core/pods.go.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
 Needs: TypeAlias = Callable[[Object, Object], Usage]
-"""What a container needs, by itself and its status (empty where there is none)."""
+"""Returns the resources of a container for its spec and its status ({} if it has none)."""
 
 _ENDED: Final = ("Succeeded", "Failed")
 _OF_A_POD: Final = ("cpu", "memory")
 
 
 def counts_as_pod(pod: Object) -> bool:
-    """Pods that have ended, and those that should be gone by now, use nothing but an object."""
+    """Return whether the pod counts: pods that have ended or exceeded their deletion grace period use only an object count."""
     if (pod.get("status") or {}).get("phase") in _ENDED:
         return False
     meta = pod["metadata"]
@@ -27,19 +30,19 @@ def counts_as_pod(pod: Object) -> bool:
 
 
 def says_resources(pod: Object) -> bool:
-    """The pod itself, not only its containers (upstream: IsPodLevelResourcesSet)."""
+    """Return whether the pod has resources at pod level. Upstream: IsPodLevelResourcesSet."""
     resources = (pod.get("spec") or {}).get("resources") or {}
     return any(_of_a_pod(name) for kind in ("requests", "limits") for name in resources.get(kind) or ())
 
 
 def pod_totals(pod: Object) -> tuple[Usage, Usage]:
-    """Requests and limits of a whole pod: the most of what it asks for, what it was granted and what it has."""
+    """Return requests and limits of the pod: the maximum of what it requests, what was allocated and what it has, plus overhead."""
     requests, limits = (_containers(pod, ways) for ways in (_requests(pod), _limits(pod)))
     spec = pod.get("spec") or {}
     overhead = {k: Quantity.of(v) for k, v in (spec.get("overhead") or {}).items()}
     for kind, total in (("requests", requests), ("limits", limits)):
-        own = ((spec.get("resources") or {}).get(kind) or {}).items()
-        total.update((name, Quantity.of(value)) for name, value in own if _of_a_pod(name))
+        pod_level = ((spec.get("resources") or {}).get(kind) or {}).items()
+        total.update((name, Quantity.of(value)) for name, value in pod_level if _of_a_pod(name))
         for name, quantity in overhead.items():
             if kind == "requests" or name in total:
                 _add(total, {name: quantity})
@@ -47,15 +50,18 @@ def pod_totals(pod: Object) -> tuple[Usage, Usage]:
 
 
 def _of_a_pod(name: str) -> bool:
+    """Return whether a pod can have the resource at pod level."""
     return name in _OF_A_POD or name.startswith("hugepages-")
 
 
 def _infeasible(pod: Object) -> bool:
+    """Return whether a pending resize of the pod is infeasible."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return next((c.get("reason") == "Infeasible" for c in conditions if c.get("type") == "PodResizePending"), False)
 
 
 def _requests(pod: Object) -> list[Needs]:
+    """Return the functions whose maximum is the request. The request of an infeasible resize does not count."""
     infeasible = _infeasible(pod)
 
     def asked(container: Object, _: Object) -> Usage:
@@ -67,28 +73,30 @@ def _requests(pod: Object) -> list[Needs]:
         return {} if infeasible else asked(container, status)
 
     def actual(container: Object, status: Object) -> Usage:
-        if has := (status.get("resources") or {}).get("requests"):
-            return _quantities(has)
+        if actual_requests := (status.get("resources") or {}).get("requests"):
+            return _quantities(actual_requests)
         return allocated(container, status)
 
     return [actual, allocated] if infeasible else [asked, actual, allocated]
 
 
 def _limits(pod: Object) -> list[Needs]:
+    """Return the functions whose maximum is the limit."""
     infeasible = _infeasible(pod)
 
     def asked(container: Object, _: Object) -> Usage:
         return _quantities((container.get("resources") or {}).get("limits"))
 
     def actual(container: Object, status: Object) -> Usage:
-        if has := (status.get("resources") or {}).get("limits"):
-            return _quantities(has)
+        if actual_limits := (status.get("resources") or {}).get("limits"):
+            return _quantities(actual_limits)
         return {} if infeasible else asked(container, status)
 
     return [actual] if infeasible else [asked, actual]
 
 
 def _containers(pod: Object, ways: list[Needs]) -> Usage:
+    """Return the maximum over several ways to determine the resources of containers."""
     total: Usage = {}
     for way in ways:
         _raise(total, _together(pod, way))
@@ -96,13 +104,13 @@ def _containers(pod: Object, ways: list[Needs]) -> Usage:
 
 
 def _together(pod: Object, needs_of: Needs) -> Usage:
-    """The sum of what runs together, or the most that an init container needs while the sidecars before it run."""
+    """Return the sum over containers and sidecars, or the peak of an init container with the sidecars before it, if that is higher."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    listed = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    statuses = {one.get("name"): one for one in listed}
+    container_statuses = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    statuses = {container_status.get("name"): container_status for container_status in container_statuses}
     total = _sum(needs_of(c, statuses.get(c.get("name")) or {}) for c in spec.get("containers") or ())
     sidecars: Usage = {}
-    most: Usage = {}
+    peak: Usage = {}
     for container in spec.get("initContainers") or ():
         needs = needs_of(container, statuses.get(container.get("name")) or {})
         if container.get("restartPolicy") == "Always":
@@ -111,8 +119,8 @@ def _together(pod: Object, needs_of: Needs) -> Usage:
             needs = sidecars
         else:
             needs = _sum((needs, sidecars))
-        _raise(most, needs)
-    _raise(total, most)
+        _raise(peak, needs)
+    _raise(total, peak)
     return total
 
 
@@ -133,5 +141,6 @@ def _add(total: Usage, part: Usage) -> None:
 
 
 def _raise(total: Usage, other: Usage) -> None:
+    """Raise each total to the other value, in place."""
     for name, quantity in other.items():
         total[name] = max(total.get(name, quantity), quantity)

@@ -1,6 +1,6 @@
-"""Which changes of objects let a quota be counted anew (upstream: pkg/quota/v1/install/update_filter.go).
+"""Updates of objects that can decrease usage, so that their quotas must be recalculated.
 
-Admission charges what grows; what an object gives back without going away is told by its change.
+Admission charges increases; decreases by an update are found here. Upstream: pkg/quota/v1/install/update_filter.go.
 """
 
 from __future__ import annotations
@@ -13,25 +13,27 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 def gives_back(resource: GroupResource, old: Object, new: Object) -> bool:
+    """Return whether the update may decrease the object's usage."""
     match resource:
         case ("", "pods"):
-            moved = is_terminating(old) != is_terminating(new)
-            return moved or _resources(old) != _resources(new) or (counts_as_pod(old) and not counts_as_pod(new))
+            scope_changed = is_terminating(old) != is_terminating(new)
+            return scope_changed or _resources(old) != _resources(new) or (counts_as_pod(old) and not counts_as_pod(new))
         case ("", "services"):
             return _counted_type(old) != _counted_type(new)
         case ("", "persistentvolumeclaims"):
-            return True  # upstream compares two pointers that are never the same
+            return True  # upstream compares two pointers that are never equal
         case _:
             return False
 
 
 def _resources(pod: Object) -> dict[str, Any]:
-    """What a node says its containers have."""
+    """Return the actual resources in the pod's container statuses."""
     status = pod.get("status") or {}
-    listed = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
-    return {one["name"]: one.get("resources") for one in listed}
+    container_statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    return {container_status["name"]: container_status.get("resources") for container_status in container_statuses}
 
 
 def _counted_type(service: Object) -> str:
-    found = (service.get("spec") or {}).get("type") or ""
-    return found if found in ("NodePort", "LoadBalancer") else ""
+    """Return the type of a Service if quotas count it."""
+    service_type = (service.get("spec") or {}).get("type") or ""
+    return service_type if service_type in ("NodePort", "LoadBalancer") else ""

@@ -1,4 +1,4 @@
-"""Which objects a quota with scopes is about (upstream: podMatchesScopeFunc, pvcMatchesScopeFunc)."""
+"""Matching of objects by the scopes of a quota. Upstream: podMatchesScopeFunc, pvcMatchesScopeFunc."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 def in_scope(quota: Object, resource: GroupResource, obj: Object) -> bool:
-    """Every scope of the quota must match; a quota with scopes counts nothing but pods (and claims by class)."""
+    """Return whether the object matches all scopes; quotas with scopes count only pods, and claims by VolumeAttributesClass."""
     return all(_matches(scope, resource, obj) for scope in scopes_of(quota))
 
 
 def matching(scopes: Iterable[Object], resource: GroupResource, obj: Object) -> list[Object]:
-    """Those that the object is in."""
+    """Return the scopes that the object matches."""
     return [scope for scope in scopes if _matches(scope, resource, obj)]
 
 
 def _matches(scope: Object, resource: GroupResource, obj: Object) -> bool:
     name = scope.get("scopeName")
     if resource == ("", "persistentvolumeclaims"):
-        return name == "VolumeAttributesClass" and any(_selects(scope, one) for one in _attributes_classes(obj) or (None,))
+        return name == "VolumeAttributesClass" and any(_selects(scope, class_name) for class_name in _attributes_classes(obj) or (None,))
     if resource != ("", "pods"):
         return False
     spec = obj.get("spec") or {}
@@ -41,22 +41,24 @@ def _matches(scope: Object, resource: GroupResource, obj: Object) -> bool:
 
 
 def is_terminating(pod: Object) -> bool:
+    """Return whether the pod has an activeDeadlineSeconds."""
     spec = pod.get("spec") or {}
     return spec.get("activeDeadlineSeconds") is not None and spec["activeDeadlineSeconds"] >= 0
 
 
 def _attributes_classes(claim: Object) -> list[str]:
-    """The classes that it asks for, has and is on its way to."""
+    """Return the requested, the current and the target VolumeAttributesClass of the claim."""
     status = claim.get("status") or {}
-    named = (
+    class_names = (
         (claim.get("spec") or {}).get("volumeAttributesClassName"),
         status.get("currentVolumeAttributesClassName"),
         (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
     )
-    return [name for name in named if name]
+    return [name for name in class_names if name]
 
 
 def _selects(scope: Object, value: str | None) -> bool:
+    """Return whether the scope selector matches the value."""
     operator, values = scope.get("operator"), scope.get("values") or ()
     if operator == "Exists":
         return bool(value)
@@ -68,6 +70,7 @@ def _selects(scope: Object, value: str | None) -> bool:
 
 
 def _crosses_namespaces(spec: Object) -> bool:
+    """Return whether pod affinity terms refer to other namespaces."""
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         terms: list[Any] = list((affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or ())

@@ -1,6 +1,6 @@
-"""What the usage of a ResourceClaim depends on besides the claim: device classes, its pod, and the claims that are the pod's too.
+"""Lookup of the objects that determine the usage of a ResourceClaim: device classes, its pod, and other claims of the pod.
 
-Upstream: getVerifiedPodUsage and resourceClaimPodOwnerGetter of pkg/quota/v1/evaluator/core/resource_claims.go.
+Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage and resourceClaimPodOwnerGetter.
 """
 
 from __future__ import annotations
@@ -17,21 +17,31 @@ _PODS: Final = GroupResource("", "pods")
 
 
 class Look(Protocol):
-    """At the objects of a cluster; a moment old is good enough."""
+    """Reads of cluster objects; slightly stale objects are acceptable."""
 
-    async def classes(self) -> list[Object]: ...
+    async def classes(self) -> list[Object]:
+        """Return all device classes."""
+        ...
 
-    async def pod(self, namespace: str, name: str) -> Object | None: ...
+    async def pod(self, namespace: str, name: str) -> Object | None:
+        """Return the pod, or None if it does not exist."""
+        ...
 
-    async def claims(self, namespace: str) -> list[Object]: ...
+    async def claims(self, namespace: str) -> list[Object]:
+        """Return all claims of the namespace."""
+        ...
 
 
 async def around(claim: Object, look: Look) -> Surroundings:
+    """Return the surroundings of the claim."""
     return Surroundings(Extended.of(await look.classes()), await _charged(claim, look))
 
 
 async def _charged(claim: Object, look: Look) -> Usage:
-    """What the pod uses that the claim was made for, where it is the claim's indeed."""
+    """Return the usage of the pod that the claim was created for, or {} if the claim is not the pod's.
+
+    Without a claim name in the pod's status, the oldest claim of the pod counts as its claim.
+    """
     meta = claim["metadata"]
     owner = _owner(claim)
     if owner is None:
@@ -39,15 +49,15 @@ async def _charged(claim: Object, look: Look) -> Usage:
     pod = await look.pod(meta["namespace"], owner.get("name") or "")
     if pod is None or pod["metadata"].get("uid") != owner.get("uid"):
         return {}
-    said = (pod.get("status") or {}).get("extendedResourceClaimStatus")
-    if said is not None:
-        return usage_of(_PODS, pod) if said.get("resourceClaimName") == meta.get("name") else {}
-    others = [one for one in await look.claims(meta["namespace"]) if (_owner(one) or {}).get("uid") == owner.get("uid")]
-    return {} if any(_age(one) < _age(claim) for one in others) else usage_of(_PODS, pod)
+    claim_status = (pod.get("status") or {}).get("extendedResourceClaimStatus")
+    if claim_status is not None:
+        return usage_of(_PODS, pod) if claim_status.get("resourceClaimName") == meta.get("name") else {}
+    others = [other for other in await look.claims(meta["namespace"]) if (_owner(other) or {}).get("uid") == owner.get("uid")]
+    return {} if any(_age(other) < _age(claim) for other in others) else usage_of(_PODS, pod)
 
 
 def _owner(claim: Object) -> Object | None:
-    """The pod for whose extended resources a scheduler made the claim."""
+    """Return the reference to the pod for whose extended resources the scheduler created the claim, or None."""
     meta = claim["metadata"]
     if (meta.get("annotations") or {}).get(_MADE_FOR_A_POD) != "true":
         return None

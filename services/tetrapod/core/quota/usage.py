@@ -1,9 +1,11 @@
-"""What one object uses of each quota resource (upstream: pkg/quota/v1/evaluator/core and generic object counts)."""
+"""The usage of one object, by quota resource name. Upstream: pkg/quota/v1/evaluator/core and generic object counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
+
+import msgspec
 
 from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, IMPLICIT, NO_NAMES, REQUESTS, Extended, Surroundings, device_usage
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
@@ -24,8 +26,30 @@ _OF_CLAIMS: Final = frozenset({"persistentvolumeclaims", "requests.storage"})
 _HUGE_PAGES: Final = ("hugepages-", "requests.hugepages-")
 
 
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str
+    namespace: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata
+
+
+_LOOKED_INTO: Final = frozenset({("", "pods"), ("", "services"), ("", "persistentvolumeclaims"), CLAIMS})
+
+
+def counted_fields(resource: GroupResource) -> type[msgspec.Struct] | None:
+    """Return the type with the fields that determine an object's usage; None means all fields. Most kinds count only as objects."""
+    return None if resource in _LOOKED_INTO else _Named
+
+
 def usage_of(resource: GroupResource, obj: Object, around: Surroundings = ALONE) -> Usage:
-    """By resource name: `pods`, `requests.cpu`, `count/secrets` …; `around` matters to claims of devices."""
+    """Return the usage by quota resource name: `pods`, `requests.cpu`, `count/secrets` and others.
+
+    Args:
+        around: the surroundings of a ResourceClaim; not used for other kinds.
+    """
     used: Usage = {count_name(resource): ONE}
     if resource == CLAIMS:
         used.update(device_usage(obj, around))
@@ -61,8 +85,8 @@ def _service(spec: Object, used: Usage) -> None:
     if spec.get("type") == "LoadBalancer":
         used["services.loadbalancers"] = ONE
         allocates = spec.get("allocateLoadBalancerNodePorts") is not False
-        wanted = ports if allocates else sum(bool(p.get("nodePort")) for p in spec.get("ports") or ())
-        used["services.nodeports"] = Quantity.from_int(wanted)
+        port_count = ports if allocates else sum(bool(p.get("nodePort")) for p in spec.get("ports") or ())
+        used["services.nodeports"] = Quantity.from_int(port_count)
     elif spec.get("type") == "NodePort":
         used["services.nodeports"] = Quantity.from_int(ports)
 
@@ -83,7 +107,7 @@ def _claim(claim: Object, used: Usage) -> None:
 
 
 def concerning(resource: GroupResource, hard: Iterable[str], around: Surroundings = ALONE) -> list[str]:
-    """Which of a quota's names are about such objects, whatever one of them uses (upstream: MatchingResources)."""
+    """Return the quota's names that can count objects of this resource. Upstream: MatchingResources."""
     return sorted(name for name in hard if name == count_name(resource) or _concerns(resource, name, around))
 
 
@@ -107,22 +131,22 @@ def _is_extended(name: str) -> bool:
 
 
 def tracked(hard: Iterable[str], names: Extended = NO_NAMES) -> set[GroupResource]:
-    """The resources whose objects a quota with these names counts."""
-    found: set[GroupResource] = set()
+    """Return the resources whose objects a quota with these names counts."""
+    resources: set[GroupResource] = set()
     for name in hard:
         if name.startswith("count/"):
             resource, _, group = name.removeprefix("count/").partition(".")
-            found.add(GroupResource(group, resource))
+            resources.add(GroupResource(group, resource))
         elif name in _LEGACY_COUNTS:
-            found.add(GroupResource("", name))
+            resources.add(GroupResource("", name))
         elif name.endswith(CLASS_SUFFIX):
-            found.add(CLAIMS)
+            resources.add(CLAIMS)
         elif name.startswith("services."):
-            found.add(GroupResource("", "services"))
+            resources.add(GroupResource("", "services"))
         elif _CLASS_SUFFIX in name or name == "requests.storage":
-            found.add(GroupResource("", "persistentvolumeclaims"))
+            resources.add(GroupResource("", "persistentvolumeclaims"))
         else:
-            found.add(GroupResource("", "pods"))
+            resources.add(GroupResource("", "pods"))
             if names.counts_claims(name):
-                found.add(CLAIMS)
-    return found
+                resources.add(CLAIMS)
+    return resources

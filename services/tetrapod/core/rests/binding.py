@@ -1,4 +1,7 @@
-"""Assigning a pod to a node: `pods/binding` and the older `bindings` (upstream: BindingREST in core/pod/storage/storage.go)."""
+"""`pods/binding` and the older `bindings`, which assign a pod to a node.
+
+Upstream: pkg/registry/core/pod/storage/storage.go, BindingREST.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,16 @@ _BINDING: Final = GroupResource("", "pods/binding")
 
 
 class BindingRest(Rest):
+    """The resource `bindings`."""
+
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
 
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         meta = obj.setdefault("metadata", {})
-        given = meta.get("name") or ""
-        name = name or given
-        if given != name:
+        binding_name = meta.get("name") or ""
+        name = name or binding_name
+        if binding_name != name:
             raise status.bad_request("name in URL does not match name in Binding object")
         target = obj.get("target") or {}
         errors = []
@@ -37,7 +42,7 @@ class BindingRest(Rest):
             errors.append(field.required("target.name"))
         elif not errors:
             errors += dns_subdomain(target["name"], "target.name")
-        if errors:  # upstream forgets to make a refusal of them
+        if errors:  # upstream returns these errors without a status, hence code 500
             texts = [str(error) for error in errors]
             raise status.StatusError(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
         if validate is not None:
@@ -46,6 +51,7 @@ class BindingRest(Rest):
         return dict(SUCCESS)
 
     async def _assign(self, ctx: Context, name: str, node: str, binding: Object) -> None:
+        """Set the pod's node and merge the binding's labels and annotations, raising StatusError if the pod cannot be assigned."""
         store = self._stores[PODS]
 
         async def assign(current: Object | None) -> Object:
@@ -67,12 +73,12 @@ class BindingRest(Rest):
             return current
 
         meta = binding["metadata"]
-        wanted = Preconditions(meta.get("uid") or None, meta.get("resourceVersion") or None)
-        await store.update(ctx, name, assign, strategy=_Unchecked(), preconditions=wanted)
+        preconditions = Preconditions(meta.get("uid") or None, meta.get("resourceVersion") or None)
+        await store.update(ctx, name, assign, strategy=_Unchecked(), preconditions=preconditions)
 
 
 class PodBindingRest(BindingRest):
-    """Below the pod, where a binding's own uid and resourceVersion say which pod it means."""
+    """The subresource `pods/binding`, where uid and resourceVersion of the Binding are preconditions on the pod."""
 
     keeps_system_metadata = True
 
@@ -82,7 +88,7 @@ def _conflict(name: str, why: str) -> status.StatusError:
 
 
 class _Unchecked(Strategy):
-    """Binding changes what a user may not change, and nobody looks at the labels it brings."""
+    """A strategy without validation: a binding changes immutable fields, and upstream does not validate the labels that it adds."""
 
     metadata_rules = "none"
 
@@ -93,12 +99,15 @@ def _merge(meta: Object, key: str, more: Object | None) -> None:
 
 
 def set_condition(pod: Object, condition: Object) -> None:
-    """In place of that of its type, whose time it keeps where the status stays (upstream: UpdatePodCondition)."""
+    """Replace the pod's condition of this type or add it. Upstream: UpdatePodCondition.
+
+    lastTransitionTime is kept if the status has not changed.
+    """
     conditions = pod.setdefault("status", {}).setdefault("conditions", [])
     for i, existing in enumerate(conditions):
         if existing.get("type") == condition["type"]:
-            same = existing.get("status") == condition["status"]
-            since = existing.get("lastTransitionTime") if same else now_rfc3339()
-            conditions[i] = {"lastProbeTime": None, "lastTransitionTime": since, **condition}
+            unchanged = existing.get("status") == condition["status"]
+            transition_time = existing.get("lastTransitionTime") if unchanged else now_rfc3339()
+            conditions[i] = {"lastProbeTime": None, "lastTransitionTime": transition_time, **condition}
             return
     conditions.append({"lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **condition})

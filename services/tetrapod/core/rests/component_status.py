@@ -1,4 +1,4 @@
-"""`componentstatuses`, deprecated and read-only: the store, and the components that upstream expects on this machine.
+"""`componentstatuses`, deprecated and read-only: the health of the store and of the components that upstream expects on this machine.
 
 Upstream: pkg/registry/core/componentstatus, pkg/probe/http.
 """
@@ -24,7 +24,11 @@ _PORTS: Final = {"controller-manager": 10257, "scheduler": 10259}
 
 
 class ComponentStatusRest(Rest):
-    """`probes` by component name; each returns when healthy and raises when not."""
+    """The resource `componentstatuses`.
+
+    Args:
+        probes: probes by component name; a probe returns if the component is healthy and raises otherwise.
+    """
 
     def __init__(self, probes: dict[str, Probe]) -> None:
         self._probes = probes
@@ -38,13 +42,14 @@ class ComponentStatusRest(Rest):
     async def list(self, ctx: Context, options: Any) -> Object:
         items = []
         if labels.parse(options.label_selector).matches({}):
-            wanted = fields.parse(options.field_selector)
-            found = [await _look(name, probe) for name, probe in self._probes.items() if wanted.matches({"metadata.name": name})]
-            items = [{key: obj[key] for key in ("metadata", "conditions")} for obj in found]
+            selector = fields.parse(options.field_selector)
+            statuses = [await _look(name, probe) for name, probe in self._probes.items() if selector.matches({"metadata.name": name})]
+            items = [{key: obj[key] for key in ("metadata", "conditions")} for obj in statuses]
         return {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items}
 
 
 async def _look(name: str, probe: Probe) -> Object:
+    """Run the probe and return a ComponentStatus."""
     try:
         await probe()
         condition = {"type": "Healthy", "status": "True", "message": "ok"}
@@ -54,29 +59,29 @@ async def _look(name: str, probe: Probe) -> Object:
 
 
 def local_components() -> dict[str, Probe]:
-    """The controller manager and the scheduler, asked for their health where they listen by default."""
+    """Return probes of the controller manager and the scheduler at their default addresses."""
     return {name: _health_at(port) for name, port in _PORTS.items()}
 
 
 def _health_at(port: int) -> Probe:
     async def ask() -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # whoever answers here is on this machine
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # no verification: the server is on this machine
         url = f"https://127.0.0.1:{port}/healthz"
         try:
             async with asyncio.timeout(_PATIENCE):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
                 try:
                     writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-                    answer = (await reader.read()).decode(errors="replace")
+                    response = (await reader.read()).decode(errors="replace")
                 finally:
                     writer.close()
         except ConnectionRefusedError as error:
-            why = os.strerror(error.errno or errno.ECONNREFUSED).lower()
-            raise ProbeError(f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: {why}') from None
+            reason = os.strerror(error.errno or errno.ECONNREFUSED).lower()
+            raise ProbeError(f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: {reason}') from None
         except (OSError, TimeoutError) as error:
             raise ProbeError(f'Get "{url}": {error}') from None
-        status_line, _, rest = answer.partition("\r\n")
+        status_line, _, rest = response.partition("\r\n")
         if status_line.split(" ")[1:2] != ["200"]:
             raise ProbeError(rest.partition("\r\n\r\n")[2])
 
@@ -84,4 +89,4 @@ def _health_at(port: int) -> Probe:
 
 
 class ProbeError(Exception):
-    """A component that is not healthy; the text says why."""
+    """The error of an unhealthy component; its text is the reason."""

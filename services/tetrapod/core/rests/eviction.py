@@ -1,4 +1,4 @@
-"""`pods/eviction`: deletion that disruption budgets may refuse (upstream: pkg/registry/core/pod/storage/eviction.go)."""
+"""`pods/eviction`: deletion of a pod that PodDisruptionBudgets can reject. Upstream: pkg/registry/core/pod/storage/eviction.go."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ _BACKOFF: Final = 0.01
 
 
 class EvictionRest(Rest):
-    """`client` is the server's own: the budget's status shows that it was the server who wrote."""
+    """The subresource `pods/eviction`.
+
+    Args:
+        client: the server's own client, so that managed fields show that the server updated the budget's status.
+    """
 
     also_accepts = frozenset({"policy/v1beta1"})
 
@@ -47,10 +51,10 @@ class EvictionRest(Rest):
     async def create(self, ctx: Context, name: str, obj: Object, validate: Any, options: Object) -> Object:
         if ((obj.get("metadata") or {}).get("name") or "") != name:
             raise status.bad_request("name in URL does not match name in Eviction object")
-        wanted = _delete_options(obj, name, options)
+        delete_options = _delete_options(obj, name, options)
         if validate is not None:
             await validate(obj)
-        dry_run = bool(wanted.get("dryRun"))
+        dry_run = bool(delete_options.get("dryRun"))
         inner = Context(ctx.user, ctx.namespace, ctx.version, "", dry_run, ctx.warnings, ctx.annotations)
         store = self._stores[PODS]
         pod = (await store.get(inner, name)).peek()
@@ -59,25 +63,26 @@ class EvictionRest(Rest):
             if budget is not None and not (_ready(pod) is False and _evicts_unhealthy(budget)):
                 await self._use(inner, budget, name)
         if not dry_run:
-            await self._mark(inner, store, name, wanted)
-        validate_delete_options(wanted)
-        await store.delete(inner, name, wanted, None)
+            await self._mark(inner, store, name, delete_options)
+        validate_delete_options(delete_options)
+        await store.delete(inner, name, delete_options, None)
         return dict(SUCCESS)
 
     async def _budget_of(self, namespace: str, pod: Object) -> Object | None:
+        """Return the pod's budget, or None. Raises StatusError if there are several."""
         page = await self._stores[BUDGETS].list(Context(namespace=namespace), ListQuery(f"{namespace}/"))
         pod_labels = pod["metadata"].get("labels") or {}
-        found = []
+        budgets = []
         for entry in page.entries:
             selector = (entry.peek().get("spec") or {}).get("selector")
             if selector is not None and labels.from_label_selector(selector).matches(pod_labels):
-                found.append(entry.peek())
-        if len(found) > 1:
+                budgets.append(entry.peek())
+        if len(budgets) > 1:
             raise StatusError(500, "", _SEVERAL)
-        return found[0] if found else None
+        return budgets[0] if budgets else None
 
     async def _use(self, ctx: Context, budget: Object, pod: str) -> None:
-        """Take one disruption from the budget, or refuse."""
+        """Take one disruption from the budget, raising StatusError if it allows none; retries on conflicts."""
         meta = budget["metadata"]
         for attempt in range(_ATTEMPTS):
             current = (await self._stores[BUDGETS].get(Context(namespace=ctx.namespace), meta["name"])).object()
@@ -93,7 +98,10 @@ class EvictionRest(Rest):
             await asyncio.sleep(_BACKOFF)
 
     async def _mark(self, ctx: Context, store: Store, name: str, wanted: Object) -> None:
-        """Say in the pod's status why it goes. A version that `wanted` names is the new one from then on."""
+        """Set the condition DisruptionTarget of the pod.
+
+        A resourceVersion in the preconditions of `wanted` is replaced by the new one.
+        """
         preconditions = wanted.get("preconditions") or {}
 
         async def mark(current: Object | None) -> Object:
@@ -109,57 +117,63 @@ class EvictionRest(Rest):
 
 
 def _delete_options(eviction: Object, name: str, options: Object) -> Object:
-    """What the deletion is asked to be; a dry run by what either says."""
-    wanted = dict(eviction.get("deleteOptions") or {})
+    """Return the delete options of the eviction. Dry run may be set there or in the query."""
+    delete_options = dict(eviction.get("deleteOptions") or {})
     unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential"
-    if wanted.get(unsafe):
+    if delete_options.get(unsafe):
         text = "can not be set for pod eviction, try after removing the option"
         raise status.invalid(_KIND, name, [field.invalid(f"deleteOptions.{unsafe}", True, text)])
-    inner, outer = wanted.get("dryRun") or [], options.get("dryRun") or []
+    inner, outer = delete_options.get("dryRun") or [], options.get("dryRun") or []
     if inner and outer and inner != outer:
-        texts = " and ".join(f"[{' '.join(given)}]" for given in (outer, inner))
+        texts = " and ".join(f"[{' '.join(values)}]" for values in (outer, inner))
         raise StatusError(500, "", f"Non-matching dry-run options in request and content: {texts}")
     if inner or outer:
-        wanted["dryRun"] = inner or outer
-    return wanted
+        delete_options["dryRun"] = inner or outer
+    return delete_options
 
 
 def _check(preconditions: Object, pod: Object) -> None:
-    """The deletion's preconditions hold for the mark that goes before it, too."""
+    """Check the preconditions of the deletion for the preceding status update too, raising StatusError 409."""
     meta = pod["metadata"]
-    for key, what, gone in (
+    for key, label, explanation in (
         ("uid", "UID", "have been deleted and then recreated"),
         ("resourceVersion", "ResourceVersion", "have been modified"),
     ):
-        if (wanted := preconditions.get(key)) and wanted != meta.get(key):
-            why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({meta.get(key)})."
-            raise status.conflict(_RECORD, meta.get("name") or "", f"{why} The object might {gone}")
+        if (expected := preconditions.get(key)) and expected != meta.get(key):
+            message = f"the {label} in the precondition ({expected}) does not match the {label} in record ({meta.get(key)})."
+            raise status.conflict(_RECORD, meta.get("name") or "", f"{message} The object might {explanation}")
 
 
 def _take(budget: Object, pod: str) -> None:
-    found = budget.setdefault("status", {})
+    """Take one disruption from the budget's status in place, raising StatusError if it allows none."""
+    budget_status = budget.setdefault("status", {})
     name = budget["metadata"]["name"]
-    if (found.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
+    if (budget_status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
         raise _refusal(f"The disruption budget {name} is still being processed by the server.", 10)
-    allowed = found.get("disruptionsAllowed") or 0
+    allowed = budget_status.get("disruptionsAllowed") or 0
     if allowed < 0:
         raise status.forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
-    if len(found.get("disruptedPods") or {}) > _MAX_DISRUPTED:
+    if len(budget_status.get("disruptedPods") or {}) > _MAX_DISRUPTED:
         raise status.forbidden(BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
     if allowed == 0:
-        text = f"The disruption budget {name} needs {found.get('desiredHealthy', 0)} healthy pods and has "
-        raise _refusal(f"{text}{found.get('currentHealthy', 0)} currently", 0)
-    found["disruptionsAllowed"] = allowed - 1
+        text = f"The disruption budget {name} needs {budget_status.get('desiredHealthy', 0)} healthy pods and has "
+        raise _refusal(f"{text}{budget_status.get('currentHealthy', 0)} currently", 0)
+    budget_status["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
         _deny(budget)
-    found.setdefault("disruptedPods", {})[pod] = now_rfc3339()
+    budget_status.setdefault("disruptedPods", {})[pod] = now_rfc3339()
 
 
 class _Unchecked(Strategy):
-    """The server's own change of a status."""
+    """A strategy without validation, for the server's own status update."""
 
 
 def _refusal(message: str, retry_after: int) -> StatusError:
+    """Return the error 429.
+
+    Args:
+        retry_after: seconds, or 0 to leave it out.
+    """
     details: Object = {"causes": [{"reason": "DisruptionBudget", "message": message}]}
     error = StatusError(429, "TooManyRequests", _REFUSED, details)
     if retry_after:
@@ -168,6 +182,7 @@ def _refusal(message: str, retry_after: int) -> StatusError:
 
 
 def _deny(budget: Object) -> None:
+    """Set the budget's condition DisruptionAllowed to False."""
     condition = {
         "type": "DisruptionAllowed",
         "status": "False",
@@ -181,9 +196,9 @@ def _deny(budget: Object) -> None:
 
 
 def _ignores_budgets(pod: Object) -> bool:
-    """Pods that have ended, wait for a node, or go already disrupt nothing."""
-    found = pod.get("status") or {}
-    return found.get("phase") in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
+    """Return whether the pod has ended, is pending or is being deleted, so that its eviction disrupts nothing."""
+    pod_status = pod.get("status") or {}
+    return pod_status.get("phase") in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def _ready(pod: Object) -> bool:
@@ -192,8 +207,11 @@ def _ready(pod: Object) -> bool:
 
 
 def _evicts_unhealthy(budget: Object) -> bool:
+    """Return whether the budget allows the eviction of a pod that is not ready."""
     policy = (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy")
     if policy == "AlwaysAllow":
         return True
-    found = budget.get("status") or {}
-    return (found.get("currentHealthy") or 0) >= (found.get("desiredHealthy") or 0) and (found.get("desiredHealthy") or 0) > 0
+    budget_status = budget.get("status") or {}
+    return (budget_status.get("currentHealthy") or 0) >= (budget_status.get("desiredHealthy") or 0) and (
+        budget_status.get("desiredHealthy") or 0
+    ) > 0

@@ -1,7 +1,7 @@
-"""Links that lead back through the proxy: in Location headers, and in pages of HTML.
+"""Rewriting of links in proxied responses, in Location headers and HTML pages, so that they lead back through the proxy.
 
-Upstream: k8s.io/apimachinery/pkg/util/proxy/transport.go. What is not a start tag is passed on byte by byte; start tags are written as
-golang.org/x/net/html writes them.
+Everything but start tags is copied unchanged; start tags are written as golang.org/x/net/html writes them.
+Upstream: k8s.io/apimachinery/pkg/util/proxy/transport.go.
 """
 
 from __future__ import annotations
@@ -46,21 +46,28 @@ _ATTRIBUTES: Final[dict[str, frozenset[str]]] = {
     }.items()
 }
 _RAW: Final = frozenset({"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "title", "textarea", "xmp"})
-"""Tags whose text is no markup."""
+"""Tags whose content is text, not markup."""
 _MARKUP: Final = re.compile(r"<(?:(?P<tag>[a-zA-Z][^\s/>]*+)|(?P<comment>!--)|[!?/])")
 _REST: Final = re.compile(r"""(?:[^>=]|=\s*+(?:"[^"]*+"|'[^']*+')?)*+>""")
-"""Of a start tag, to its end: quotes mean something after a = only."""
+"""The rest of a start tag. Quotes are special only after `=`."""
 _ATTRIBUTE: Final = re.compile(r"""([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"']*+)))?""")
 _BAD_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
 
 
 class Links:
-    """`prefix` is what the path of the request begins with, up to the proxied one; `host` is the backend's, `asked` the client's."""
+    """A rewriter of links.
+
+    Args:
+        prefix: the path of the request up to the proxied path.
+        host: the authority of the backend.
+        asked: the Host header of the client.
+    """
 
     def __init__(self, prefix: str, host: str, asked: str) -> None:
         self._prefix, self._host, self._asked = prefix, host, asked
 
     def rewrite(self, link: str) -> str:
+        """Return the link with the proxy's prefix if it is an absolute path on the backend or the proxy, else unchanged."""
         try:
             parts = urlsplit(link)
         except ValueError:
@@ -76,10 +83,10 @@ class Links:
         return parts._replace(path=path).geturl()
 
     def page(self, body: bytes, encoding: str) -> bytes | None:
-        """A page of HTML with its links rewritten; None where it is encoded in a way that nobody knows here.
+        """Return an HTML page with rewritten links, or None if its content encoding is not supported.
 
         Raises:
-            ValueError: it is not encoded as it says.
+            ValueError: the body does not have this encoding.
         """
         codec = _CODECS.get(encoding)
         if codec is None:
@@ -92,45 +99,45 @@ class Links:
         return encode(self._rewritten(text).encode("utf-8", "surrogateescape"))
 
     def _rewritten(self, text: str) -> str:
-        out, at = [], 0
-        while (found := _MARKUP.search(text, at)) is not None:
-            tag, after = (found["tag"] or "").lower(), found.end()
+        out, position = [], 0
+        while (markup := _MARKUP.search(text, position)) is not None:
+            tag, name_end = (markup["tag"] or "").lower(), markup.end()
             if not tag:
-                closing = "-->" if found["comment"] else ">"
-                end = text.find(closing, after)
-                stop = end + len(closing) if end >= 0 else len(text)
-                out.append(text[at:stop])
-                at = stop
+                closing = "-->" if markup["comment"] else ">"
+                end = text.find(closing, name_end)
+                stop_position = end + len(closing) if end >= 0 else len(text)
+                out.append(text[position:stop_position])
+                position = stop_position
                 continue
-            rest = _REST.match(text, after)
-            if rest is None:  # it has no end: nothing after it is markup
+            attributes = _REST.match(text, name_end)
+            if attributes is None:  # an unterminated tag: the remainder is not markup
                 break
-            out += (text[at : found.start()], self._start_tag(tag, rest[0][:-1]))
-            at = rest.end()
+            out += (text[position : markup.start()], self._start_tag(tag, attributes[0][:-1]))
+            position = attributes.end()
             if tag in _RAW:
-                end_tag = re.compile(rf"</{re.escape(tag)}(?=[\s/>])", re.IGNORECASE).search(text, at)
-                stop = end_tag.start() if end_tag is not None else len(text)
-                out.append(text[at:stop])
-                at = stop
-        out.append(text[at:])
+                end_tag = re.compile(rf"</{re.escape(tag)}(?=[\s/>])", re.IGNORECASE).search(text, position)
+                stop_position = end_tag.start() if end_tag is not None else len(text)
+                out.append(text[position:stop_position])
+                position = stop_position
+        out.append(text[position:])
         return "".join(out)
 
     def _start_tag(self, tag: str, rest: str) -> str:
         links = _ATTRIBUTES.get(tag, frozenset())
-        written = [f"<{tag}"]
+        output = [f"<{tag}"]
         closed = rest.endswith("/")
-        for found in _ATTRIBUTE.finditer(rest):
-            name, double, single, bare = found.groups("")
-            closed = closed and not (bare and found.end() == len(rest))
+        for attribute in _ATTRIBUTE.finditer(rest):
+            name, double, single, bare = attribute.groups("")
+            closed = closed and not (bare and attribute.end() == len(rest))
             value = html.unescape(double or single or bare)
             if name.lower() in links:
                 value = self.rewrite(value)
-            written.append(f' {name.lower()}="{_escaped(value)}"')
-        return "".join(written) + ("/>" if closed else ">")
+            output.append(f' {name.lower()}="{_escaped(value)}"')
+        return "".join(output) + ("/>" if closed else ">")
 
 
 def _escaped(text: str) -> str:
-    """As Go's html.EscapeString."""
+    """Escape like Go's html.EscapeString."""
     for old, new in (("&", "&amp;"), ("'", "&#39;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&#34;"), ("\r", "&#13;")):
         text = text.replace(old, new)
     return text

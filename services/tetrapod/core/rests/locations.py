@@ -1,4 +1,4 @@
-"""Where a request for a pod, service or node goes to, and how it is passed on.
+"""The backends of requests to pods, services, nodes and kubelets, and the proxying of such requests.
 
 Upstream: pkg/kubelet/client/kubelet_client.go (NodeConnectionInfoGetter), k8s.io/apimachinery/pkg/util/proxy/{upgradeaware,transport}.go,
 k8s.io/apimachinery/pkg/util/net/port_split.go.
@@ -30,7 +30,12 @@ _SAFE: Final = "/:@!$&'()*+,;=~-._"
 
 @dataclass(frozen=True, slots=True)
 class KubeletConfig:
-    """`tls`: whom to believe, and who we are. Without a CA any certificate is believed, as upstream does."""
+    """How to connect to kubelets.
+
+    Attributes:
+        tls: the trusted CA and the client certificate. Without a CA, any certificate is accepted, as upstream does.
+        preferred_addresses: types of node addresses, in order of preference.
+    """
 
     tls: ClientTLS
     preferred_addresses: Sequence[str] = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
@@ -48,37 +53,49 @@ class Backends:
 
 
 async def node_status(stores: Stores, node: str, asked: GroupResource = PODS) -> Object:
-    """Raises StatusError 404 where the node is gone: one of the resource that was asked for (upstream: qualifiedResourceFromContext)."""
+    """Return the status of a node.
+
+    Args:
+        asked: the resource to name in the error. Upstream: qualifiedResourceFromContext.
+
+    Raises:
+        StatusError: 404, the node does not exist.
+    """
     try:
-        found: Object = (await stores[NODES].get(Context(), node)).peek()
+        stored: Object = (await stores[NODES].get(Context(), node)).peek()
     except status.StatusError as error:
         raise status.not_found(asked, node) if error.reason == "NotFound" else error from None
-    return found.get("status") or {}
+    return stored.get("status") or {}
 
 
 def kubelet_at(found: Object, backends: Backends, *, verify: bool = True) -> Endpoint:
-    """Where the kubelet of a node with this status is.
+    """Return the endpoint of the kubelet.
+
+    Args:
+        found: the node's status.
+        verify: whether to verify the kubelet's certificate.
 
     Raises:
         StatusError: 500, the node has no address of a preferred type.
     """
-    listed = found.get("addresses") or ()
-    for kind in backends.kubelet.preferred_addresses:
-        for address in listed:
-            if address.get("type") == kind:
+    addresses = found.get("addresses") or ()
+    for address_type in backends.kubelet.preferred_addresses:
+        for address in addresses:
+            if address.get("type") == address_type:
                 port = ((found.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
                 tls = backends.kubelet.tls if verify else replace(backends.kubelet.tls, insecure=True)
                 return Endpoint(address.get("address", ""), port or KUBELET_PORT, tls)
-    shown = " ".join(f"{{{a.get('type')} {a.get('address')}}}" for a in listed)
-    raise status.StatusError(500, "", f"no preferred addresses found; known addresses: [{shown}]")
+    listed_addresses = " ".join(f"{{{a.get('type')} {a.get('address')}}}" for a in addresses)
+    raise status.StatusError(500, "", f"no preferred addresses found; known addresses: [{listed_addresses}]")
 
 
 async def kubelet_of(stores: Stores, backends: Backends, node: str, asked: GroupResource = PODS, *, verify: bool = True) -> Endpoint:
+    """Read the node and return the endpoint of its kubelet; see `node_status` and `kubelet_at`."""
     return kubelet_at(await node_status(stores, node, asked), backends, verify=verify)
 
 
 def split_name(name: str, kind: str) -> tuple[str, str, str]:
-    """Scheme, name and port of `[scheme:]name[:port]`."""
+    """Split `[scheme:]name[:port]` into scheme, name and port, raising StatusError 400."""
     parts = name.split(":")
     scheme, bare, port = {1: ("", name, ""), 2: ("", parts[0], parts[-1])}.get(len(parts), (*parts, "", "")[:3])
     if len(parts) > 3 or not bare or scheme not in ("", "http", "https"):
@@ -87,7 +104,7 @@ def split_name(name: str, kind: str) -> tuple[str, str, str]:
 
 
 def endpoint_of(host: str, port: str, scheme: str) -> Endpoint:
-    """Upstream believes any certificate here: there is no telling whose it should be."""
+    """Return the endpoint for a host and a port. As upstream, any certificate is accepted for https, because no expected name is known."""
     tls = ClientTLS(insecure=True) if scheme == "https" else None
     if not port:
         return Endpoint(host, 443 if tls else 80, tls)
@@ -97,36 +114,41 @@ def endpoint_of(host: str, port: str, scheme: str) -> Endpoint:
 
 
 def check_proxyable(address: str) -> None:
-    """Raises StatusError 400 for what is no global unicast address."""
+    """Raise StatusError 400 unless the address is a global unicast address."""
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         raise status.bad_request("address not allowed") from None
-    limited = found == ipaddress.IPv4Address("255.255.255.255")
-    if limited or found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast:
+    is_broadcast = parsed == ipaddress.IPv4Address("255.255.255.255")
+    if is_broadcast or parsed.is_loopback or parsed.is_link_local or parsed.is_unspecified or parsed.is_multicast:
         raise status.bad_request("address not allowed")
 
 
 async def check_host(host: str) -> None:
-    """The same of whatever a name means.
+    """Resolve a host name and check all its addresses.
 
     Raises:
-        StatusError: 400, it means nothing, or something that is not allowed.
+        StatusError: 400, the name does not resolve, or an address is not allowed.
     """
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        resolved = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
         raise status.bad_request(f"lookup {host}: no such host") from None
-    for *_, address in found:
+    for *_, address in resolved:
         check_proxyable(str(address[0]).partition("%")[0])
 
 
 def unreachable(why: object) -> status.StatusError:
+    """Return the error 503 for a backend that cannot be reached."""
     return status.service_unavailable(f"error trying to reach service: {why}")
 
 
 async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: str) -> Response:
-    """`path` is what follows `proxy` in the request's."""
+    """Forward the request to the endpoint, with rewritten links in the response.
+
+    Args:
+        path: the part of the request's path after `proxy`.
+    """
     query = f"?{request.query_string}" if request.query_string else ""
     if path and request.path.endswith("/") and not path.endswith("/"):
         path += "/"
@@ -150,15 +172,15 @@ async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: s
 
 
 async def _led_back(response: Response, request: Request, links: Links) -> Response:
-    """Redirects and pages lead back through the proxy."""
-    found = dict(response.headers)
-    if location := found.get(b"location"):
+    """Rewrite links in redirects and HTML pages."""
+    headers = dict(response.headers)
+    if location := headers.get(b"location"):
         moved = links.rewrite(location.decode("latin-1")).encode("latin-1")
         response.headers = [(name, moved if name == b"location" else value) for name, value in response.headers]
         return response
-    if found.get(b"content-type", b"").partition(b";")[0].strip() != b"text/html" or request.method == "HEAD":
+    if headers.get(b"content-type", b"").partition(b";")[0].strip() != b"text/html" or request.method == "HEAD":
         return response
-    encoding = found.get(b"content-encoding", b"").decode("latin-1")
+    encoding = headers.get(b"content-encoding", b"").decode("latin-1")
     if encoding not in ("", "gzip", "deflate"):
         return response
     body = response.body
@@ -170,13 +192,15 @@ async def _led_back(response: Response, request: Request, links: Links) -> Respo
         page = links.page(body, encoding)
     except ValueError as error:
         raise unreachable(error) from None
-    kept = [(name, value) for name, value in response.headers if name != b"content-length"]
-    return Response(response.status, kept, page if page is not None else body)
+    response_headers = [(name, value) for name, value in response.headers if name != b"content-length"]
+    return Response(response.status, response_headers, page if page is not None else body)
 
 
 def not_upgraded(error: BackendError) -> status.StatusError:
+    """Return the error 500 for a failed upgrade."""
     return status.StatusError(500, "", str(error) if isinstance(error, NotUpgraded) else f"error dialing backend: {error}")
 
 
 def node_name(pod: Object) -> str:
+    """Return the name of the pod's node, or ""."""
     return (pod.get("spec") or {}).get("nodeName") or ""

@@ -1,4 +1,4 @@
-"""`pods/log`: read from the kubelet of the pod's node (upstream: pkg/registry/core/pod/strategy.go, LogLocation)."""
+"""`pods/log`: reads logs from the kubelet of the pod's node. Upstream: pkg/registry/core/pod/strategy.go, LogLocation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tetrapod.machinery import field, status
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gointeger import parse_int
 from tetrapod.machinery.gvk import GroupKind, Object
-from tetrapod.machinery.requestinfo import query_lists
 from tetrapod.machinery.timestamps import parse
 
 _NUMBERS: Final = {"tailLines": 0, "limitBytes": 1, "sinceSeconds": 1}
@@ -37,12 +36,14 @@ _UNVERIFIED: Final = Counter(
 
 
 class LogRest(Rest):
+    """The subresource `pods/log`."""
+
     def __init__(self, stores: Stores, backends: Backends) -> None:
         self._stores = stores
         self._backends = backends
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
-        options = query_lists(request.query_string)
+        options = request.query().lists
         verify = (options.get("insecureSkipTLSVerifyBackend") or ["false"])[0].lower() in ("false", "0")
         _USAGE.add(("enforce_tls" if verify else "skip_tls_allowed",))
         errors = _log_errors(options)
@@ -67,6 +68,7 @@ class LogRest(Rest):
 
 
 def _answer(connection: BackendConnection) -> Response:
+    """Return the response for the kubelet's: whole if it has been read completely, else streamed."""
     whole = connection.take()
     if whole is not None:
         return Response(200, list(_TEXT), whole)
@@ -82,6 +84,7 @@ def _answer(connection: BackendConnection) -> Response:
 
 
 def _refused(code: int, text: str, name: str) -> status.StatusError:
+    """Return the error for an error response of the kubelet, as client-go would."""
     if code == 500:
         return status.internal_error(text)
     if code == 400:
@@ -94,14 +97,16 @@ def _refused(code: int, text: str, name: str) -> status.StatusError:
 
 
 def _query(options: dict[str, list[str]]) -> str:
-    found = {name: "true" for name in _FLAGS if (options.get(name) or ["false"])[0].lower() not in ("false", "0")}
-    found |= {name: options[name][0] for name in _PASSED if (options.get(name) or [""])[0]}
-    return f"?{urlencode(sorted(found.items()))}" if found else ""
+    """Return the query for the kubelet."""
+    query = {name: "true" for name in _FLAGS if (options.get(name) or ["false"])[0].lower() not in ("false", "0")}
+    query |= {name: options[name][0] for name in _PASSED if (options.get(name) or [""])[0]}
+    return f"?{urlencode(sorted(query.items()))}" if query else ""
 
 
 def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
+    """Validate the query, raising StatusError 400 for values that cannot be parsed."""
     errors: list[FieldError] = []
-    for name, least in _NUMBERS.items():
+    for name, minimum in _NUMBERS.items():
         value = (options.get(name) or [""])[0]
         if not value:
             continue
@@ -109,8 +114,8 @@ def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
             number = parse_int(value)
         except ValueError as error:
             raise status.bad_request(str(error)) from None
-        if number < least and not (name == "sinceSeconds" and "sinceTime" in options):
-            errors.append(field.invalid(name, number, f"must be greater than {'or equal to ' if least == 0 else ''}0"))
+        if number < minimum and not (name == "sinceSeconds" and "sinceTime" in options):
+            errors.append(field.invalid(name, number, f"must be greater than {'or equal to ' if minimum == 0 else ''}0"))
     _check_time((options.get("sinceTime") or [""])[0])
     if "sinceTime" in options and "sinceSeconds" in options:
         errors.append(field.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
@@ -120,9 +125,10 @@ def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
 
 
 def _check_time(text: str) -> None:
-    """
+    """Check a time.
+
     Raises:
-        StatusError: 400, with what Go says of such a time.
+        StatusError: 400, with Go's error text.
     """
     if text:
         try:
@@ -132,19 +138,24 @@ def _check_time(text: str) -> None:
 
 
 def choose_container(pod: Object, wanted: str) -> str:
+    """Return the requested container, the one in the pod's default-container annotation, or its only one.
+
+    Raises:
+        StatusError: 400, the container does not exist or must be named.
+    """
     spec = pod.get("spec") or {}
     kinds = ("initContainers", "containers", "ephemeralContainers")
     names = {kind: [c.get("name", "") for c in spec.get(kind) or ()] for kind in kinds}
     name = pod["metadata"]["name"]
     if wanted:
-        if any(wanted in listed for listed in names.values()):
+        if any(wanted in container_names for container_names in names.values()):
             return wanted
         raise status.bad_request(f"container {wanted} is not valid for pod {name}")
     annotated = (pod["metadata"].get("annotations") or {}).get("kubectl.kubernetes.io/default-container")
-    if annotated and any(annotated in listed for listed in names.values()):
+    if annotated and any(annotated in container_names for container_names in names.values()):
         return str(annotated)
     if len(names["containers"]) == 1:
         return str(names["containers"][0])
-    listed = [*names["initContainers"], *names["containers"]]
-    text = f"a container name must be specified for pod {name}, choose one of: [{' '.join(listed)}]"
+    container_names = [*names["initContainers"], *names["containers"]]
+    text = f"a container name must be specified for pod {name}, choose one of: [{' '.join(container_names)}]"
     raise status.bad_request(text)

@@ -1,6 +1,6 @@
-"""`pods/proxy`, `services/proxy` and `nodes/proxy`: requests passed on to what runs in the cluster.
+"""`pods/proxy`, `services/proxy` and `nodes/proxy`. A service is proxied only to addresses that belong to its pods.
 
-Upstream: ResourceLocation of pkg/registry/core/{pod,service,node}; a service leads only to addresses that are those of its pods.
+Upstream: pkg/registry/core/{pod,service,node}, ResourceLocation.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from tetrapod.machinery.gvk import Object
 
 
 class _ProxyRest(Rest):
+    """The base of the three subresources."""
+
     def __init__(self, stores: Stores, backends: Backends) -> None:
         self._stores = stores
         self._backends = backends
@@ -27,10 +29,13 @@ class _ProxyRest(Rest):
         return await proxy(self._backends.pool, await self.locate(ctx, name), request, path)
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
+        """Return the endpoint for a name with optional scheme and port, raising StatusError."""
         raise NotImplementedError
 
 
 class PodProxyRest(_ProxyRest):
+    """The subresource `pods/proxy`."""
+
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "pod")
         pod = (await self._stores[PODS].get(ctx, bare)).peek()
@@ -40,12 +45,14 @@ class PodProxyRest(_ProxyRest):
 
 
 def _addresses(pod: Object) -> list[str]:
-    found = pod.get("status") or {}
-    listed = [entry.get("ip", "") for entry in found.get("podIPs") or ()]
-    return listed or ([found["podIP"]] if found.get("podIP") else [])
+    """Return the IP addresses of the pod."""
+    pod_status = pod.get("status") or {}
+    pod_ips = [entry.get("ip", "") for entry in pod_status.get("podIPs") or ()]
+    return pod_ips or ([pod_status["podIP"]] if pod_status.get("podIP") else [])
 
 
 def _first_port(pod: Object) -> str:
+    """Return the first declared container port, or ""."""
     for container in (pod.get("spec") or {}).get("containers") or ():
         if container.get("ports"):
             return str(container["ports"][0].get("containerPort") or "")
@@ -53,6 +60,8 @@ def _first_port(pod: Object) -> str:
 
 
 class ServiceProxyRest(_ProxyRest):
+    """The subresource `services/proxy`."""
+
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "service")
         if port.lstrip("+-").isdecimal():
@@ -68,10 +77,10 @@ class ServiceProxyRest(_ProxyRest):
         raise status.service_unavailable(f"no endpoints available for service {field.go_quote(bare)}")
 
     async def _address(self, ctx: Context, found: Object) -> str:
-        """One that is ready, and that a pod really has."""
-        listed = list(found.get("endpoints") or ())
-        random.shuffle(listed)
-        for endpoint in listed:
+        """Return a random ready address that belongs to the referenced pod, or ""."""
+        endpoints = list(found.get("endpoints") or ())
+        random.shuffle(endpoints)
+        for endpoint in endpoints:
             reference = endpoint.get("targetRef") or {}
             if (endpoint.get("conditions") or {}).get("ready") is False or reference.get("namespace") != ctx.namespace:
                 continue
@@ -88,6 +97,7 @@ def _service_of(found: Object) -> str | None:
 
 
 def _port_name(service: Object, number: int) -> str:
+    """Return the name of the service port with this number, raising StatusError 503."""
     for port in (service.get("spec") or {}).get("ports") or ():
         if port.get("port") == number:
             return port.get("name") or ""
@@ -96,6 +106,8 @@ def _port_name(service: Object, number: int) -> str:
 
 
 class NodeProxyRest(_ProxyRest):
+    """The subresource `nodes/proxy`."""
+
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "node")
         kubelet = await kubelet_of(self._stores, self._backends, bare, NODES)

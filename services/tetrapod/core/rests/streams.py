@@ -1,7 +1,8 @@
-"""`pods/exec|attach|portforward`: the streams of a pod's containers, from the kubelet of its node.
+"""`pods/exec`, `pods/attach` and `pods/portforward`: streams from the kubelet of the pod's node.
 
-Upstream: pkg/registry/core/pod/strategy.go (ExecLocation …) and rest/subresources.go. An upgraded connection is passed through, but for
-clients of WebSocket whose kubelet does not say that it speaks that: theirs is translated to SPDY here.
+Upgraded connections are passed through. If a client uses WebSocket and the kubelet does not declare support for it, the connection is
+translated to SPDY here.
+Upstream: pkg/registry/core/pod/strategy.go (ExecLocation and others) and rest/subresources.go.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import status
 from tetrapod.machinery.gointeger import parse_uint
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.requestinfo import query_lists
 
 if TYPE_CHECKING:
     from tetrapod.generic.proxy.streamtranslator import Streams
@@ -37,10 +37,12 @@ _STREAMING: Final = Counter(
     ("subresource", "proxy_type"),
 )
 _SPEAKS_WEBSOCKET: Final = "ExtendWebSocketsToKubelet"
-"""The feature that a node declares."""
+"""The feature that such a kubelet's node declares."""
 
 
 class _StreamRest(Rest):
+    """The base of the three subresources."""
+
     def __init__(self, stores: Stores, backends: Backends, authorizer: Authorizer | None) -> None:
         self._stores = stores
         self._backends = backends
@@ -50,15 +52,19 @@ class _StreamRest(Rest):
         return (await self._stores[PODS].get(ctx, name)).peek()
 
     async def _may_create(self, request: Request) -> None:
-        """A WebSocket begins with a GET: whoever may only read must not come in by it."""
+        """Authorize the verb `create` too: a WebSocket starts with a GET, and users who may only read must not open a stream."""
         if request.info is None or request.info.verb == "create" or self._authorizer is None:
             return
-        answer = await self._authorizer.authorize(attributes_of(request)._replace(verb="create"))
-        if answer.decision is not Decision.ALLOW:
-            raise status.forbidden(PODS, request.info.name, answer.reason)
+        result = await self._authorizer.authorize(attributes_of(request)._replace(verb="create"))
+        if result.decision is not Decision.ALLOW:
+            raise status.forbidden(PODS, request.info.name, result.reason)
 
     async def _pass(self, request: Request, pod: Object, path: str, query: list[tuple[str, str]], streams: Streams | None) -> Response:
-        """`streams` are those of exec and attach."""
+        """Forward the request to the kubelet, raising StatusError.
+
+        Args:
+            streams: the streams of exec and attach; None for portforward.
+        """
         if not node_name(pod):
             raise status.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
         node = await node_status(self._stores, node_name(pod))
@@ -74,9 +80,10 @@ class _StreamRest(Rest):
             raise not_upgraded(error) from None
 
     async def _answer(self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool) -> Response:
-        from tetrapod.generic.proxy.streamtranslator import PROTOCOL, translate  # for the first who wants a stream
+        """Forward the request, translating WebSocket to SPDY if `translated`."""
+        from tetrapod.generic.http.websocket import asked_protocols
+        from tetrapod.generic.proxy.streamtranslator import PROTOCOL, translate  # imported at the first request for a stream
         from tetrapod.generic.proxy.streamtunnel import tunnel, tunnelled_protocols
-        from tetrapod.generic.proxy.websocket import asked_protocols
 
         subresource = request.info.subresource if request.info is not None else ""
         _STREAMING.add((subresource, "translated_at_apiserver" if translated else "proxied_to_kubelet"))
@@ -89,28 +96,29 @@ class _StreamRest(Rest):
 
 
 class ExecRest(_StreamRest):
-    """exec and attach."""
+    """The subresources `pods/exec` and `pods/attach`."""
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
         from tetrapod.generic.proxy.streamtranslator import Streams
 
         await self._may_create(request)
-        options = query_lists(request.query_string)
+        options = request.query().lists
         pod = await self._pod(ctx, name)
         container = choose_container(pod, (options.get("container") or [""])[0])
         query = [("command", word) for word in options.get("command") or ()] if ctx.subresource == "exec" else []
-        streams = Streams(**{ours: _asked(options, ours) for ours in _STREAMS})
-        query += [(theirs, "1") for ours, theirs in _STREAMS.items() if getattr(streams, ours)]
-        where = f"/{ctx.subresource}/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}"
-        return await self._pass(request, pod, where, sorted(query, key=lambda pair: pair[0]), streams)
+        streams = Streams(**{option: _asked(options, option) for option in _STREAMS})
+        query += [(kubelet_name, "1") for option, kubelet_name in _STREAMS.items() if getattr(streams, option)]
+        kubelet_path = f"/{ctx.subresource}/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}"
+        return await self._pass(request, pod, kubelet_path, sorted(query, key=lambda pair: pair[0]), streams)
 
 
 def _asked(options: dict[str, list[str]], name: str) -> bool:
+    """Return whether a boolean query parameter is set."""
     return (options.get(name) or ["false"])[0].lower() not in ("false", "0")
 
 
 def _port(text: str) -> str:
-    """As Go converts it (upstream: Convert_Slice_string_To_Slice_int32 …)."""
+    """Parse a port as Go does, raising StatusError 400. Upstream: Convert_Slice_string_To_Slice_int32."""
     try:
         return str(parse_uint(text, 16))
     except ValueError as error:
@@ -118,16 +126,19 @@ def _port(text: str) -> str:
 
 
 class PortForwardRest(_StreamRest):
+    """The subresource `pods/portforward`."""
+
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
         await self._may_create(request)
-        asked = query_lists(request.query_string).get("ports") or ()
-        ports = [_port(text) for texts in asked for text in texts.split(",")]
+        values = request.query().lists.get("ports") or ()
+        ports = [_port(text) for texts in values for text in texts.split(",")]
         pod = await self._pod(ctx, name)
         query = [("port", ",".join(ports))] if ports else []
         return await self._pass(request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None)
 
 
 def stream_rests(stores: Stores, backends: Backends, authorizer: Authorizer | None) -> dict[str, Rest]:
+    """Return the streaming and proxying subresources by name."""
     return {
         "pods/log": LogRest(stores, backends),
         "pods/exec": ExecRest(stores, backends, authorizer),
