@@ -1,4 +1,4 @@
-"""Conditions of a CustomResourceDefinition: compared and set (upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go)."""
+"""Conditions of CustomResourceDefinitions. Upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go."""
 
 from __future__ import annotations
 
@@ -16,24 +16,28 @@ CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def condition(type_: str, status: str, reason: str, message: str) -> Object:
+    """Return a condition without a transition time."""
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
 def equivalent(a: Object | None, b: Object | None) -> bool:
-    """Whether two conditions say the same, whenever they came about."""
+    """Return whether two conditions are equal apart from their times."""
     if a is None or b is None:
         return a is b
     return all(a.get(key) == b.get(key) for key in ("type", "status", "reason", "message"))
 
 
 def put(crd: Object, new: Object) -> None:
-    """Set a condition, as it is given (machinery.conditions.set_condition keeps what is not); its time changes with its status only."""
+    """Set a condition, in place. Its transition time changes only if its status does.
+
+    Unlike machinery.conditions.set_condition, it replaces the whole condition.
+    """
     conditions = crd.setdefault("status", {}).get("conditions") or []
     crd["status"]["conditions"] = conditions
-    for i, old in enumerate(conditions):
-        if old.get("type") == new["type"]:
-            since = old.get("lastTransitionTime")
-            if old.get("status") != new["status"] or not since:
+    for i, existing in enumerate(conditions):
+        if existing.get("type") == new["type"]:
+            since = existing.get("lastTransitionTime")
+            if existing.get("status") != new["status"] or not since:
                 since = new.get("lastTransitionTime") or now_rfc3339()
             conditions[i] = {**new, "lastTransitionTime": since}
             return
@@ -41,6 +45,7 @@ def put(crd: Object, new: Object) -> None:
 
 
 def remove(crd: Object, type_: str) -> None:
+    """Remove a condition, in place."""
     status = crd.get("status") or {}
     if status.get("conditions"):
         status["conditions"] = [c for c in status["conditions"] if c.get("type") != type_]

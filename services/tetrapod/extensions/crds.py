@@ -1,7 +1,9 @@
-"""`Crds`: this process's copy of all custom resource definitions, and what is often asked of one.
+"""This process's copy of all CustomResourceDefinitions, with the fields that are often used in parsed form.
 
-Fed by a watch of their storage, within the cacher's own step: whoever has read a definition from this process finds it here.
-Handlers, controllers, discovery and OpenAPI read it. Upstream: the shared CRD informer and its lister.
+A watch of the storage updates it within the step in which the cacher applies an event. A client that has read a definition from this
+process
+therefore finds the same revision here. Handlers, controllers, discovery and OpenAPI use it. Upstream: the shared CRD informer and its
+lister.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ log = logging.getLogger(__name__)
 
 
 class CrdVersion(NamedTuple):
+    """One version of a definition. `status` and `scale` are whether it has these subresources."""
+
     name: str
     served: bool
     storage: bool
@@ -30,7 +34,7 @@ class CrdVersion(NamedTuple):
 
 
 class Crd:
-    """One revision of a definition. The whole object is the entry's: it is parsed again when it is needed."""
+    """One revision of a definition. The entry has the whole object, which is parsed when it is needed."""
 
     __slots__ = (
         "accepted",
@@ -50,10 +54,12 @@ class Crd:
     )
 
     def __init__(self, entry: Entry) -> None:
-        """Raises ValueError for what is no definition."""
-        found = _decode(entry.raw)
-        meta, spec, status = found.metadata, found.spec, found.status or _Status()
-        true = {c.type for c in status.conditions or () if c.status == "True"}
+        """Raises:
+        ValueError: the stored object is not a definition.
+        """
+        decoded = _decode(entry.raw)
+        meta, spec, status = decoded.metadata, decoded.spec, decoded.status or _Status()
+        true_conditions = {c.type for c in status.conditions or () if c.status == "True"}
         self.entry = entry
         self.name = meta.name
         self.uid = meta.uid
@@ -65,32 +71,37 @@ class Crd:
         self.versions = tuple(_version(v) for v in spec.versions)
         self.names = Names.of(spec.names)
         self.accepted = Names.of(status.accepted_names or {})
-        self.established = ESTABLISHED in true
-        self.names_accepted = NAMES_ACCEPTED in true
-        self.terminating = self.deleting or TERMINATING in true
+        self.established = ESTABLISHED in true_conditions
+        self.names_accepted = NAMES_ACCEPTED in true_conditions
+        self.terminating = self.deleting or TERMINATING in true_conditions
 
     def object(self) -> Object:
-        """A copy, which the caller may change."""
+        """Return a copy of the whole object, which the caller may modify."""
         return self.entry.object()
 
     def version(self, name: str) -> CrdVersion | None:
+        """Return the version of that name, or None."""
         return next((v for v in self.versions if v.name == name), None)
 
     def serves(self, version: str) -> bool:
-        found = self.version(version)
-        return found is not None and found.served
+        """Return whether the version exists and is served."""
+        declared = self.version(version)
+        return declared is not None and declared.served
 
     @property
     def storage_version(self) -> str:
+        """The name of the version in which objects are stored."""
         return next(v.name for v in self.versions if v.storage)
 
     @property
     def serving_key(self) -> tuple[Any, ...]:
-        """What the serving of its objects depends on: all else is status."""
+        """The parts of the definition that determine how its objects are served. Changes of other parts concern only the status."""
         return (self.uid, self.generation, self.accepted)
 
 
 class Names(NamedTuple):
+    """The names of a custom resource."""
+
     plural: str
     singular: str
     kind: str
@@ -100,6 +111,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, names: Object) -> Names:
+        """Return the names in a spec.names or status.acceptedNames."""
         return cls(
             names.get("plural") or "",
             names.get("singular") or "",
@@ -147,7 +159,7 @@ class _Status(msgspec.Struct, rename="camel"):
 
 
 class _Definition(msgspec.Struct):
-    """What is looked at all the time: schemas are skipped, they can be large."""
+    """The frequently used fields of a definition. Schemas are skipped, because they can be large."""
 
     metadata: _Metadata
     spec: _Spec
@@ -158,38 +170,41 @@ _decode = msgspec.json.Decoder(_Definition).decode
 
 
 OnCrd = Callable[["Crd | None", "Crd | None"], None]
-"""Called with (old, new): None and new for an addition, old and None for a deletion. It must not wait."""
+"""A listener that is called with the old and the new definition. Old is None for an addition, new for a deletion. It must not block."""
 
 
 class Crds:
+    """The definitions by name."""
+
     def __init__(self, storage: ResourceStorage) -> None:
         self._storage = storage
         self._by_name: dict[str, Crd] = {}
         self.listeners: list[OnCrd] = []
         self.synced = asyncio.Event()
-        self.generation = 0  # changes with every change
+        self.generation = 0  # incremented on every change
         self._served: tuple[int, dict[GroupVersion, list[Crd]]] = (-1, {})
 
     def __iter__(self) -> Iterator[Crd]:
         return iter(list(self._by_name.values()))
 
     def get(self, name: str) -> Crd | None:
+        """Return a definition by name, or None."""
         return self._by_name.get(name)
 
     def served(self) -> dict[GroupVersion, list[Crd]]:
-        """What discovery tells of: established definitions by the group-versions that they serve, sorted by plural."""
+        """Return the established definitions by the group-versions that they serve, sorted by plural. Discovery lists them."""
         if self._served[0] != self.generation:
-            found: dict[GroupVersion, list[Crd]] = {}
+            by_group_version: dict[GroupVersion, list[Crd]] = {}
             for crd in sorted(self._by_name.values(), key=lambda crd: crd.plural):
                 if crd.established:
                     for version in crd.versions:
                         if version.served:
-                            found.setdefault(GroupVersion(crd.group, version.name), []).append(crd)
-            self._served = (self.generation, found)
+                            by_group_version.setdefault(GroupVersion(crd.group, version.name), []).append(crd)
+            self._served = (self.generation, by_group_version)
         return self._served[1]
 
     async def fresh(self, name: str) -> Crd | None:
-        """The definition as it is now, whoever wrote it: for when the copy would make us refuse."""
+        """Return the current definition from storage, for use when the local copy may be stale and would cause an error."""
         entry = await self._storage.get(name)
         if entry is None:
             return None
@@ -201,12 +216,15 @@ class Crds:
         await follow(self._storage, self, "custom resource definitions")
 
     def known(self) -> Collection[str]:
+        """Return the names of all definitions."""
         return self._by_name.keys()
 
     def drop(self, key: str) -> None:
+        """Remove a definition."""
         self._put(key, None)
 
     def apply(self, events: Sequence[WatchEvent]) -> None:
+        """Apply watch events."""
         for event in events:
             if event.entry is not None:
                 self._put(event.entry.key, None if event.type == "DELETED" else event.entry)

@@ -1,7 +1,8 @@
-"""Discovery of custom resources: `CustomDiscovery` is the `DiscoverySource` of their groups, and answers for a group or a version.
+"""Discovery of custom resources, as the `DiscoverySource` of their groups and as the documents of single groups and versions.
 
-Upstream: apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go. Only established definitions are told of;
-a terminating one no longer says that objects can be created.
+Only established definitions are listed. The verbs of a terminating definition do not include create.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
 class CustomDiscovery:
-    """Implements `DiscoverySource`, of custom resources alone."""
+    """A `DiscoverySource` that lists custom resources only."""
 
     def __init__(self, crds: Crds) -> None:
         self._crds = crds
@@ -56,7 +57,7 @@ class CustomDiscovery:
         ]
 
     def answer(self, request: Request) -> Response | None:
-        """The answer to /apis/GROUP or /apis/GROUP/VERSION, whatever the method; None where there is no such thing."""
+        """Return the response to /apis/GROUP or /apis/GROUP/VERSION for any method, or None if the group or version does not exist."""
         parts = request.path.strip("/").split("/")
         document: Object | None = None
         if len(parts) == 2:
@@ -67,14 +68,15 @@ class CustomDiscovery:
         return None if document is None else answer_document(request, document)
 
     def group_versions(self) -> list[GroupVersion]:
+        """Return all group-versions that are served."""
         return list(self._crds.served())
 
     def _served(self) -> dict[str, list[str]]:
-        """Groups by name, their versions in order of preference."""
-        found: dict[str, list[str]] = {}
+        """Return the versions of each group in order of preference, with the groups sorted by name."""
+        versions_by_group: dict[str, list[str]] = {}
         for group, version in self._crds.served():
-            found.setdefault(group, []).append(version)
-        return {group: sorted(found[group], key=priority_key) for group in sorted(found)}
+            versions_by_group.setdefault(group, []).append(version)
+        return {group: sorted(versions_by_group[group], key=priority_key) for group in sorted(versions_by_group)}
 
     def _of(self, group: str, version: str) -> list[Crd]:
         return self._crds.served().get(GroupVersion(group, version), [])
@@ -136,10 +138,10 @@ def _add_names(resource: Object, crd: Crd) -> None:
 
 
 def _subresources(crd: Crd, version: str) -> list[tuple[str, GroupVersionKind | None]]:
-    found = crd.version(version)
-    assert found is not None
-    declared: list[tuple[str, GroupVersionKind | None]] = [("status", None)] if found.status else []
-    return [*declared, ("scale", _SCALE)] if found.scale else declared
+    declared_version = crd.version(version)
+    assert declared_version is not None
+    declared: list[tuple[str, GroupVersionKind | None]] = [("status", None)] if declared_version.status else []
+    return [*declared, ("scale", _SCALE)] if declared_version.scale else declared
 
 
 def _kind(kind: GroupVersionKind) -> Object:
@@ -147,7 +149,10 @@ def _kind(kind: GroupVersionKind) -> Object:
 
 
 def _storage_version_hash(crd: Crd) -> str:
-    """Upstream: discovery.StorageVersionHash; told only where the storage version is served."""
+    """Return the hash of the storage version, or "" if that version is not served.
+
+    Upstream: discovery.StorageVersionHash.
+    """
     if not crd.serves(crd.storage_version):
         return ""
     text = f"{crd.group}/{crd.storage_version}/{crd.accepted.kind}"

@@ -1,8 +1,9 @@
-"""`CustomResourceHandler`: every path below /apis that no group of our own has: custom resources, as they are defined now.
+"""The request handler for custom resources: all paths below /apis whose group is not built in.
 
-The fallback of the extensions service's director, and the end of the chain: what no definition serves is a text 404. A definition
-that nobody asks for costs nothing here; the first request for its objects makes its `Serving`. Upstream: crdHandler of
-apiextensions-apiserver/pkg/apiserver/customresource_handler.go.
+It is the fallback of the director of the extensions service and the last handler: paths that no definition serves get a plain-text 404.
+A definition uses no memory here until the first request for its objects, which creates its `Serving`.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, crdHandler.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from tetrapod.generic.request import Request, Response
 from tetrapod.generic.routes import not_found
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
+from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.requestinfo import RequestInfo
 
 
 class CustomResourceHandler:
+    """The handler of all custom resources."""
+
     def __init__(
         self,
         crds: Crds,
@@ -60,7 +64,10 @@ class CustomResourceHandler:
         return await serving.handle(request, info.api_version)
 
     async def _find(self, info: RequestInfo) -> Crd | None:
-        """The definition that serves a path. Before saying no we look at what is stored: another replica may know more than we."""
+        """Return the definition that serves the path of a request, or None.
+
+        If the local copy does not have it, the storage is read, because another replica may have created it.
+        """
         name = f"{info.resource}.{info.api_group}"
         crd = self._crds.get(name)
         if crd is not None and _serves(crd, info):
@@ -69,11 +76,11 @@ class CustomResourceHandler:
         return crd if crd is not None and _serves(crd, info) else None
 
     async def serving(self, crd: Crd) -> Serving:
-        """What serves a definition in this revision; the finalizing controller asks for it too."""
+        """Return the `Serving` of a definition in this revision. The finalizing controller uses it too."""
         serving = self._servings.get(crd.name)
         if serving is None or serving.key != crd.serving_key:
             if (drop := self._drops.get(crd.name)) is not None:
-                await asyncio.shield(drop)
+                await result_of(drop)
             serving = self._replace(crd)
         serving.admission.terminating = crd.terminating
         return serving

@@ -1,7 +1,8 @@
-"""OpenAPI v3 documents of custom resources: `CustomOpenAPI` is a `DocumentSource`, one document for each group-version.
+"""OpenAPI v3 documents of custom resources: one document for each group-version.
 
-Built when it is asked for, from the definitions as they are then, and not kept. Upstream:
-apiextensions-apiserver/pkg/controller/openapiv3.
+Documents are built on request from the current definitions, and are not cached.
+
+Upstream: apiextensions-apiserver/pkg/controller/openapiv3.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 from tetrapod.extensions.crds import Crd, Crds
+from tetrapod.generic.offload import LARGE
 from tetrapod.generic.openapi.source import gv_name, hash_of
-from tetrapod.generic.registry.context import LARGE
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 
@@ -21,20 +22,21 @@ if TYPE_CHECKING:
 
 
 class CustomOpenAPI:
-    """Implements `DocumentSource`."""
+    """A `DocumentSource` for custom resources."""
 
     def __init__(self, crds: Crds) -> None:
         self._crds = crds
         self._index: tuple[int, Mapping[str, str]] = (-1, {})
 
     async def index(self) -> Mapping[str, str]:
+        """Return the hashes of the documents by name."""
         if self._index[0] != self._crds.generation:
             served = sorted(self._crds.served().items())
             self._index = (self._crds.generation, {gv_name(gv): _hash(gv, crds) for gv, crds in served})
         return self._index[1]
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
-        """A document of each kind. One is soon made, unless it is large: others are served in between."""
+        """Yield the document of each kind. Large ones are built in a thread, and the event loop runs other tasks between two."""
         from tetrapod.generic.openapi.custom import custom_parts
 
         for gv, crds in self._served(name):
@@ -57,8 +59,8 @@ def _kind(crd: Crd, version: str) -> CustomKind:
 
     spec = crd.object()["spec"]
     declared = next(v for v in spec["versions"] if v["name"] == version)
-    found = crd.version(version)
-    assert found is not None
+    crd_version = crd.version(version)
+    assert crd_version is not None
     schema = (declared.get("schema") or {}).get("openAPIV3Schema")
     if spec.get("preserveUnknownFields") or (schema and (unsupported(schema) or validate_structural(schema, ""))):
         schema = None
@@ -68,7 +70,7 @@ def _kind(crd: Crd, version: str) -> CustomKind:
         plural=crd.plural,
         namespaced=crd.namespaced,
         schema=schema,
-        status=found.status,
-        scale=found.scale,
+        status=crd_version.status,
+        scale=crd_version.scale,
         selectable=tuple(field["jsonPath"].removeprefix(".") for field in declared.get("selectableFields") or ()),
     )

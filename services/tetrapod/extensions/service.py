@@ -1,7 +1,8 @@
-"""`ExtensionsService`: custom resource definitions and what they define, as one service.
+"""The extensions service: CustomResourceDefinitions and custom resources.
 
-It puts its resources into a generic server, and itself behind it as the fallback for every group that is not installed. The
-assembly (cli/) gives it what it stands on; it knows nothing of the other services.
+It installs its resources in a generic server and registers itself as the fallback for all groups that are not installed. The assembly
+in
+cli/ passes its dependencies; it does not import other services.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from tetrapod.extensions.controllers.establishing import EstablishingController
 from tetrapod.extensions.controllers.finalizing import FinalizingController
 from tetrapod.extensions.controllers.naming import NamingController
 from tetrapod.extensions.controllers.schemas import APIApprovalController, NonStructuralController
-from tetrapod.extensions.crds import Crds
+from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.discovery import CustomDiscovery
 from tetrapod.extensions.handler import CustomResourceHandler
 from tetrapod.extensions.openapi import CustomOpenAPI
@@ -22,13 +23,22 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.registry.builtin import forget_facts
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.series import restore, retire
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 
 
 class ExtensionsService:
-    """`definitions` are to be installed, `handler` is the fallback of the server that has them, `discovery` and `openapi` are the
-    custom resources' alone. `client` goes through the front door, as the server itself.
+    """The assembled extensions service.
+
+    Attributes:
+        definitions: the resources to install in the server.
+        handler: the fallback of that server.
+        discovery: discovery of the custom resources only.
+        openapi: OpenAPI of the custom resources only.
+
+    Args:
+        client: sends requests through the aggregator, also to this service itself.
     """
 
     def __init__(
@@ -43,6 +53,7 @@ class ExtensionsService:
         self.definitions: list[ResourceDefinition] = definitions()
         forget_facts()
         self.crds = Crds(storages.resource(STORAGE))
+        self.crds.listeners.append(_keep_series)
         self.discovery = CustomDiscovery(self.crds)
         self.openapi = CustomOpenAPI(self.crds)
         self.handler = CustomResourceHandler(self.crds, storages, admission, lifecycle, self.discovery, webhooks, authorizer=authorizer)
@@ -56,7 +67,7 @@ class ExtensionsService:
         self._lifecycle = lifecycle
 
     def register(self) -> None:
-        """Post-start hooks, named as upstream's."""
+        """Register the post-start hooks, with upstream's names."""
         lifecycle = self._lifecycle
 
         async def start_informers() -> None:
@@ -73,3 +84,12 @@ class ExtensionsService:
         lifecycle.on_start("start-apiextensions-informers", start_informers)
         lifecycle.on_start("start-apiextensions-controllers", start_controllers)
         lifecycle.on_start("crd-informer-synced", synced)
+
+
+def _keep_series(old: Crd | None, new: Crd | None) -> None:
+    """Remove the metric series of a deleted definition and its resource, and allow those of an existing one."""
+    crd = new or old
+    if crd is not None:
+        change = retire if new is None else restore
+        change({"group": crd.group, "resource": crd.plural})
+        change({"crd_name": crd.name})

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 from integration.extensions.cluster import CRDS, MERGE, Cluster, definition, established, has_condition, running
 from support.definitions import version
+from support.waiting import eventually
+from tetrapod.extensions.controllers import naming
 from tetrapod.extensions.custom.storage import CurrentStorage, revision_now
 from tetrapod.machinery.gvk import Object
 
@@ -91,6 +95,18 @@ async def test_objects_that_are_held_hold_their_definition(cluster: Cluster) -> 
     assert refused.json["message"].endswith("create not allowed while custom resource definition is terminating")
     await cluster.call("PATCH", f"{WIDGETS}/held", {"metadata": {"finalizers": None}}, content_type=MERGE)
     await cluster.until(f"{CRDS}/widgets.example.com", lambda crd: crd.get("code") == 404)
+
+
+async def test_names_of_a_group_are_forgotten_with_its_last_definition(cluster: Cluster) -> None:
+    async def groups() -> int:
+        return sum(isinstance(each, naming._Group) for each in gc.get_objects())
+
+    before = await groups()
+    await cluster.define(definition("Widget"))
+    assert await groups() == before + 1
+    await cluster.call("DELETE", f"{CRDS}/widgets.example.com")
+    await cluster.until(f"{CRDS}/widgets.example.com", lambda crd: crd.get("code") == 404)
+    await eventually(groups, lambda count: count == before)
 
 
 async def test_a_definition_that_was_never_established_goes_at_once(cluster: Cluster) -> None:

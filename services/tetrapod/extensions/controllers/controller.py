@@ -1,4 +1,4 @@
-"""What the controllers of definitions share: a queue of names, fed by changes, and the writing of a status.
+"""The base class of the controllers of CustomResourceDefinitions: a work queue of names that changes fill, and status updates.
 
 Upstream: the controllers of apiextensions-apiserver/pkg/controller, each a workqueue over the shared informer.
 """
@@ -15,25 +15,27 @@ from tetrapod.machinery.status import StatusError
 
 
 class CrdController:
-    """`sync` brings one definition on, and returns when there is nothing to do."""
+    """A controller of CustomResourceDefinitions. Subclasses implement `sync`."""
 
     name = ""
     workers = 1
     patience = 0.0
-    """Seconds after a start until definitions that were there before are looked at."""
+    """The delay in seconds after a start before existing definitions are processed."""
 
     def __init__(self, crds: Crds, client: Client) -> None:
         self.crds, self.client = crds, client
         self.queue: WorkQueue[str] = WorkQueue(self.name, self.sync)
 
     async def sync(self, name: str) -> None:
+        """Process one definition. It may have been deleted."""
         raise NotImplementedError
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
-        """Whether a change is worth a look."""
+        """Return whether a change must be processed. `old` is None for an addition, `new` for a deletion."""
         return new is not None
 
     def start(self, lifecycle: Lifecycle) -> None:
+        """Queue the existing definitions, subscribe to changes, and start the workers."""
         for crd in self.crds:
             if self.concerns(None, crd):
                 self.queue.add_after(crd.name, self.patience)
@@ -46,10 +48,13 @@ class CrdController:
             self.queue.add(crd.name)
 
     async def write_status(self, crd: Object) -> Object | None:
-        """What is stored now; None where it has changed or gone meanwhile: then we are asked again."""
+        """Update the status of a definition. Return the stored object, or None if it was changed or deleted concurrently.
+
+        A concurrent change queues the definition again.
+        """
         try:
             return await self.client.update(CRDS, "", crd, subresource="status")
-        except StatusError as refusal:
-            if refusal.code in (404, 409):
+        except StatusError as error:
+            if error.code in (404, 409):
                 return None
             raise

@@ -1,4 +1,7 @@
-"""Deletion of a definition: its objects first, then its finalizer (upstream: pkg/controller/finalizer/crd_finalizer.go)."""
+"""The controller that deletes the custom resources of a deleted definition, and then removes its finalizer.
+
+Upstream: apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,10 @@ from tetrapod.machinery.status import StatusError
 OVERLAPPING: Final = frozenset(
     {GroupResource("apiregistration.k8s.io", "apiservices"), GroupResource("apiextensions.k8s.io", "customresourcedefinitions")}
 )
-"""Built-in resources that are stored where a definition of that name would store its objects."""
+"""Built-in resources whose storage prefix a definition of the same name would share."""
 _CHECK_AGAIN: Final = 1.0
 _DELETE_AGAIN: Final = 60
-"""Checks after which objects that are still there are deleted once more: a slower replica may have created some."""
+"""The number of checks after which remaining objects are deleted again, because a slower replica may have created some."""
 _IN_PROGRESS: Final = condition(TERMINATING, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 _COMPLETED: Final = condition(TERMINATING, "False", "InstanceDeletionCompleted", "removed all instances")
 _NEVER: Final = condition(TERMINATING, "False", "NeverEstablished", "resource was never established")
@@ -40,18 +43,20 @@ ServingOf = Callable[[Crd], Awaitable[Serving]]
 
 
 class FinalizingController(CrdController):
+    """The controller of the condition Terminating and of the cleanup finalizer."""
+
     name = "CRDFinalizer"
     workers = 5
 
     def __init__(self, crds: Crds, client: Client, serving_of: ServingOf) -> None:
         super().__init__(crds, client)
         self._serving_of = serving_of
-        self._checks: dict[str, int] = {}  # how often objects were waited for, by the definition's uid
+        self._checks: dict[str, int] = {}  # the number of checks for remaining objects, by the uid of the definition
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
         if new is None or not new.deleting:
             return False
-        # A change of nothing but the Terminating condition is our own.
+        # A change of only the condition Terminating is our own.
         return old is None or not old.deleting or _without_terminating(old) != _without_terminating(new)
 
     async def sync(self, name: str) -> None:
@@ -66,7 +71,7 @@ class FinalizingController(CrdController):
             put(obj, _IN_PROGRESS)
             obj = await self.write_status(obj)
             if obj is None:
-                self.queue.add_after(name, _CHECK_AGAIN)  # another replica is at it; should it stop, we go on
+                self.queue.add_after(name, _CHECK_AGAIN)  # another replica is working on it; retry in case that replica stops
                 return
         if GroupResource(crd.group, crd.plural) in OVERLAPPING:
             put(obj, _OVERLAP)
@@ -79,15 +84,15 @@ class FinalizingController(CrdController):
             self.queue.add_after(name, _CHECK_AGAIN)
 
     async def _delete_instances(self, crd: Crd, obj: Object) -> bool:
-        """Whether none is left. Those that something holds are waited for."""
+        """Delete the custom resources. Return whether none is left; otherwise check again later."""
         try:
-            left = await self._any_left(crd)
-        except StatusError as refusal:
-            text = f"could not issue all deletes: {refusal.message}"
+            remaining = await self._any_left(crd)
+        except StatusError as error:
+            text = f"could not issue all deletes: {error.message}"
             put(obj, condition(TERMINATING, "True", "InstanceDeletionFailed", text))
             await self.write_status(obj)
             raise
-        if left:
+        if remaining:
             self.queue.add_after(crd.name, _CHECK_AGAIN)
             return False
         self._checks.pop(crd.uid, None)
@@ -95,11 +100,12 @@ class FinalizingController(CrdController):
         return True
 
     async def _any_left(self, crd: Crd) -> bool:
+        """Return whether custom resources are left, after deleting them on the first and every `_DELETE_AGAIN`th check."""
         store = (await self._serving_of(crd)).store
         checks = self._checks.get(crd.uid, 0)
         if checks % _DELETE_AGAIN == 0:
             everything = await store.list(Context(), ListQuery())
-            for namespace in sorted({entry.namespace for entry in everything.entries}):  # one by one, as upstream does
+            for namespace in sorted({entry.namespace for entry in everything.entries}):  # one namespace after the other, as upstream does
                 await store.delete_collection(Context(namespace=namespace, version=crd.storage_version), {}, ListQuery())
         self._checks[crd.uid] = checks + 1
         return bool((await store.list(Context(), ListQuery(limit=1))).entries)

@@ -1,8 +1,9 @@
-"""Names: each of a definition's names is accepted if no other definition of its group has it.
+"""The controller that accepts the names of CustomResourceDefinitions: a name is accepted if no other definition of its group has it.
 
-Who comes first counts: names are taken before they are written, so that many may be written at once. What is taken is counted as
-definitions change: a group may have thousands.
-Upstream: pkg/controller/status/naming_controller.go.
+Names are reserved in memory before they are written, so that several definitions can be written at once; the first one wins. The
+accepted names of a group are counted incrementally, because a group may have thousands of definitions.
+
+Upstream: apiextensions-apiserver/pkg/controller/status/naming_controller.go.
 """
 
 from __future__ import annotations
@@ -32,14 +33,20 @@ _REASONS: Final = {
 
 
 class _Group:
-    """The names that the definitions of a group have, and those definitions that have not got all they want."""
+    """The accepted names of one API group, and the definitions whose names are not all accepted."""
 
     def __init__(self) -> None:
         self.resources: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
         self.wanting: set[str] = set()
 
+    @property
+    def empty(self) -> bool:
+        """Whether the group has neither accepted names nor waiting definitions."""
+        return not (self.resources or self.kinds or self.wanting)
+
     def take(self, names: Names, times: int = 1) -> None:
+        """Count names as accepted. `times` is -1 to release them."""
         for counter, taken in (
             (self.resources, (names.plural, names.singular, *names.short_names)),
             (self.kinds, (names.kind, names.list_kind)),
@@ -51,13 +58,16 @@ class _Group:
 
 
 class NamingController(CrdController):
+    """The controller of the condition NamesAccepted and of status.acceptedNames."""
+
     name = "NamingConditionController"
     workers = 8
 
     def __init__(self, crds: Crds, client: Client) -> None:
         super().__init__(crds, client)
-        self._written: dict[str, float] = {}  # revisions that we wrote and may not have seen yet; infinite: we are writing
-        self._accepted: dict[str, Names] = {}  # as counted in the groups
+        # by definition, the revision that this controller wrote but may not have observed yet; infinite while the write is in flight
+        self._written: dict[str, float] = {}
+        self._accepted: dict[str, Names] = {}  # the names of each definition as counted in the groups
         self._groups: dict[str, _Group] = {}
 
     def start(self, lifecycle: Lifecycle) -> None:
@@ -80,11 +90,13 @@ class NamingController(CrdController):
             group.wanting.add(crd.name)
         else:
             group.wanting.discard(crd.name)
+        if new is None and group.empty:
+            del self._groups[crd.group]
 
     def _recount(self, crd: Crd, names: Names | None) -> None:
-        group, before = self._groups[crd.group], self._accepted.pop(crd.name, None)
-        if before is not None:
-            group.take(before, -1)
+        group, previous = self._groups[crd.group], self._accepted.pop(crd.name, None)
+        if previous is not None:
+            group.take(previous, -1)
         if names is not None:
             group.take(names)
             self._accepted[crd.name] = names
@@ -95,7 +107,7 @@ class NamingController(CrdController):
     async def sync(self, name: str) -> None:
         crd = self.crds.get(name)
         if crd is None:
-            self._requeue_group(name)  # its names are free
+            self._requeue_group(name)  # its names are free now
             return
         if crd.names == crd.accepted:
             return
@@ -116,18 +128,18 @@ class NamingController(CrdController):
             self._end_of_write(name, int(written["metadata"]["resourceVersion"]) if written is not None else 0)
 
     def _end_of_write(self, name: str, revision: int) -> None:
-        """What was taken counts until the revision that was written is seen; without one it is free again."""
+        """Keep the reserved names until the written revision is observed. If nothing was written (`revision` is 0), release them."""
         self._written.pop(name, None)
-        known = self.crds.get(name)
-        if known is not None:
-            if known.entry.revision < revision:
+        crd = self.crds.get(name)
+        if crd is not None:
+            if crd.entry.revision < revision:
                 self._written[name] = revision
             else:
-                self._recount(known, known.accepted)
+                self._recount(crd, crd.accepted)
         self._requeue_group(name)
 
     def _settle(self, crd: Crd, obj: Object) -> tuple[Object, Object, Object]:
-        """The names that it gets, and what is to be said of NamesAccepted and Established."""
+        """Return the names to accept, and the conditions NamesAccepted and Established."""
         wanted, had = obj["spec"]["names"], (obj.get("status") or {}).get("acceptedNames") or {}
         group = self._groups[crd.group]
         names = {"plural": "", "kind": "", **had}
@@ -155,7 +167,7 @@ class NamingController(CrdController):
 
 
 def _settle_one(names: Object, wanted: Object, key: str, taken: Container[str]) -> tuple[str, str] | None:
-    """Reason and message of a conflict; else the name is taken over into `names`."""
+    """Accept one name by copying it to `names`, or return reason and message of a conflict."""
     name = wanted.get(key) or ""
     if name != (names.get(key) or "") and name in taken:
         return _REASONS[key], f"{go_quote(name)} is already in use"

@@ -1,7 +1,7 @@
-"""Two conditions about what was let in before the rules were as strict as today.
+"""The controllers of two conditions about definitions that were accepted under older, less strict rules.
 
-NonStructuralSchema (upstream: pkg/controller/nonstructuralschema) and KubernetesAPIApprovalPolicyConformant, for groups that belong
-to the community (pkg/controller/apiapproval).
+NonStructuralSchema (upstream: pkg/controller/nonstructuralschema), and KubernetesAPIApprovalPolicyConformant for the groups that are
+reserved for the Kubernetes community (upstream: pkg/controller/apiapproval).
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.validation.approval import approval, is_protected
 from tetrapod.extensions.validation.internal import Spec
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.registry.context import LARGE
+from tetrapod.generic.offload import LARGE, offloaded
 from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 
 _PAUSE: Final = 0.01
-"""After each definition: at a start there may be thousands, which are looked at beside all else."""
+"""Seconds to wait after each definition. At a start there may be thousands, which must not delay other work."""
 _CONFORMANT: Final = {"invalid": "InvalidAnnotation", "missing": "MissingAnnotation", "bypassed": "UnapprovedAnnotation"}
 
 
 class NonStructuralController(CrdController):
+    """The controller of the condition NonStructuralSchema."""
+
     name = "NonStructuralSchemaController"
-    patience = 10.0  # 5 ms for each of 24 kB, which nobody waits for: at a start there is more urgent work, of other services too
+    patience = 10.0  # A check takes 5 ms for a definition of 24 kB. It is not urgent; at a start other work, also of other services, is.
 
     def __init__(self, crds: Crds, client: Client) -> None:
         super().__init__(crds, client)
-        self._checked: dict[str, tuple[str, int]] = {}  # uid and generation: schemas can be large
+        # uid and generation of the checked definitions, so that large schemas are not checked again
+        self._checked: dict[str, tuple[str, int]] = {}
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
         if new is None:
@@ -50,22 +53,22 @@ class NonStructuralController(CrdController):
         self._checked[name] = (crd.uid, crd.generation)
         raw = crd.entry.raw
         obj = orjson.loads(raw)
-        # Schemas can be large: others are served meanwhile.
-        told = await asyncio.to_thread(non_structural, obj) if len(raw) >= LARGE else non_structural(obj)
-        old = find_condition(obj, NON_STRUCTURAL)
-        if equivalent(told, old):
+        # Large schemas are checked in a thread, so that the event loop serves other requests.
+        due = await offloaded(len(raw) >= LARGE, non_structural, obj)
+        existing = find_condition(obj, NON_STRUCTURAL)
+        if equivalent(due, existing):
             await asyncio.sleep(_PAUSE)
             return
-        if told is None:
+        if due is None:
             remove(obj, NON_STRUCTURAL)
         else:
-            put(obj, told)
+            put(obj, due)
         if await self.write_status(obj) is None:
             self._checked.pop(name, None)
 
 
 def non_structural(crd: Object) -> Object | None:
-    """The condition that is due; None for a structural schema."""
+    """Return the condition NonStructuralSchema of a definition, or None if its schemas are structural."""
     spec = Spec.of(crd["spec"])
     errors: list[FieldError] = []
     if spec.preserve_unknown:
@@ -85,6 +88,8 @@ def non_structural(crd: Object) -> Object | None:
 
 
 class APIApprovalController(CrdController):
+    """The controller of the condition KubernetesAPIApprovalPolicyConformant."""
+
     name = "KubernetesAPIApprovalPolicyConformantConditionController"
 
     def concerns(self, old: Crd | None, new: Crd | None) -> bool:
@@ -95,18 +100,18 @@ class APIApprovalController(CrdController):
         if crd is None:
             return
         obj = crd.object()
-        told = api_approved(obj)
-        if told is None or equivalent(told, find_condition(obj, API_APPROVED)):
+        due = api_approved(obj)
+        if due is None or equivalent(due, find_condition(obj, API_APPROVED)):
             return
-        put(obj, told)
+        put(obj, due)
         await self.write_status(obj)
 
 
 def api_approved(crd: Object) -> Object | None:
-    """The condition that is due; None for groups that need no approval."""
+    """Return the condition KubernetesAPIApprovalPolicyConformant of a definition, or None if its group needs no approval."""
     if not is_protected(crd["spec"]["group"]):
         return None
-    found = approval(crd)
-    if found.state == "approved":
-        return condition(API_APPROVED, "True", "ApprovedAnnotation", found.reason)
-    return condition(API_APPROVED, "False", _CONFORMANT[found.state], found.reason)
+    result = approval(crd)
+    if result.state == "approved":
+        return condition(API_APPROVED, "True", "ApprovedAnnotation", result.reason)
+    return condition(API_APPROVED, "False", _CONFORMANT[result.state], result.reason)

@@ -1,7 +1,9 @@
-"""ConversionReview: what a conversion webhook is asked, and what it may answer: other content, the same object.
+"""ConversionReview: encoding of the request and validation of the response.
 
-Follows createConversionReviewObjects, getConvertedObjectsFromResponse, validateConvertedObject and restoreObjectMeta of
-apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go.
+A webhook may change the content of an object, but not its identity.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go, createConversionReviewObjects,
+getConvertedObjectsFromResponse, validateConvertedObject and restoreObjectMeta.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _NULL: Final = "unexpected end of JSON input"
 
 
 class BadConversion(Exception):
-    """An answer that is none; `told` is the whole text where upstream says nothing of the webhook."""
+    """An invalid response. `told` is whether the text is complete, because upstream does not mention the webhook in it."""
 
     def __init__(self, text: str, *, told: bool = False) -> None:
         super().__init__(text)
@@ -34,31 +36,36 @@ class BadConversion(Exception):
 
 
 def question(objects: Sequence[Object], api_version: str, versions: Sequence[str]) -> Question:
-    """
+    """Return the review to send.
+
+    Args:
+        api_version: the version to convert to.
+        versions: the review versions that the webhook accepts.
+
     Raises:
-        BadConversion: the webhook understands no version of reviews that we do.
+        BadConversion: the webhook accepts no review version that this server supports.
     """
     version = understood(versions)
     if version is None:
         raise BadConversion("no supported conversion review versions", told=True)
     uid = str(uuid.uuid4())
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": [_as_stored(obj) for obj in objects]}
-    nothing: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}  # upstream sends it along
-    review = {"kind": "ConversionReview", "apiVersion": f"apiextensions.k8s.io/{version}", "request": request, "response": nothing}
+    empty_response: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}  # upstream sends the empty response as well
+    review = {"kind": "ConversionReview", "apiVersion": f"apiextensions.k8s.io/{version}", "request": request, "response": empty_response}
     return Question(uid, version, orjson.dumps(review), expected_conversion(version))
 
 
 def _as_stored(obj: Object) -> Object:
-    """Without a resourceVersion, which no stored object has in itself."""
+    """Return the object without resourceVersion, which stored objects do not have."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     return ordered({**obj, "metadata": metadata})
 
 
 def converted_objects(asked: Question, review: Object) -> list[Any]:
-    """What came back, unseen.
+    """Return the objects in a response, without validating them.
 
     Raises:
-        BadConversion
+        BadConversion: the response is malformed, or the webhook reports a failure.
     """
     response = review.get("response")
     if asked.version == "v1":
@@ -74,28 +81,31 @@ def converted_objects(asked: Question, review: Object) -> list[Any]:
     status = result.get("status") or ""
     if status != "Success":
         raise BadConversion(result.get("message") or f"response.result.status was '{status}', not 'Success'")
-    found: list[Any] = response.get("convertedObjects") or []
-    return found
+    objects: list[Any] = response.get("convertedObjects") or []
+    return objects
 
 
 def checked(original: Object, converted: Any, wanted: GroupVersion, at: str) -> Object:
-    """The converted object with the original's metadata, but its own labels and annotations. `at` is "", or which of several it is.
+    """Return the converted object with the metadata of the original, except for its labels and annotations.
+
+    Args:
+        at: the index of the object if there are several, otherwise "".
 
     Raises:
-        BadConversion
+        BadConversion: the webhook changed something that it must not change.
     """
     obj = _object(converted)
-    place = f"converted object at index {at}" if at else "object at index 0"
+    description = f"converted object at index {at}" if at else "object at index 0"
     api_version = obj.get("apiVersion")
     given = GroupVersion.parse(api_version if isinstance(api_version, str) else "")
     if given != wanted:
-        raise BadConversion(f"returned invalid {place}: invalid groupVersion (expected {wanted}, received {given})")
+        raise BadConversion(f"returned invalid {description}: invalid groupVersion (expected {wanted}, received {given})")
     if obj["kind"] != original["kind"]:
-        raise BadConversion(f"returned invalid {place}: invalid kind (expected {original['kind']}, received {obj['kind']})")
-    _check_same(original, obj, place if at else "object")
-    problem = _restore_metadata(original, obj)
-    if problem:
-        raise BadConversion(f"returned invalid metadata{f' in object at index {at}' if at else ''}: {problem}")
+        raise BadConversion(f"returned invalid {description}: invalid kind (expected {original['kind']}, received {obj['kind']})")
+    _check_same(original, obj, description if at else "object")
+    error_text = _restore_metadata(original, obj)
+    if error_text:
+        raise BadConversion(f"returned invalid metadata{f' in object at index {at}' if at else ''}: {error_text}")
     return obj
 
 
@@ -110,7 +120,7 @@ def _object(converted: Any) -> Object:
 
 
 def _is_version(given: Any) -> bool:
-    """What is none leaves upstream without a kind, too; only what is no text counts as nothing."""
+    """Return whether the value is a valid apiVersion. A value that is not a string counts as an empty one, which is valid."""
     try:
         GroupVersion.parse(given if isinstance(given, str) else "")
     except ValueError:
@@ -119,10 +129,10 @@ def _is_version(given: Any) -> bool:
 
 
 def _check_same(original: Object, obj: Object, place: str) -> None:
-    before, after = original["metadata"], obj.get("metadata")
+    original_metadata, metadata = original["metadata"], obj.get("metadata")
     for name, shown in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
-        wanted = before.get(name) or ""
-        given = after.get(name) if isinstance(after, dict) else ""
+        wanted = original_metadata.get(name) or ""
+        given = metadata.get(name) if isinstance(metadata, dict) else ""
         if not isinstance(given, str):
             given = ""
         if given != wanted:
@@ -130,7 +140,7 @@ def _check_same(original: Object, obj: Object, place: str) -> None:
 
 
 def _restore_metadata(original: Object, obj: Object) -> str:
-    """What is wrong with the new metadata; else it is put together."""
+    """Replace the metadata of `obj` by the original, with the new labels and annotations. Return an error text, or ""."""
     if "metadata" not in obj:
         return "missing metadata in converted object"
     given = obj["metadata"]

@@ -1,7 +1,8 @@
-"""`WebhookConverter`: objects of one custom resource in another version, as its conversion webhook makes them.
+"""Conversion of custom resources by the conversion webhook of their definition.
 
-Many are converted in one call, in portions, where upstream asks for one after the other. Follows webhookConverter.Convert of
-apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go.
+Unlike upstream, which converts lists one by one, a call converts a batch of objects.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go, webhookConverter.Convert.
 """
 
 from __future__ import annotations
@@ -21,11 +22,16 @@ from tetrapod.machinery.status import StatusError
 
 TIMEOUT: Final = 30.0
 PORTION: Final = 200
-"""Objects in one call: encoding and checking more would hold up other requests."""
+"""The maximum number of objects in one call. Encoding and checking more would block other requests for too long."""
 
 
 class WebhookConverter:
-    """`name` is the definition's. Objects that are of the wanted version already are not sent."""
+    """The converter of one definition.
+
+    Args:
+        name: the name of the definition.
+        conversion: its spec.conversion.
+    """
 
     def __init__(self, name: str, group: str, kind: str, conversion: Object, client: WebhookClient) -> None:
         webhook = conversion.get("webhook") or {}
@@ -34,20 +40,20 @@ class WebhookConverter:
         self._versions: Sequence[str] = webhook.get("conversionReviewVersions") or ()
 
     async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
-        """The objects (the caller's own) in `version`.
+        """Return the objects in `version`. Objects that already have that version are not sent. The objects may be modified.
 
         Raises:
-            StatusError: 500, with upstream's text and no reason.
+            StatusError: 500, with upstream's text and an empty reason.
         """
-        wanted = GroupVersion(self._group, version)
-        found = list(objects)
-        places = [i for i, obj in enumerate(found) if obj.get("apiVersion") != str(wanted)]
-        for start in range(0, len(places), PORTION):
-            portion = places[start : start + PORTION]
-            for place, obj in zip(portion, await self._call([found[i] for i in portion], wanted), strict=True):
-                found[place] = obj
+        target = GroupVersion(self._group, version)
+        converted = list(objects)
+        indexes = [i for i, obj in enumerate(converted) if obj.get("apiVersion") != str(target)]
+        for start in range(0, len(indexes), PORTION):
+            portion = indexes[start : start + PORTION]
+            for position, obj in zip(portion, await self._call([converted[i] for i in portion], target), strict=True):
+                converted[position] = obj
             await asyncio.sleep(0)
-        return found
+        return converted
 
     async def _call(self, objects: list[Object], wanted: GroupVersion) -> list[Object]:
         given = GroupVersion.parse(objects[0]["apiVersion"]).with_kind(self._kind)
@@ -60,8 +66,8 @@ class WebhookConverter:
             return StatusError(500, "", f"conversion webhook for {given} {text}")
 
         try:
-            asked = question(objects, str(wanted), self._versions)
-            review = await self._client.call(client_config(self._config()), asked.body, TIMEOUT, asked.expected)
+            sent = question(objects, str(wanted), self._versions)
+            review = await self._client.call(client_config(self._config()), sent.body, TIMEOUT, sent.expected)
         except BadConversion as error:
             raise StatusError(500, "", str(error)) from None
         except Unusable as error:
@@ -70,24 +76,26 @@ class WebhookConverter:
             observe(metrics.CALL)
             raise refusal(f"failed: {error}") from None
         try:
-            found = converted_objects(asked, review)
+            returned = converted_objects(sent, review)
         except BadConversion as error:
             observe(metrics.MALFORMED)
             raise refusal(f"failed: {error}") from None
-        if len(found) != len(objects):
+        if len(returned) != len(objects):
             observe(metrics.PARTIAL)
-            raise refusal(f"returned {len(found)} objects, expected {len(objects)}")
-        several = len(objects) > 1
+            raise refusal(f"returned {len(returned)} objects, expected {len(objects)}")
+        multiple = len(objects) > 1
         try:
-            made = [checked(old, new, wanted, str(i) if several else "") for i, (old, new) in enumerate(zip(objects, found, strict=True))]
+            converted = [
+                checked(old, new, wanted, str(i) if multiple else "") for i, (old, new) in enumerate(zip(objects, returned, strict=True))
+            ]
         except BadConversion as error:
             observe(metrics.INVALID)
             raise (StatusError(500, "", str(error)) if error.told else refusal(str(error))) from None
         observe()
-        return made
+        return converted
 
     def _config(self) -> Object:
-        """A CA bundle of white space is none here."""
+        """Return the client configuration. A CA bundle that contains only white space counts as empty here."""
         import base64
         import binascii
 

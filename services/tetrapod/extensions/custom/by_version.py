@@ -1,7 +1,8 @@
-"""`ByVersion`: a custom resource whose versions differ in more than their name: for each a definition and a store of its own.
+"""Definitions and stores for each version of a custom resource whose versions differ in more than their names.
 
-So the registry, validation and admission see nothing but the version of the request. Upstream: the storages that crdHandler makes for
-each version, with their codecs.
+The registry, validation and admission therefore only handle the version of the request.
+
+Upstream: the storages that crdHandler makes for each version, with their codecs.
 """
 
 from __future__ import annotations
@@ -23,13 +24,21 @@ from tetrapod.machinery.gvk import Object
 
 
 class Version(NamedTuple):
+    """The definition and the store of one version."""
+
     definition: ResourceDefinition
     store: CustomStore
 
 
 class ByVersion:
-    """`declared` is the whole definition, `storage` what is stored as it is. Without a webhook (`converter`), `current` makes a version's
-    storage."""
+    """The versions of one custom resource, made on first use.
+
+    Args:
+        declared: the whole CustomResourceDefinition.
+        storage: the storage of the unconverted objects.
+        current: makes the storage of a version if there is no conversion webhook.
+        converter: the conversion webhook, or None.
+    """
 
     def __init__(
         self,
@@ -43,7 +52,7 @@ class ByVersion:
         self._made: dict[str, Version] = {}
 
     def version(self, version: str) -> Version:
-        """The resource as requests of one version have it, with that version as its only truth."""
+        """Return the definition and the store for requests of one version."""
         made = self._made.get(version)
         if made is None:
             convert = None if self._converter is None else self._converter.convert
@@ -55,10 +64,13 @@ class ByVersion:
             if convert is None:
                 storage = self._current(definition, forms)
             else:
-                storage = ConvertedStorage(self._storage, convert, version, self._crd.storage_version, forms, definition.storage_prefix)
+                storage = ConvertedStorage(
+                    self._storage, convert, definition.gvk(version), self._crd.storage_version, forms, definition.storage_prefix
+                )
             made = self._made[version] = Version(definition, CustomStore(definition, storage))
         return made
 
     def end_watches(self) -> None:
+        """End the watches of all versions."""
         for made in self._made.values():
             made.store.end_watches()

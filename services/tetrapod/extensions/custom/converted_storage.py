@@ -1,32 +1,36 @@
-"""`ConvertedStorage`: stored custom resources in the version of the requests that ask for them, for definitions with a webhook.
+"""A storage that returns custom resources in the version of the request, for definitions with a conversion webhook.
 
-What is read is converted from whatever version it was stored in, what is written to the storage version; forms.py says what
-is done before and after. A conversion is made once per revision of an object and kept with it.
+Objects are converted from the version in which they were stored when they are read, and to the storage version when they are written;
+forms.py prunes and defaults before and after. A conversion is made once per revision of an object and cached with the entry.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
+from tetrapod.extensions.custom.converted_watch import ConvertedWatch
 from tetrapod.extensions.custom.forms import Forms, LostVersion
+from tetrapod.extensions.custom.shared_conversion import SharedConversion
+from tetrapod.generic.endpoints.conversion import type_prefix
 from tetrapod.generic.registry.entry import Unstored
-from tetrapod.generic.storage.forwarding import ForwardingStorage, ForwardingWatch
+from tetrapod.generic.storage.forwarding import ForwardingStorage
 from tetrapod.generic.storage.interface import (
+    EVERYTHING,
     Entry,
     ListPage,
     ListQuery,
     Preconditions,
+    Predicate,
     ResourceStorage,
-    Sink,
     TryUpdate,
     Updated,
     Watch,
-    WatchEvent,
     WatchQuery,
 )
-from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema.decode import DecodeError
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.status import StatusError, internal_error
@@ -36,66 +40,88 @@ Convert = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
 
 
 class ConvertedStorage(ForwardingStorage):
-    """Implements `ResourceStorage` over another. `prefix` is the stored keys', for refusals."""
+    """A `ResourceStorage` over another one. `prefix` is that of the stored keys, for errors."""
 
-    def __init__(self, inner: ResourceStorage, convert: Convert, version: str, stored: str, forms: Forms, prefix: str) -> None:
+    def __init__(self, inner: ResourceStorage, convert: Convert, kind: GroupVersionKind, stored: str, forms: Forms, prefix: str) -> None:
         super().__init__(inner)
+        self._head = type_prefix(kind.kind, kind.api_version)
+        self._conversion = SharedConversion(self._convert_entries)
         self._convert, self._forms = convert, forms
-        self._version, self._stored, self._prefix = version, stored, prefix
+        self._version, self._stored, self._prefix = kind.version, stored, prefix
 
     async def read(self, entries: Sequence[Entry]) -> list[Entry]:
-        """
+        """Convert entries.
+
         Raises:
-            StatusError: 500, as the webhook's failure is told.
+            StatusError: 500, with the error of the webhook.
         """
-        missing = [entry for entry in entries if self not in entry.representations]
-        if missing:
-            made = await self._shown([entry.object() for entry in missing])
-            for entry, obj in zip(missing, made, strict=True):
-                entry.representations[self] = Unstored(entry.key, obj, entry.revision)
-        return [entry.representations[self] for entry in entries]
+        kept: list[Entry | None] = [entry.representations.get(self) for entry in entries]
+        missing = [entry for entry, made in zip(entries, kept, strict=True) if made is None]
+        converted = iter(await self._conversion(missing)) if missing else iter(())
+        return [next(converted) if made is None else made for made in kept]
+
+    async def _convert_entries(self, entries: Sequence[Entry]) -> list[Entry]:
+        objects = await self._shown([entry.object() for entry in entries])
+        converted: list[Entry] = []
+        for entry, obj in zip(entries, objects, strict=True):
+            made = entry.representations[self] = Unstored(entry.key, obj, entry.revision)
+            converted.append(made)
+        return converted
 
     async def _shown(self, objects: list[Object]) -> list[Object]:
-        """What was stored, for requests."""
+        """Return stored objects in the version of the requests."""
         try:
             for obj in objects:
                 self._forms.decode(obj)
         except LostVersion as lost:
             raise StatusError(500, "", str(lost)) from None
-        made = await self._convert(objects, self._version)
-        _settled(made, self._forms.settle)
-        return made
+        converted = await self._convert(objects, self._version)
+        _settled(converted, self._forms.settle)
+        return converted
 
     async def _readable(self, entries: Sequence[Entry]) -> list[Entry]:
-        """As `read`; an object that cannot be converted is told to be corrupt."""
+        """Convert entries like `read`, but report an object that cannot be converted as corrupt."""
         try:
             return await self.read(entries)
-        except StatusError as refusal:
+        except StatusError as error:
             entry = next((e for e in entries if self not in e.representations), entries[0])
-            where = f"Key: /{self._prefix}/{entry.key}, ResourceVersion: 0"
-            why = _not_decodable(entry, refusal)
-            raise internal_error(f"StorageError: corrupt object, Code: 7, {where}, AdditionalErrorMsg: {why}") from None
+            location = f"Key: /{self._prefix}/{entry.key}, ResourceVersion: 0"
+            reason = _not_decodable(entry, error)
+            raise internal_error(f"StorageError: corrupt object, Code: 7, {location}, AdditionalErrorMsg: {reason}") from None
 
     async def _written(self, obj: Object) -> Object:
-        made = await self._convert([obj], self._stored)
-        _settled(made, self._forms.settle_stored)
-        return made[0]
+        """Return an object in the storage version."""
+        converted = await self._convert([obj], self._stored)
+        _settled(converted, self._forms.settle_stored)
+        return converted[0]
 
     async def rehearsed(self, entry: Entry) -> Entry:
-        """What would come back of an object if it were stored, for a dry run."""
-        made = await self._shown([await self._written(entry.object())])
-        return Unstored(entry.key, made[0], entry.revision)
+        """Return the entry as it would be read back if it were stored, for a dry run."""
+        converted = await self._shown([await self._written(entry.object())])
+        return Unstored(entry.key, converted[0], entry.revision)
 
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         entry = await self._inner.get(key, resource_version)
         return None if entry is None else (await self._readable((entry,)))[0]
 
     async def list(self, query: ListQuery) -> ListPage:
-        page = await self._inner.list(query)
-        return page._replace(entries=await self._readable(page.entries))
+        return await self._inner.list(replace(query, view=partial(self._view, query.predicate)))
+
+    async def _view(self, predicate: Predicate, entries: Sequence[Entry]) -> Sequence[Entry | None]:
+        """Return the entries in the requested version, with None for those that do not match. A webhook may change labels too."""
+        candidates = entries if predicate.labels is None else [entry for entry in entries if self._may_match(predicate.labels, entry)]
+        converted = zip(candidates, await self._readable(candidates), strict=True)
+        matching = {id(entry): made for entry, made in converted if predicate.matches(made)}
+        return [matching.get(id(entry)) for entry in entries]
+
+    def _may_match(self, labels: Callable[[Mapping[str, str]], bool], entry: Entry) -> bool:
+        """Return whether an entry may match a label selector. Only an object that is stored in the requested version surely keeps its
+        labels.
+        """
+        return not entry.head.startswith(self._head) or labels(entry.labels)
 
     async def watch(self, query: WatchQuery) -> Watch:
-        return _ConvertedWatch(await self._inner.watch(query), self)
+        return ConvertedWatch(await self._inner.watch(replace(query, predicate=EVERYTHING)), self.read, query.predicate)
 
     async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
         entry = await self._inner.create(key, await self._written(obj), ttl)
@@ -107,9 +133,9 @@ class ConvertedStorage(ForwardingStorage):
         async def converted(obj: Object | None, entry: Entry | None) -> Updated | None:
             try:
                 made = None if entry is None else (await self.read((entry,)))[0]
-            except StatusError as refusal:
+            except StatusError as error:
                 assert entry is not None
-                raise StatusError(500, "", _not_decodable(entry, refusal)) from None
+                raise StatusError(500, "", _not_decodable(entry, error)) from None
             updated = await try_update(None if made is None else made.object(), made)
             return None if updated is None else updated._replace(object=await self._written(updated.object))
 
@@ -131,7 +157,8 @@ class ConvertedStorage(ForwardingStorage):
 
 
 def _settled(objects: Sequence[Object], settle: Callable[[Object], None]) -> None:
-    """
+    """Apply `settle` to all objects.
+
     Raises:
         StatusError: 500, the metadata of an embedded resource is malformed.
     """
@@ -144,50 +171,3 @@ def _settled(objects: Sequence[Object], settle: Callable[[Object], None]) -> Non
 
 def _not_decodable(entry: Entry, refusal: StatusError) -> str:
     return f"object not decodable revision={entry.revision}: {refusal.message}"
-
-
-class _ConvertedWatch(ForwardingWatch):
-    """Implements `Watch` over another. An event that cannot be converted ends it, with an ERROR that says why."""
-
-    def __init__(self, inner: Watch, storage: ConvertedStorage) -> None:
-        super().__init__(inner)
-        self._storage = storage
-        self._pump: asyncio.Task[None] | None = None
-
-    async def _converted(self, batch: Sequence[WatchEvent]) -> list[WatchEvent]:
-        try:
-            made = iter(await self._storage.read([event.entry for event in batch if event.entry is not None]))
-        except StatusError as refusal:
-            status = internal_error(f"unable to transform watch event: {refusal.message}").to_status()
-            return [WatchEvent("ERROR", None, batch[0].revision, status=status)]
-        return [event if event.entry is None else event.showing(next(made)) for event in batch]
-
-    async def _through(self, batches: AsyncIterator[list[WatchEvent]]) -> AsyncIterator[list[WatchEvent]]:
-        async for batch in batches:
-            converted = await self._converted(batch)
-            yield converted
-            if len(converted) == 1 and converted[0].type == "ERROR":
-                self._inner.close()
-                return
-
-    def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:
-        return self._through(aiter(self._inner))
-
-    def initial(self) -> AsyncIterator[list[WatchEvent]]:
-        return self._through(self._inner.initial())
-
-    def subscribe(self, sink: Sink) -> None:
-        """Conversion has to be waited for, so the sink is called from a task, in order."""
-        waiting: asyncio.Queue[Sequence[WatchEvent]] = asyncio.Queue()
-
-        async def pump() -> None:
-            while True:
-                sink(await self._converted(await waiting.get()))
-
-        self._pump = asyncio.create_task(pump())
-        self._inner.subscribe(waiting.put_nowait)
-
-    def close(self) -> None:
-        super().close()
-        if self._pump is not None:
-            self._pump.cancel()

@@ -1,4 +1,7 @@
-"""The `ResourceDefinition` that a custom resource definition amounts to (upstream: getOrCreateServingInfoFor)."""
+"""The `ResourceDefinition` of a custom resource.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, getOrCreateServingInfoFor.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,19 @@ from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.machinery.gvk import Object
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-"""In the order in which upstream's discovery lists them."""
+"""In the order of upstream's discovery."""
 SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 ConvertMany = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
 
 
 def custom_definition(crd: Crd, obj: Object, hub: str = "", convert_many: ConvertMany | None = None) -> ResourceDefinition:
-    """`obj` is the whole definition; it is kept. `hub` is the version in which objects come from their storage, if it is not the stored
-    one, and `convert_many` what converts them to another, where a webhook does; else versions differ in name only.
+    """Return the resource definition of a CustomResourceDefinition.
+
+    Args:
+        obj: the whole CustomResourceDefinition, which is referenced and must not be modified.
+        hub: the version in which the storage returns objects, if it is not the storage version.
+        convert_many: converts objects to another version by a webhook. Without it, versions differ only in their names.
     """
     spec = obj["spec"]
     preserve = bool(spec.get("preserveUnknownFields"))
@@ -53,20 +60,20 @@ def custom_definition(crd: Crd, obj: Object, hub: str = "", convert_many: Conver
 
 
 def served_names(crd: Crd) -> Names:
-    """What was accepted; for objects of a definition that never was, what it asks for."""
+    """Return the accepted names, or, if none were ever accepted, the requested ones."""
     return crd.accepted if crd.accepted.kind else crd.names
 
 
 def _subresources(strategy: CustomStrategy, versions: Mapping[str, ServedVersion]) -> list[Subresource]:
-    found = []
+    subresources = []
     if with_status := tuple(v.name for v in versions.values() if v.has_status):
-        found.append(Subresource("status", SUBRESOURCE_VERBS, strategy=CustomStatusStrategy(strategy), versions=with_status))
-    found += [
+        subresources.append(Subresource("status", SUBRESOURCE_VERBS, strategy=CustomStatusStrategy(strategy), versions=with_status))
+    subresources += [
         Subresource("scale", SUBRESOURCE_VERBS, SCALE, rest=_scale_paths(v.scale), versions=(v.name,))
         for v in versions.values()
         if v.scale is not None
     ]
-    return found
+    return subresources
 
 
 def _scale_paths(scale: Object) -> ScalePaths:

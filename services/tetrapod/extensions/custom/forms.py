@@ -1,9 +1,13 @@
-"""Between the versions of a custom resource, as they are stored and as requests have them.
+"""Transformations of custom resources between their stored form and the version of a request.
 
-What was stored is pruned and defaulted by the version in which it was, converted, and pruned by the other one; what is written is
-converted and pruned by the version that is stored. With strategy None to convert is to rename; webhooks are in extensions/conversion.
-Upstream: apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go, and the codec that crdConversionRESTOptionsGetter of
-customresource_handler.go makes for each version.
+A stored object is pruned and defaulted by the version in which it was stored, converted, and pruned by the requested version. An object
+to
+be written is converted and pruned by the storage version. With the conversion strategy None, conversion only sets apiVersion; webhooks
+are in
+extensions/conversion.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go; customresource_handler.go, crdConversionRESTOptionsGetter,
+for the codec of each version.
 """
 
 from __future__ import annotations
@@ -19,11 +23,17 @@ from tetrapod.machinery.serializer.numbers import integral
 
 
 class LostVersion(Exception):
-    """An object says that it is of a version that its definition has not."""
+    """A stored object has a version that its definition no longer has."""
 
 
 class Forms:
-    """Of one custom resource, as the requests of one version see it. `version` and `stored` are names of `versions`."""
+    """The transformations of one custom resource for requests of one version.
+
+    Args:
+        versions: all versions by name.
+        version: the name of the version of the requests.
+        stored: the name of the storage version.
+    """
 
     def __init__(self, group: str, versions: Mapping[str, ServedVersion], version: str, stored: str) -> None:
         self._versions = versions
@@ -32,44 +42,46 @@ class Forms:
 
     @property
     def differ(self) -> bool:
-        """Whether what is stored is of another version than the requests."""
+        """Whether the storage version is not the version of the requests."""
         return self._wanted is not self._stored
 
     @cached_property
     def whole(self) -> bool:
-        """Whether what is stored has the defaults of its version: what was written in other versions has theirs."""
+        """Whether stored objects always have the defaults of the storage version. Objects written in other versions have only the defaults
+        of those.
+        """
         same = all(version.schema == self._stored.schema for version in self._versions.values())
         return same or not defaulting.has_defaults(self._stored.node)
 
     def decode(self, obj: Object) -> None:
-        """Bring what was stored to what the version in which it was says today, in place.
+        """Prune and default a stored object, in place, by the current schema of the version in which it was stored.
 
         Raises:
-            LostVersion
+            LostVersion: the definition no longer has that version.
         """
-        given = obj.get("apiVersion") or self._stored_as
-        written = self._versions.get(GroupVersion.parse(given).version)
+        api_version = obj.get("apiVersion") or self._stored_as
+        written = self._versions.get(GroupVersion.parse(api_version).version)
         if written is None:
-            raise LostVersion(f"request to convert CR from an invalid group/version: {given}")
+            raise LostVersion(f"request to convert CR from an invalid group/version: {api_version}")
         pruning.prune(written.node, obj)
         defaulting.apply(written.node, obj)
         defaulting.drop_nulls(written.node, obj)
 
     def settle(self, obj: Object) -> None:
-        """Bring what was converted for a request to what its version says, in place."""
+        """Prune an object that was converted for a request, in place, by the version of the request."""
         integral(obj)
         custom.coerce(self._wanted.node, obj)
 
     def settle_stored(self, obj: Object) -> None:
-        """The same for what is to be stored."""
+        """Prune an object that was converted for storage, in place, by the storage version."""
         integral(obj)
         custom.coerce(self._stored.node, obj)
 
     def read(self, obj: Object) -> None:
-        """All of it with strategy None: what was stored, for the requests, in place.
+        """Transform a stored object, in place, for requests, with the conversion strategy None.
 
         Raises:
-            LostVersion
+            LostVersion: the definition no longer has the version in which the object was stored.
         """
         self.decode(obj)
         if obj.get("apiVersion") != self._api_version:
@@ -77,7 +89,7 @@ class Forms:
             custom.coerce(self._wanted.node, obj)
 
     def written(self, obj: Object) -> Object:
-        """What is stored of an object with strategy None."""
+        """Return the object to store, with the conversion strategy None."""
         if not self.differ:
             return obj
         copy = copy_object(obj)

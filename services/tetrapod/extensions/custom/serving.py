@@ -1,7 +1,8 @@
-"""`Serving`: what answers requests for the objects of one definition as it is now; made when the first request comes.
+"""The request handlers of one custom resource for the current revision of its definition, made on the first request.
 
-When the definition changes another takes its place, and its watches are ended. Upstream: crdInfo of
-apiextensions-apiserver/pkg/apiserver/customresource_handler.go.
+When the definition changes, a new `Serving` replaces the old one, and the watches of the old one are ended.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, crdInfo.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 
 SETTLE_SECONDS: Final = 5.0
-"""After a change other replicas may write by the older definition for a moment."""
+"""The time after a change during which other replicas may still write by the older definition."""
 
 
 class Serving:
-    """`store` has the objects in the storage version; where versions differ in more than their name, each has a store of its own."""
+    """The handlers and the store of one custom resource.
+
+    `store` has the objects in the storage version. If versions differ in more than their names, each version has its own store.
+    """
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class Serving:
         return CurrentStorage(self._stored, definition.group_resource, prefix, forms, self.currency)
 
     async def handle(self, request: Request, version: str) -> Response:
+        """Handle a request for objects in a version."""
         self._active += 1
         self.idle.clear()
         try:
@@ -98,12 +103,13 @@ class Serving:
         return handler
 
     def retire(self) -> None:
+        """End all watches."""
         self.store.end_watches()
         if self._by_version is not None:
             self._by_version.end_watches()
 
     def succeeds(self, former: Serving) -> bool:
-        """Take over from `former`. True: what is stored has to be doubted until `settle` has returned."""
+        """Take over the state of `former`. Return True if stored objects may be outdated until `settle` has returned."""
         if self._stores_alike(former):
             self.currency.current_from = former.currency.current_from
             return self.currency.current_from is None
@@ -111,15 +117,19 @@ class Serving:
         return True
 
     def _stores_alike(self, former: Serving) -> bool:
-        stored, before = self._strategy.stored, former._strategy.stored
-        return stored.name == before.name and stored.schema == before.schema and self.definition.kind == former.definition.kind
+        """Return whether `former` stores objects with the same version, schema and kind."""
+        stored, former_stored = self._strategy.stored, former._strategy.stored
+        return (
+            stored.name == former_stored.name and stored.schema == former_stored.schema and self.definition.kind == former.definition.kind
+        )
 
     async def settle(self, former: Serving) -> None:
+        """Wait until no replica writes by the former definition any more, and record the revision from which objects are current."""
         await asyncio.sleep(SETTLE_SECONDS)
         await former.idle.wait()
         self.currency.current_from = await revision_now(self._stored)
 
 
 def _differ(strategy: CustomStrategy) -> bool:
-    """Whether versions differ in more than their name."""
+    """Return whether versions differ in more than their names."""
     return any(version.schema != strategy.stored.schema for version in strategy.versions.values())

@@ -1,17 +1,19 @@
-"""`CurrentStorage`: stored custom resources in one version, as the present definition has them.
+"""A storage that returns custom resources in one version, as the current definition specifies it.
 
-An object keeps the bytes with which it was written; since then the schema may have gained defaults and lost fields, or another
-version may have become the one that is stored. What was written before the last such change, or in another version than the one asked
-for, is brought up to date when it is read, once per revision; the rest passes through untouched. Upstream decodes, defaults and prunes
-on every read. An object in a version that the definition has lost cannot be read, and nothing is listed or watched beside it, until the
-definition has the version again.
+Objects stay stored as they were written. Since then the schema may have gained defaults and lost fields, or the storage version may
+have
+changed. An object that was written before the last such change, or in another version than the requested one, is converted when it is
+read, once per revision. All others pass through unchanged. Upstream decodes, defaults and prunes on every read.
+
+An object in a version that the definition no longer has cannot be read. Lists and watches that include it fail until the definition
+has the version again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tetrapod.extensions.custom.forms import Forms, LostVersion
@@ -22,6 +24,7 @@ from tetrapod.generic.storage.interface import (
     ListPage,
     ListQuery,
     Preconditions,
+    Predicate,
     ResourceStorage,
     TryUpdate,
     Updated,
@@ -36,18 +39,21 @@ _AT_ONCE: Final = 100
 _NO_PRECONDITIONS: Final = Preconditions()
 _NOWHERE: Final = "-"
 _ROOT: Final = "/registry"
-"""Before the keys that lists tell of."""
+"""The prefix of the keys in the errors of lists."""
 
 
 @dataclass
 class Currency:
-    """`current_from`: all that was written after it is up to date; None while in doubt. All versions of a resource share it."""
+    """The revision after which all written objects match the current definition (`current_from`), or None while that is unknown.
+
+    All versions of a resource share it.
+    """
 
     current_from: int | None
 
 
 class CurrentStorage(ForwardingStorage):
-    """Implements `ResourceStorage` over another. `prefix` is how finished bytes of the version begin."""
+    """A `ResourceStorage` over another one. `prefix` is the beginning of the encoded objects of its version."""
 
     def __init__(self, inner: ResourceStorage, resource: GroupResource, prefix: bytes, forms: Forms, currency: Currency) -> None:
         super().__init__(inner)
@@ -58,15 +64,16 @@ class CurrentStorage(ForwardingStorage):
         self.currency = currency
 
     def current(self, entry: Entry) -> Entry:
-        """
+        """Return the entry in this version, converted if necessary.
+
         Raises:
-            NotDecodable: in a version that there is no more.
+            NotDecodable: the object is in a version that no longer exists.
         """
-        known_from = self.currency.current_from
-        if known_from is not None and entry.revision > known_from and entry.raw.startswith(self._prefix) and self._forms.whole:
+        current_from = self.currency.current_from
+        if current_from is not None and entry.revision > current_from and self._forms.whole and entry.head.startswith(self._prefix):
             return entry
-        made: Entry | None = entry.representations.get(self)
-        if made is None:
+        converted: Entry | None = entry.representations.get(self)
+        if converted is None:
             obj = entry.object()
             try:
                 self._forms.read(obj)
@@ -75,8 +82,8 @@ class CurrentStorage(ForwardingStorage):
                     str(lost), entry.revision, f"{_ROOT}/{self._resource.group}/{self._resource.resource}/{entry.key}"
                 ) from None
             fresh = Unstored(entry.key, obj, entry.revision)
-            made = entry.representations[self] = entry if fresh.raw == entry.raw else fresh
-        return made
+            converted = entry.representations[self] = entry if fresh.raw == entry.raw else fresh
+        return converted
 
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         entry = await self._inner.get(key, resource_version)
@@ -86,7 +93,7 @@ class CurrentStorage(ForwardingStorage):
             raise internal_error(object_text(error, error.key.removeprefix(_ROOT))) from None
 
     async def list(self, query: ListQuery) -> ListPage:
-        page = await self._inner.list(query)
+        page = await self._inner.list(replace(query, predicate=self._on_current(query.predicate)))
         entries: list[Entry] = []
         for start in range(0, len(page.entries), _AT_ONCE):
             if start and entries[-1] is not page.entries[start - 1]:
@@ -101,10 +108,24 @@ class CurrentStorage(ForwardingStorage):
         if not self._all_readable:
             await self.list(ListQuery(resource_version="0"))
             self._all_readable = True
-        return ShownWatch(await self._inner.watch(query), self.current)
+        return ShownWatch(await self._inner.watch(replace(query, predicate=self._on_current(query.predicate))), self.current)
+
+    def _on_current(self, predicate: Predicate) -> Predicate:
+        """Return a predicate that selects by fields of this version, with its defaults. Labels are the same in every version."""
+        if predicate.fields is None:
+            return predicate
+        matches = predicate.fields
+
+        def matches_current(entry: Entry) -> bool:
+            try:
+                return matches(self.current(entry))
+            except NotDecodable:
+                return True  # so that the request fails when the entry is read
+
+        return replace(predicate, fields=matches_current)
 
     async def rehearsed(self, entry: Entry) -> Entry:
-        """What would come back of an object if it were stored, for a dry run."""
+        """Return the entry as it would be read back if it were stored, for a dry run."""
         if not self._forms.differ:
             return entry
         obj = self._forms.written(entry.object())
@@ -119,10 +140,12 @@ class CurrentStorage(ForwardingStorage):
     ) -> Entry:
         async def on_current(obj: Object | None, entry: Entry | None) -> Updated | None:
             try:
-                made = None if entry is None else self.current(entry)
+                converted = None if entry is None else self.current(entry)
             except NotDecodable as error:
                 raise StatusError(500, "", error.what) from None
-            updated = await (try_update(obj, entry) if made is None or made is entry else try_update(made.object(), made))
+            updated = await (
+                try_update(obj, entry) if converted is None or converted is entry else try_update(converted.object(), converted)
+            )
             return None if updated is None else updated._replace(object=self._forms.written(updated.object))
 
         return self.current(await self._inner.guaranteed_update(key, on_current, preconditions=preconditions, allow_absent=allow_absent))
@@ -139,5 +162,6 @@ class CurrentStorage(ForwardingStorage):
 
 
 async def revision_now(storage: ResourceStorage) -> int:
+    """Return the current revision of the storage."""
     page = await storage.list(ListQuery(prefix=_NOWHERE))
     return int(page.resource_version)

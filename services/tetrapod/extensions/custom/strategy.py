@@ -1,6 +1,7 @@
-"""Create and update rules of custom resources, and of their status.
+"""The strategies of custom resources and of their status subresource.
 
-Objects are in the storage version here; what a version says (its schema, whether status is apart) is that of the request's.
+Objects are in the storage version here. The schema, and whether status is a subresource, are those of the version of the request.
+
 Upstream: apiextensions-apiserver/pkg/registry/customresource (strategy.go, status_strategy.go).
 """
 
@@ -22,6 +23,8 @@ from tetrapod.machinery.serializer.numbers import integral
 
 
 class CustomStrategy(Strategy):
+    """The strategy of one custom resource."""
+
     allow_unconditional_update = False
     qualified_finalizers = False
     repeats_errors = True
@@ -33,10 +36,11 @@ class CustomStrategy(Strategy):
         self.stored = versions[storage_version]
 
     def version_of(self, ctx: Context) -> ServedVersion:
+        """Return the version of the request, or the storage version if the request has none."""
         return self.versions.get(ctx.version, self.stored)
 
     def in_version(self, ctx: Context, obj: Object) -> Object:
-        """The object as the request has it: before pruning, versions differ in apiVersion only."""
+        """Return the object in the version of the request. Before pruning, versions differ only in apiVersion."""
         version = self.version_of(ctx)
         return obj if version is self.stored else {**obj, "apiVersion": str(GroupVersion(self.group, version.name))}
 
@@ -57,9 +61,9 @@ class CustomStrategy(Strategy):
         return self.version_of(ctx).validator.create(self.in_version(ctx, obj), on_loop=not ctx.large)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        # The registry has complained about metadata already; upstream does so a second time.
-        again = validate_object_meta_update(new["metadata"], old["metadata"])
-        return again + self.version_of(ctx).validator.update(
+        # The registry has already reported these errors about metadata; upstream reports them twice.
+        repeated = validate_object_meta_update(new["metadata"], old["metadata"])
+        return repeated + self.version_of(ctx).validator.update(
             self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings, on_loop=not ctx.large
         )
 
@@ -70,7 +74,7 @@ class CustomStrategy(Strategy):
         return _finalizer_warnings(new, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """What is stored has the fields of the storage version only, and its defaults; its numbers are as they are read back."""
+        """Prune and default the object by the storage version before it is stored, and convert whole floats to integers."""
         integral(obj)
         pruning.prune(self.stored.node, obj)
         defaulting.apply(self.stored.node, obj)
@@ -89,7 +93,7 @@ class CustomStrategy(Strategy):
 
 
 class CustomStatusStrategy(CustomStrategy):
-    """`/status` changes nothing but status."""
+    """The strategy of the status subresource, which updates only the status."""
 
     generation = None
 
@@ -97,13 +101,13 @@ class CustomStatusStrategy(CustomStrategy):
         super().__init__(main.group, main.namespaced, main.versions, main.stored.name)
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        given, has_status, entries = new.get("status"), "status" in new, new["metadata"].get("managedFields")
+        new_status, has_status, entries = new.get("status"), "status" in new, new["metadata"].get("managedFields")
         version = new["metadata"].get("resourceVersion")
         new.clear()
         new.update(copy_object(old))
         new.pop("status", None)
         if has_status:
-            new["status"] = given
+            new["status"] = new_status
         meta = new["metadata"]
         for key, value in (("managedFields", entries), ("resourceVersion", version)):
             meta.pop(key, None)
@@ -111,8 +115,8 @@ class CustomStatusStrategy(CustomStrategy):
                 meta[key] = value
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        again = validate_object_meta_update(new["metadata"], old["metadata"])
-        return again + self.version_of(ctx).validator.status(
+        repeated = validate_object_meta_update(new["metadata"], old["metadata"])
+        return repeated + self.version_of(ctx).validator.status(
             self.in_version(ctx, new), self.in_version(ctx, old), ctx.warnings, on_loop=not ctx.large
         )
 
@@ -124,8 +128,8 @@ class CustomStatusStrategy(CustomStrategy):
 
 
 def _finalizer_warnings(new: Object, old: Object) -> list[str]:
-    known = set((old.get("metadata") or {}).get("finalizers") or ())
-    added = sorted(set(new["metadata"].get("finalizers") or ()) - known)
+    existing = set((old.get("metadata") or {}).get("finalizers") or ())
+    added = sorted(set(new["metadata"].get("finalizers") or ()) - existing)
     return [_finalizer_warning(name) for name in added if validate_kube_finalizers([name], "metadata.finalizers")]
 
 

@@ -1,4 +1,4 @@
-"""Validation of a custom resource beside its metadata: schema, scale paths, embedded resources, list types, CEL rules.
+"""Validation of custom resources apart from their metadata: schema, scale paths, embedded resources, list types and CEL rules.
 
 Upstream: apiextensions-apiserver/pkg/registry/customresource (validator.go, strategy.go).
 """
@@ -29,7 +29,11 @@ _MAX_INT32: Final = (1 << 31) - 1
 
 
 class CustomValidator:
-    """Of one version. `scale` is the subresource's declaration, None without. What is called `on_loop` may raise Lengthy."""
+    """The validator of one version. With `on_loop`, its methods may raise Lengthy.
+
+    Args:
+        scale: the declaration of the scale subresource, or None.
+    """
 
     def __init__(self, node: SchemaNode, scale: Object | None) -> None:
         self._node = node
@@ -37,6 +41,7 @@ class CustomValidator:
         self._rules = RuleValidator(node, root=True)
 
     def create(self, obj: Object, *, on_loop: bool = False) -> list[FieldError]:
+        """Return the errors of a new object."""
         errors = validation.validate(self._node, obj)
         errors += self._scale_spec(obj) + self._scale_status(obj)
         errors += objectmeta.validate_embedded(self._node, obj)
@@ -44,27 +49,28 @@ class CustomValidator:
         return errors + self._by_rules(obj, None, errors, [], on_loop)
 
     def update(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
-        """`warnings` gets what does not hold, but did not before."""
-        before = Correlation(self._node, new, old)
-        errors = validation.validate(self._node, new, before=before)
+        """Return the errors of an update. `warnings` receives failures that ratcheting tolerates."""
+        correlation = Correlation(self._node, new, old)
+        errors = validation.validate(self._node, new, before=correlation)
         errors += self._scale_spec(new) + self._scale_status(new)
         errors += objectmeta.validate_embedded(self._node, new)
         errors += self._new_duplicates(new, old)
-        errors += self._by_rules(new, old, errors, warnings, on_loop, before)
-        RATCHETING.observe((), sum(before.spent))
+        errors += self._by_rules(new, old, errors, warnings, on_loop, correlation)
+        RATCHETING.observe((), sum(correlation.spent))
         return errors
 
     def status(self, new: Object, old: Object, warnings: list[str], *, on_loop: bool = False) -> list[FieldError]:
-        before = Correlation(self._node, new, old)
-        errors = self._status_alone(new, before)
+        """Return the errors of a status update. `warnings` receives failures that ratcheting tolerates."""
+        correlation = Correlation(self._node, new, old)
+        errors = self._status_alone(new, correlation)
         errors += self._scale_status(new)
         errors += self._new_duplicates(new, old)
-        errors += self._by_rules(new, old, errors, warnings, on_loop, before)
-        RATCHETING.observe((), sum(before.spent))
+        errors += self._by_rules(new, old, errors, warnings, on_loop, correlation)
+        RATCHETING.observe((), sum(correlation.spent))
         return errors
 
     def _status_alone(self, new: Object, before: Correlation) -> list[FieldError]:
-        """Texts begin below the status, and nothing beside it is looked at."""
+        """Return the schema errors of the status only. Their messages have paths that begin below the status."""
         node = self._node.properties.get("status")
         if node is None or "status" not in new:
             return []
@@ -73,9 +79,9 @@ class CustomValidator:
         return [replace(e, field="status" if e.field == "<nil>" else validation.joined("status", e.field)) for e in errors]
 
     def _new_duplicates(self, new: Object, old: Object) -> list[FieldError]:
-        """What was doubled before may stay so."""
-        found = listtypes.validate(self._node, new)
-        return found if found and not listtypes.validate(self._node, old) else []
+        """Return the duplicates in sets and map lists, unless the existing object has duplicates too."""
+        errors = listtypes.validate(self._node, new)
+        return errors if errors and not listtypes.validate(self._node, old) else []
 
     def _by_rules(
         self,
@@ -86,6 +92,7 @@ class CustomValidator:
         on_loop: bool,
         before: Correlation | None = None,
     ) -> list[FieldError]:
+        """Return the errors of the CEL rules."""
         if self._rules.empty:
             return []
         if any(e.type in _BLOCKING for e in errors):
@@ -106,20 +113,20 @@ class CustomValidator:
         errors = _replicas_errors(obj, self._scale["statusReplicasPath"])
         path = self._scale.get("labelSelectorPath")
         if path:
-            value, complaint = _nested(obj, path)
-            if not complaint and value is not ABSENT and not isinstance(value, str):
-                complaint = _wrong_type(path, value, "string")
-            if complaint:
-                errors.append(invalid(path, "", complaint))
+            value, error_text = _nested(obj, path)
+            if not error_text and value is not ABSENT and not isinstance(value, str):
+                error_text = _wrong_type(path, value, "string")
+            if error_text:
+                errors.append(invalid(path, "", error_text))
         return errors
 
 
 def _replicas_errors(obj: Object, path: str) -> list[FieldError]:
-    value, complaint = _nested(obj, path)
-    if not complaint and value is not ABSENT and (not isinstance(value, int) or isinstance(value, bool)):
-        complaint = _wrong_type(path, value, "int64")
-    if complaint:
-        return [invalid(path, 0, complaint)]
+    value, error_text = _nested(obj, path)
+    if not error_text and value is not ABSENT and (not isinstance(value, int) or isinstance(value, bool)):
+        error_text = _wrong_type(path, value, "int64")
+    if error_text:
+        return [invalid(path, 0, error_text)]
     if value is ABSENT:
         return []
     if value < 0:
@@ -130,7 +137,10 @@ def _replicas_errors(obj: Object, path: str) -> list[FieldError]:
 
 
 def _nested(obj: Any, path: str) -> tuple[Any, str]:
-    """The value at a simple path, ABSENT where there is none; or what is in its way (upstream: unstructured.NestedFieldNoCopy)."""
+    """Return the value at a simple path (ABSENT if it is missing), and an error text if a parent is not an object.
+
+    Upstream: unstructured.NestedFieldNoCopy.
+    """
     names = path.removeprefix(".").split(".")
     for i, name in enumerate(names):
         if obj is None:

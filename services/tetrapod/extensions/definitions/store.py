@@ -1,7 +1,8 @@
-"""Writes of definitions.
+"""The store of CustomResourceDefinitions.
 
-A definition that is deleted is marked and held by our finalizer first; the finalizing controller removes what it defined. And a
-write is answered once this process has seen it itself, so that the next request meets what the definition says now.
+A deleted definition is first marked and kept by a finalizer; the finalizing controller then deletes its custom resources. A write
+returns
+after this process has observed it, so that the next request is served by the new definition.
 
 Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go.
 """
@@ -26,21 +27,25 @@ _PENDING = "CustomResourceDefinition marked for deletion; CustomResource deletio
 
 
 class CrdStore(Store):
+    """The store of CustomResourceDefinitions."""
+
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        """Upstream's informers lag a moment; it makes clients wait and try again for that."""
+        """Wait until this process has observed the write. Upstream's informers lag, and clients have to retry."""
         if not ctx.dry_run and entry.revision:
-            with suppress(TooLargeResourceVersion, Unavailable):  # it was written all the same
+            with suppress(TooLargeResourceVersion, Unavailable):  # the write has succeeded in any case
                 await self.storage.get(entry.key, str(entry.revision))
         return entry
 
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         entry = await self.get(ctx, name)
-        found = entry.peek()
-        given = options.get("preconditions") or {}
-        self._check_preconditions(name, found["metadata"], given)
-        if found["metadata"].get("deletionTimestamp"):
+        stored = entry.peek()
+        preconditions_option = options.get("preconditions") or {}
+        self._check_preconditions(name, stored["metadata"], preconditions_option)
+        if stored["metadata"].get("deletionTimestamp"):
             return await super().delete(ctx, name, options, validate)
-        preconditions = Preconditions(given.get("uid") or found["metadata"]["uid"], given.get("resourceVersion"))
+        preconditions = Preconditions(
+            preconditions_option.get("uid") or stored["metadata"]["uid"], preconditions_option.get("resourceVersion")
+        )
 
         async def mark(current: Object | None, _: Entry | None) -> Updated | None:
             assert current is not None
@@ -58,18 +63,20 @@ class CrdStore(Store):
         return await self.written(ctx, marked), False
 
     def _check_preconditions(self, name: str, meta: Object, given: Object) -> None:
-        """
+        """Check the preconditions of a deletion.
+
         Raises:
-            StatusError: 409, in words of this resource's own.
+            StatusError: 409, with a message that only this resource has.
         """
         for key, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             value, stored = given.get(key), meta.get(key, "")
             if value is not None and value != stored:
-                why = f"precondition failed: {shown} in precondition: {value}, {shown} in object meta: {stored}"
-                raise conflict(self.resource, name, why)
+                message = f"precondition failed: {shown} in precondition: {value}, {shown} in object meta: {stored}"
+                raise conflict(self.resource, name, message)
 
 
 def mark_for_deletion(crd: Object) -> None:
+    """Set the deletion timestamp, the cleanup finalizer and the condition Terminating, in place."""
     meta = crd["metadata"]
     meta.setdefault("deletionTimestamp", now_rfc3339())
     finalizers = meta.setdefault("finalizers", [])

@@ -1,4 +1,7 @@
-"""Create and update rules of definitions, and of their status (upstream: registry/customresourcedefinition/strategy.go)."""
+"""The strategies of CustomResourceDefinitions and of their status subresource.
+
+Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from tetrapod.machinery.serializer.numbers import integral
 
 
 class CrdStrategy(Strategy):
+    """The strategy of CustomResourceDefinitions."""
+
     namespaced = False
     allow_unconditional_update = False
     qualified_finalizers = False
@@ -38,7 +43,7 @@ class CrdStrategy(Strategy):
         return validate_create(obj)
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        """Checked with the spec, which it must follow."""
+        """Accept any name: the validation of the spec checks that the name matches it."""
         return []
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
@@ -49,13 +54,13 @@ class CrdStrategy(Strategy):
         return [f'unrecognized format "{name}"' for name in _unrecognized_formats(obj)] + _set_warnings(obj)
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
-        known = set(_unrecognized_formats(old))
-        warnings = [f'unrecognized format "{name}"' for name in _unrecognized_formats(new) if name not in known]
-        kept = _set_warnings(old)
-        return warnings + [warning for warning in _set_warnings(new) if warning not in kept]
+        existing_formats = set(_unrecognized_formats(old))
+        warnings = [f'unrecognized format "{name}"' for name in _unrecognized_formats(new) if name not in existing_formats]
+        existing_warnings = _set_warnings(old)
+        return warnings + [warning for warning in _set_warnings(new) if warning not in existing_warnings]
 
     def canonicalize(self, obj: Object) -> None:
-        """Numbers of defaults, enums and examples are judged as they were written, and stored as they are read back."""
+        """Convert whole floats in defaults, enums and examples to integers after validation, as storage would return them."""
         integral(obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
@@ -63,12 +68,12 @@ class CrdStrategy(Strategy):
 
 
 class CrdStatusStrategy(CrdStrategy):
-    """`/status` changes status, and metadata too."""
+    """The strategy of the status subresource, which also updates metadata."""
 
     generation = None
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        new["spec"] = old["spec"]  # large, and from here on only read
+        new["spec"] = old["spec"]  # shared, not copied: it is large, and not modified from here on
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         return validate_status_update(new, old)
@@ -81,7 +86,7 @@ class CrdStatusStrategy(CrdStrategy):
 
 
 def _store_version(crd: Object) -> None:
-    """The storage version is one of those in which objects may be stored."""
+    """Add the storage version to status.storedVersions."""
     status = crd["status"]
     for version in crd["spec"].get("versions") or ():
         if version.get("storage"):
@@ -92,7 +97,7 @@ def _store_version(crd: Object) -> None:
 
 
 def _unrecognized_formats(crd: Object) -> list[str]:
-    """Those of all versions, in order; what all have in common is looked at once."""
+    """Return the unrecognized formats in the schemas of all versions, in order. A schema that all versions share is checked once."""
     return [name for schema in Spec.of(crd["spec"]).schemas() for name in unrecognized_formats(schema)]
 
 
@@ -103,7 +108,7 @@ def _set_warnings(crd: Object) -> list[str]:
 
 
 def _leave_loop(ctx: Context, obj: Object) -> None:
-    """CEL rules are compiled, and tried on defaults: nobody shall wait for that."""
+    """Raise Lengthy if there are CEL rules, because compiling them and evaluating them on defaults would block the event loop."""
     schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ())
     if not ctx.large and any(has_rules(schema) for schema in schemas if schema):
         raise Lengthy

@@ -1,4 +1,7 @@
-"""The approval that groups below k8s.io and kubernetes.io need (upstream: pkg/apihelpers/helpers.go, GetAPIApprovalState)."""
+"""The approval annotation that definitions in groups below k8s.io and kubernetes.io need.
+
+Upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go, GetAPIApprovalState.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,19 @@ _PATH: Final = f"metadata.annotations[{ANNOTATION}]"
 
 
 class Approval(NamedTuple):
-    """`state` is missing, bypassed, approved or invalid."""
+    """The state of the approval (missing, bypassed, approved or invalid) and its reason."""
 
     state: str
     reason: str
 
 
 def is_protected(group: str) -> bool:
+    """Return whether a group is reserved for the Kubernetes community."""
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
 def approval(crd: Object) -> Approval:
+    """Return the approval state of a definition by its annotation."""
     text = (crd["metadata"].get("annotations") or {}).get(ANNOTATION) or ""
     if not text:
         return Approval("missing", f'protected groups must have approval annotation "{ANNOTATION}", {_SEE}')
@@ -36,16 +41,17 @@ def approval(crd: Object) -> Approval:
         parts = urlsplit("")
     if parts.scheme and parts.netloc:
         return Approval("approved", f"approved in {text}")
-    why = f'protected groups must have approval annotation "{ANNOTATION}" with either a URL or a reason starting with "unapproved"'
-    return Approval("invalid", f"{why}, {_SEE}")
+    reason = f'protected groups must have approval annotation "{ANNOTATION}" with either a URL or a reason starting with "unapproved"'
+    return Approval("invalid", f"{reason}, {_SEE}")
 
 
 def validate_approval(new: Object, old: Object | None) -> list[FieldError]:
+    """Return the errors of the approval annotation. On update a state that did not change is not an error."""
     if not is_protected(new["spec"].get("group") or ""):
         return []
-    found = approval(new)
-    if old is not None and approval(old).state == found.state:
+    current = approval(new)
+    if old is not None and approval(old).state == current.state:
         return []
-    if found.state == "invalid":
-        return [invalid(_PATH, new["metadata"]["annotations"][ANNOTATION], found.reason)]
-    return [required(_PATH, found.reason)] if found.state == "missing" else []
+    if current.state == "invalid":
+        return [invalid(_PATH, new["metadata"]["annotations"][ANNOTATION], current.reason)]
+    return [required(_PATH, current.reason)] if current.state == "missing" else []

@@ -1,6 +1,6 @@
-"""Validation of custom resource definitions: `validate_create`, `validate_update`, `validate_status_update`.
+"""Validation of CustomResourceDefinitions on create, update and status update, with upstream's messages and order of errors.
 
-Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go; complaints come in its order and its words.
+Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _PRESERVE: Final = "cannot set to true, set x-kubernetes-preserve-unknown-fields
 
 
 def validate_create(crd: Object) -> list[FieldError]:
+    """Return the errors of a new definition."""
     spec = Spec.of(crd["spec"])
     meta = crd["metadata"]
     errors = _name_errors(meta.get("generateName") or "", spec, "metadata.generateName", prefix=True)
@@ -48,11 +49,12 @@ def validate_create(crd: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Return the errors of an update. Rules that the existing definition violates already are relaxed."""
     spec, old_spec = Spec.of(new["spec"]), Spec.of(old["spec"])
     established = is_true(old, ESTABLISHED)
     options = Options(any_ca=_any_ca(old_spec, established), unchanged=_unchanged(new, old))
     errors = _spec_errors(spec, options, "spec")
-    if errors:  # only then does it matter what the older definition was allowed
+    if errors:  # the relaxed rules matter only if there are errors
         errors = _spec_errors(spec, _lenient(old_spec, options), "spec")
     if established:
         errors += validate_immutable(spec.scope, old_spec.scope, "spec.scope")
@@ -63,6 +65,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:
+    """Return the errors of a status update."""
     return validate_names((new.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
 
 
@@ -85,14 +88,15 @@ def _after_spec(new: Object, old: Object | None) -> list[FieldError]:
 
 
 def _stored_version_errors(stored: list[str] | None, spec: Spec) -> list[FieldError]:
+    """Return the errors of status.storedVersions."""
     path = "status.storedVersions"
     if not stored:
         return [invalid(path, stored or None, "must have at least one stored version")]
-    places = {name: i for i, name in enumerate(stored)}
-    # A name that comes again is not found again.
-    missing = [v.name for v in spec.versions if places.pop(v.name, None) is None and v.storage]
+    remaining = {name: i for i, name in enumerate(stored)}
+    # A version name that is repeated in the spec is not found a second time.
+    missing = [v.name for v in spec.versions if remaining.pop(v.name, None) is None and v.storage]
     errors = [invalid(path, stored, f"must have the storage version {name}") for name in missing]
-    return errors + [invalid(index(path, i), name, _STORED.format(name)) for name, i in places.items()]
+    return errors + [invalid(index(path, i), name, _STORED.format(name)) for name, i in remaining.items()]
 
 
 def _spec_errors(spec: Spec, options: Options, path: str) -> list[FieldError]:
@@ -129,13 +133,13 @@ def _group_errors(group: str, path: str) -> list[FieldError]:
 def _missing_schemas(spec: Spec, options: Options, path: str) -> list[FieldError]:
     if spec.schema is not None and spec.schema.get("openAPIV3Schema") is not None:
         return []
-    text = "" if options.schemas_required else "because otherwise all fields are pruned"
+    reason = "" if options.schemas_required else "because otherwise all fields are pruned"
     errors = []
     for i, version in enumerate(spec.versions):
         if (version.schema or {}).get("openAPIV3Schema") is not None:
             continue
         if options.schemas_required or (version.served and not spec.preserve_unknown):
-            errors.append(required(child(index(child(path, "versions"), i), "schema", "openAPIV3Schema"), text))
+            errors.append(required(child(index(child(path, "versions"), i), "schema", "openAPIV3Schema"), reason))
     return errors
 
 
@@ -166,7 +170,7 @@ def _selectable_errors(spec: Spec, path: str) -> list[FieldError]:
 
 
 def _any_ca(old: Spec, established: bool) -> bool:
-    """A CA bundle that is none is let pass where it was one already, and before anybody uses it."""
+    """Return whether an invalid CA bundle is accepted: if the existing one is invalid, or the definition is not established yet."""
     if not established:
         return True
     bundle: str = (((old.conversion or {}).get("webhook") or {}).get("clientConfig") or {}).get("caBundle") or ""
@@ -174,7 +178,7 @@ def _any_ca(old: Spec, established: bool) -> bool:
 
 
 def _lenient(old: Spec, options: Options) -> Options:
-    """What the older definition did wrong may go on."""
+    """Return options without the rules that the existing definition violates."""
     schemas = old.schemas()
     inner = [s for schema in schemas for s in walk(schema)]
     lists = [(s, s["items"]) for s in inner if isinstance(s.get("items"), dict)]
@@ -194,11 +198,12 @@ def _lenient(old: Spec, options: Options) -> Options:
 
 
 def _unpruned(schema: Object) -> bool:
+    """Return whether a default in the schema has unknown fields."""
     return any(error.detail == "must not have unknown fields" for error in validate_defaults(copy_value(schema), ""))
 
 
 def _unchanged(new: Object, old: Object) -> frozenset[str]:
-    """The versions whose schema is what it was."""
-    before = {v.get("name"): v.get("schema") for v in old["spec"].get("versions") or ()}
-    after = [(v.get("name") or "", v.get("schema")) for v in new["spec"].get("versions") or ()]
-    return frozenset(name for name, schema in after if name in before and before[name] == schema)
+    """Return the names of the versions whose schema did not change."""
+    old_schemas = {v.get("name"): v.get("schema") for v in old["spec"].get("versions") or ()}
+    new_schemas = [(v.get("name") or "", v.get("schema")) for v in new["spec"].get("versions") or ()]
+    return frozenset(name for name, schema in new_schemas if name in old_schemas and old_schemas[name] == schema)

@@ -1,6 +1,6 @@
-"""Versions and schemas as upstream's internal Go structs are printed as JSON, in complaints that show the whole of them.
+"""Conversion of versions and schemas to the JSON form of upstream's internal Go structs, for errors that quote a whole value.
 
-Upstream: the structs of apiextensions-apiserver/pkg/apis/apiextensions (types.go, types_jsonschema.go), which carry no JSON names.
+Upstream: apiextensions-apiserver/pkg/apis/apiextensions (types.go, types_jsonschema.go), whose structs have no JSON tags.
 """
 
 from __future__ import annotations
@@ -62,27 +62,30 @@ _ZEROS: Final = dict(_FIELDS.values())
 
 
 def is_set(key: str, value: Any) -> bool:
-    """Whether a schema's field is not its Go type's zero value; behind a pointer that is null alone."""
+    """Return whether a field of a schema differs from the zero value of its Go type. For pointers only null is the zero value."""
     return value is not None and (_ZEROS.get(key, "") is None or bool(value))
 
 
 def schema_struct(schema: Object) -> Object:
-    found: Object = {}
+    """Return a schema in the form of the Go struct JSONSchemaProps."""
+    struct: Object = {}
     for name, (key, zero) in _FIELDS.items():
         value = schema.get(key)
-        found[name] = zero if value is None else _NESTED[name](value) if name in _NESTED else value
-    return found
+        struct[name] = zero if value is None else _NESTED[name](value) if name in _NESTED else value
+    return struct
 
 
 def rule_struct(rule: Object) -> Object:
+    """Return a CEL rule in the form of the Go struct ValidationRule."""
     texts = {
         name: rule.get(key) or "" for name, key in (("Rule", "rule"), ("Message", "message"), ("MessageExpression", "messageExpression"))
     }
-    more = {"Reason": rule.get("reason"), "FieldPath": rule.get("fieldPath") or "", "OptionalOldSelf": rule.get("optionalOldSelf")}
-    return texts | more
+    other_fields = {"Reason": rule.get("reason"), "FieldPath": rule.get("fieldPath") or "", "OptionalOldSelf": rule.get("optionalOldSelf")}
+    return texts | other_fields
 
 
 def subresources_struct(subresources: Object | None) -> Object | None:
+    """Return the subresources of a version in the form of the Go struct."""
     if subresources is None:
         return None
     scale = subresources.get("scale")
@@ -98,6 +101,7 @@ def subresources_struct(subresources: Object | None) -> Object | None:
 
 
 def column_struct(column: Object) -> Object:
+    """Return a printer column in the form of the Go struct."""
     keys = (("Name", "name"), ("Type", "type"), ("Format", "format"), ("Description", "description"))
     texts = {name: column.get(key) or "" for name, key in keys}
     return {**texts, "Priority": column.get("priority") or 0, "JSONPath": column.get("jsonPath") or ""}

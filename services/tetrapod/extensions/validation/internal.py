@@ -1,7 +1,9 @@
-"""A definition's spec as upstream's internal version holds it, whose field names its error texts carry.
+"""The spec of a definition in the form of upstream's internal version, because error messages contain its field names.
 
-What all versions have in common (schema, subresources, columns, selectable fields) stands once, at the top; with a single
-version that is everything. Upstream: Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_… of pkg/apis/apiextensions/v1.
+Schema, subresources, columns and selectable fields that all versions share are stored once at the top level. With a single version,
+that applies to all of them.
+
+Upstream: pkg/apis/apiextensions/v1, Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from tetrapod.machinery.gvk import Object
 
 @dataclass(slots=True)
 class Version:
-    """`schema` is {"openAPIV3Schema": …}, or None where it stands at the top."""
+    """One version of a definition. `schema` is {"openAPIV3Schema": …}, or None if the schema is at the top level."""
 
     name: str
     served: bool
@@ -31,6 +33,8 @@ class Version:
 
 @dataclass(slots=True)
 class Spec:
+    """The spec of a definition in internal form."""
+
     group: str
     scope: str
     names: Object
@@ -46,8 +50,9 @@ class Spec:
 
     @classmethod
     def of(cls, spec: Object) -> Spec:
+        """Convert a v1 spec."""
         versions = [_version(v) for v in spec.get("versions") or ()]
-        found = cls(
+        converted = cls(
             group=spec.get("group") or "",
             scope=spec.get("scope") or "",
             names=spec.get("names") or {},
@@ -57,24 +62,27 @@ class Spec:
             null_versions=spec.get("versions") is None,
         )
         if versions:
-            found.version = versions[0].name
+            converted.version = versions[0].name
             for part, empty in (("schema", None), ("subresources", None), ("columns", ()), ("selectable", ())):
-                _lift(found, part, empty)
-        return found
+                _lift(converted, part, empty)
+        return converted
 
     def schemas(self) -> list[Object]:
-        """Every openAPIV3Schema there is."""
+        """Return every openAPIV3Schema."""
         holders = [self.schema, *(v.schema for v in self.versions)]
         return [holder["openAPIV3Schema"] for holder in holders if holder and holder.get("openAPIV3Schema") is not None]
 
     def shown_versions(self) -> list[Object] | None:
+        """Return the versions as errors quote them."""
         return None if self.null_versions else shown(self.versions)
 
     def status_enabled(self) -> bool:
+        """Return whether any version has a status subresource."""
         return any(has_status(s) for s in (self.subresources, *(v.subresources for v in self.versions)))
 
 
 def has_status(subresources: Object | None) -> bool:
+    """Return whether the subresources include status."""
     return subresources is not None and subresources.get("status") is not None
 
 
@@ -93,6 +101,7 @@ def _version(version: Object) -> Version:
 
 
 def _lift(spec: Spec, part: str, empty: Any) -> None:
+    """Move a part to the top level if all versions have the same."""
     first = getattr(spec.versions[0], part)
     if any(getattr(v, part) != first for v in spec.versions):
         return
@@ -102,7 +111,7 @@ def _lift(spec: Spec, part: str, empty: Any) -> None:
 
 
 def shown(versions: Sequence[Version]) -> list[Object]:
-    """The versions as a Go struct is printed as JSON."""
+    """Return versions in the JSON form of Go structs."""
     return [
         {
             "Name": v.name,

@@ -1,4 +1,4 @@
-"""Names of a definition: plural, singular, kind, list kind, short names, categories."""
+"""Validation of the names of a definition: plural, singular, kind, list kind, short names and categories."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ _MIXED = "may have mixed case, but should otherwise match: "
 
 
 def validate_required_names(names: Object, path: str) -> list[FieldError]:
+    """Return an error for each required name that is empty."""
     return [required(child(path, key)) for key in ("plural", "singular", "kind", "listKind") if not names.get(key)]
 
 
 def validate_names(names: Object, path: str) -> list[FieldError]:
-    """For spec.names and status.acceptedNames alike."""
+    """Return the errors of spec.names or status.acceptedNames."""
     errors = []
     for key in ("plural", "singular"):
         value = names.get(key) or ""
@@ -31,8 +32,8 @@ def validate_names(names: Object, path: str) -> list[FieldError]:
 
 
 def _each(names: Object, key: str, path: str) -> list[FieldError]:
-    found = []
+    errors = []
     for i, name in enumerate(names.get(key) or ()):
         if texts := is_dns1035_label(name):
-            found.append(invalid(index(child(path, key), i), name, ",".join(texts)))
-    return found
+            errors.append(invalid(index(child(path, key), i), name, ",".join(texts)))
+    return errors

@@ -1,4 +1,4 @@
-"""Selectable fields: at most eight paths to scalar fields of the schema."""
+"""Validation of selectableFields: at most eight paths, each to a scalar field of the schema."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _WRONG_TYPE: Final = "must point to a field of type string, boolean or integer. 
 
 
 def validate_selectable_fields(fields: Sequence[Object], schema: Object, path: str) -> list[FieldError]:
+    """Return the errors of the selectable fields of a version with this schema."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, selectable in enumerate(fields):
@@ -23,13 +24,13 @@ def validate_selectable_fields(fields: Sequence[Object], schema: Object, path: s
             errors.append(required(at))
             continue
         try:
-            normal, found = resolve(json_path, schema, arrays=False)
+            normal, field_schema = resolve(json_path, schema, arrays=False)
         except PathError as error:
             errors.append(invalid(at, json_path, f"is an invalid path: {error}"))
             continue
         if normal.split(".", 1)[0] == "metadata":
             errors.append(invalid(at, json_path, "must not point to fields in metadata"))
-        if found is None or found.get("type") not in _SCALARS:
+        if field_schema is None or field_schema.get("type") not in _SCALARS:
             errors.append(invalid(at, json_path, _WRONG_TYPE))
         if normal in seen:
             errors.append(duplicate(at, json_path))

@@ -1,0 +1,94 @@
+"""A watch whose events are converted to the version of the request and then selected.
+
+The inner watch delivers every event of its scope. Whether an object matches a selector depends on the requested version, so with a
+selector
+the previous object must be converted too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from tetrapod.generic.registry.entry import Unstored
+from tetrapod.generic.storage.forwarding import ForwardingWatch
+from tetrapod.generic.storage.interface import Entry, Predicate, Sink, Watch, WatchEvent
+from tetrapod.machinery.status import StatusError, internal_error
+
+Read = Callable[[Sequence[Entry]], Awaitable[list[Entry]]]
+
+
+class ConvertedWatch(ForwardingWatch):
+    """A `Watch` over another one. `read` converts entries. An event that cannot be converted ends the watch with an ERROR event."""
+
+    def __init__(self, inner: Watch, read: Read, predicate: Predicate) -> None:
+        super().__init__(inner)
+        self._read = read
+        self._predicate = predicate
+        self._pump: asyncio.Task[None] | None = None
+
+    async def _converted(self, batch: Sequence[WatchEvent]) -> list[WatchEvent]:
+        entries = [event.entry for event in batch if event.entry is not None]
+        if not self._predicate.empty:
+            entries += [event.previous for event in batch if event.previous is not None]
+        try:
+            converted = await self._read(entries)
+        except StatusError as error:
+            status = internal_error(f"unable to transform watch event: {error.message}").to_status()
+            return [WatchEvent("ERROR", None, batch[0].revision, status=status)]
+        converted_by_id = {id(entry): selected for entry, selected in zip(entries, converted, strict=True)}
+        return [selected for event in batch if (selected := self._selected(event, converted_by_id)) is not None]
+
+    def _selected(self, event: WatchEvent, made: dict[int, Entry]) -> WatchEvent | None:
+        """Return the event for the selector, or None: an object that no longer matches is deleted, one that starts to match is added."""
+        if event.entry is None:
+            return event
+        entry = made[id(event.entry)]
+        if self._predicate.empty:
+            return event.showing(entry)
+        matches = self._predicate.matches(entry)
+        if event.type == "DELETED":
+            return event.showing(entry) if matches else None
+        previous = None if event.previous is None else made[id(event.previous)]
+        matched = previous is not None and self._predicate.matches(previous)
+        if matches:
+            return WatchEvent("MODIFIED" if matched else "ADDED", entry, event.revision)
+        return WatchEvent("DELETED", _deleted(previous, event.revision), event.revision) if matched and previous is not None else None
+
+    async def _through(self, batches: AsyncIterator[list[WatchEvent]]) -> AsyncIterator[list[WatchEvent]]:
+        async for batch in batches:
+            if converted := await self._converted(batch):
+                yield converted
+            if len(converted) == 1 and converted[0].type == "ERROR":
+                self._inner.close()
+                return
+
+    def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:
+        return self._through(aiter(self._inner))
+
+    def initial(self) -> AsyncIterator[list[WatchEvent]]:
+        return self._through(self._inner.initial())
+
+    def subscribe(self, sink: Sink) -> None:
+        """Call the sink from a task, in order, because conversion is asynchronous."""
+        waiting: asyncio.Queue[Sequence[WatchEvent]] = asyncio.Queue()
+
+        async def pump() -> None:
+            while True:
+                if converted := await self._converted(await waiting.get()):
+                    sink(converted)
+
+        self._pump = asyncio.create_task(pump())
+        self._inner.subscribe(waiting.put_nowait)
+
+    def close(self) -> None:
+        super().close()
+        if self._pump is not None:
+            self._pump.cancel()
+
+
+def _deleted(entry: Entry, revision: int) -> Entry:
+    """Return the last state that matched, with the revision at which the object ceased to match."""
+    obj = entry.object()
+    obj["metadata"]["resourceVersion"] = str(revision)
+    return Unstored(entry.key, obj, revision)
