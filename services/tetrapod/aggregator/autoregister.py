@@ -1,7 +1,9 @@
-"""`AutoRegistration`: keeps the APIServices of local groups as they should be.
+"""The controller that maintains the APIServices of local group-versions.
 
-Those of built-in groups are made once per start ("onstart"); those of custom resources are restored whenever they differ
-("true"). Whatever carries no label of ours is left alone. Upstream: kube-aggregator/pkg/controllers/autoregister.
+Those of built-in groups are created once per start ("onstart"). Those of custom resources are restored whenever they differ ("true").
+APIServices without the label of this controller are not modified.
+
+Upstream: kube-aggregator/pkg/controllers/autoregister.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import asyncio
 from tetrapod.aggregator.apiservice import ALWAYS, APISERVICES, AUTOMANAGED, ON_START, is_available, name_for
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.keeping import decided
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupVersion, Object
@@ -18,19 +21,21 @@ from tetrapod.machinery.status import StatusError
 
 
 class AutoRegistration:
+    """The desired APIServices, and the queue that reconciles them."""
+
     def __init__(self, client: Client, records: Records) -> None:
         self._client = client
         self._records = records
         self._desired: dict[str, Object] = {}
         self._at_start: set[str] = set()
         self._synced: set[str] = set()
-        self._pending: set[str] = set()  # wanted at the start, and not seen available yet
+        self._pending: set[str] = set()  # wanted at the start, and not available yet
         self._all_available = asyncio.Event()
-        self._complete = False  # all custom resources have been seen, so what is not wanted may go
+        self._complete = False  # whether all custom resources have been listed, so that APIServices that are not wanted can be deleted
         self.queue: WorkQueue[str] = WorkQueue("apiservice-registration", self.reconcile)
 
     def want(self, gv: GroupVersion, priorities: tuple[int, int], *, always: bool) -> None:
-        """Keep an APIService for a local group-version: always, or make it at the start."""
+        """Register a local group-version. Its APIService is created at the start, or, with `always`, restored on every difference."""
         group_priority, version_priority = priorities
         name = name_for(gv)
         spec: Object = {"version": gv.version, "groupPriorityMinimum": group_priority, "versionPriority": version_priority}
@@ -49,22 +54,22 @@ class AutoRegistration:
             self.queue.add(name)
 
     def no_longer(self, gv: GroupVersion) -> None:
-        """The group-version is not served by us any more: its APIService goes."""
+        """Delete the APIService of a group-version that is no longer served locally."""
         if self._desired.pop(name_for(gv), None) is not None:
             self.queue.add(name_for(gv))
 
     def complete(self) -> None:
-        """Every custom resource has been told of: APIServices of those that are no more may be deleted now."""
+        """Allow the deletion of APIServices of custom resources that no longer exist, because all definitions have been listed."""
         self._complete = True
         for name in self._records.names():
             self.queue.add(name)
 
     def remember_start(self, names: set[str]) -> None:
-        """Which APIServices there were when this server started."""
+        """Record the names of the APIServices that existed when this server started."""
         self._at_start = names
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """An informer's event: whoever changed it, what is wanted is compared with it."""
+        """Handle an informer event: compare the APIService with the desired one."""
         obj = new or old
         if obj is None:
             return
@@ -74,12 +79,18 @@ class AutoRegistration:
 
     def _seen(self, obj: Object) -> None:
         if is_available(obj):
-            self._pending.discard(obj["metadata"]["name"])
-            if not self._pending:
-                self._all_available.set()
+            self._no_longer_pending(obj["metadata"]["name"])
+
+    def _no_longer_pending(self, name: str) -> None:
+        self._pending.discard(name)
+        if not self._pending:
+            self._all_available.set()
 
     async def completed(self) -> None:
-        """Returns once every APIService that is wanted at the start was available."""
+        """Wait until every APIService that is wanted at the start was available once, or admission has rejected it.
+
+        In the second case upstream stays unready, so that a user's webhook can keep a new release from starting.
+        """
         for name in list(self._pending):
             if (obj := self._records.get(name)) is not None:
                 self._seen(obj)
@@ -87,15 +98,24 @@ class AutoRegistration:
             await self._all_available.wait()
 
     async def check(self) -> None:
-        """The check `autoregister-completion`."""
+        """Implement the health check `autoregister-completion`, raising RuntimeError while APIServices are missing."""
         if self._pending:
             raise RuntimeError(f"missing APIService: [{' '.join(sorted(self._pending))}]")
 
     async def reconcile(self, name: str) -> None:
-        """Create, update or delete the APIService of this name, where it is ours. Raises StatusError."""
+        """Create, update or delete the APIService of this name if this controller manages it.
+
+        Raises:
+            StatusError: the write failed.
+        """
         desired, current = self._desired.get(name), self._records.get(name)
         synced = name in self._synced
-        await self._deconflict(name, desired, current, synced=synced)
+        try:
+            await self._deconflict(name, desired, current, synced=synced)
+        except StatusError as error:
+            if error.reason != "Conflict" and decided(error):
+                self._no_longer_pending(name)
+            raise
         self._synced.add(name)
 
     async def _deconflict(self, name: str, desired: Object | None, current: Object | None, *, synced: bool) -> None:
@@ -126,6 +146,6 @@ class AutoRegistration:
 
 
 def _management(obj: Object | None) -> str:
-    """The label by which an APIService is ours, empty where it is not."""
+    """Return the value of the automanaged label, or "" if this controller does not manage the APIService."""
     label: str = ((obj or {}).get("metadata", {}).get("labels") or {}).get(AUTOMANAGED, "")
     return label if label in (ON_START, ALWAYS) else ""

@@ -1,7 +1,10 @@
-"""`AvailabilityController`: looks after the Available condition of APIServices; local ones have it at once.
+"""The controller of the condition Available of APIServices.
 
-An external one is asked when an APIService, its service or its endpoints change, every half minute, and sooner after a failure. Upstream:
-kube-aggregator/pkg/controllers/status/{local,remote}.
+Local APIServices are always available. An external API server is probed when its APIService, Service or endpoints change, every 30
+seconds,
+and sooner after a failure.
+
+Upstream: kube-aggregator/pkg/controllers/status/{local,remote}.
 """
 
 from __future__ import annotations
@@ -40,11 +43,11 @@ _TIMES_UNAVAILABLE: Final = Counter(
 
 
 class Unavailable(Exception):
-    """A check that failed for a reason that may pass: asked again soon."""
+    """A check failed for a reason that may be temporary. The work queue retries soon."""
 
 
 class AvailabilityController:
-    """Upstream: kube-aggregator/pkg/controllers/status (local and remote): the condition Available of each APIService."""
+    """The controller of the condition Available. Upstream: kube-aggregator/pkg/controllers/status (local and remote)."""
 
     def __init__(self, client: Client, records: Records, cluster: Cluster, backends: Backends) -> None:
         self._client = client
@@ -55,61 +58,70 @@ class AvailabilityController:
         self.remote: WorkQueue[str] = WorkQueue("apiservice-status-remote-available", self.reconcile)
 
     def start_local(self, lifecycle: Lifecycle) -> None:
-        """Look after those that are served here."""
+        """Start the workers for local APIServices."""
         lifecycle.background(self.local.name, self.local.run(WORKERS))
 
     def start_remote(self, lifecycle: Lifecycle) -> None:
-        """Look after those that other servers serve."""
+        """Start the workers for external APIServices."""
         lifecycle.background(self.remote.name, self.remote.run(WORKERS))
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """An informer's event: spec changes matter, and new objects; our own status writes do not."""
+        """Handle an informer event. New objects and changes of spec or metadata are queued; the controller's own status updates are not."""
         if new is not None and (old is None or old.get("spec") != new.get("spec") or old["metadata"] != new["metadata"]):
             queue = self.local if service_of(new) is None else self.remote
             queue.add(new["metadata"]["name"])
         elif new is None and old is not None:
-            _UNAVAILABLE.values.pop((old["metadata"]["name"],), None)
+            for metric in (_UNAVAILABLE, _TIMES_UNAVAILABLE):
+                metric.drop({"name": old["metadata"]["name"]})
 
     def service_changed(self, namespace: str, name: str) -> None:
-        """A Service, or where it leads to, is another now: all APIServices of it are looked at again."""
+        """Queue the APIServices of a Service that changed or whose endpoints changed."""
         for key in self._records.names_for_service(namespace, name):
             self.remote.add(key)
 
     async def reconcile_local(self, name: str) -> None:
-        """One that is served here is available, always."""
+        """Set the condition of a local APIService."""
         obj = self._records.get(name)
         if obj is not None and service_of(obj) is None:
             await self._write(obj, local_condition())
 
     async def reconcile(self, name: str) -> None:
-        """Ask the server of an APIService, write down what came of it; again after RESYNC seconds, sooner where it failed, by raising."""
+        """Probe an external APIService, set its condition, and queue it again after RESYNC seconds.
+
+        Raises:
+            Unavailable: the probe failed; the work queue retries sooner.
+        """
         obj = self._records.get(name)
         if obj is None or service_of(obj) is None:
             return
-        found = await self.check(obj)
-        await self._write(obj, found)
+        result = await self.check(obj)
+        await self._write(obj, result)
         self.remote.add_after(name, RESYNC)
-        if found["reason"] == "FailedDiscoveryCheck":
-            raise Unavailable(found["message"])
+        if result["reason"] == "FailedDiscoveryCheck":
+            raise Unavailable(result["message"])
 
     async def check(self, obj: Object) -> Object:
-        """The condition that an external APIService deserves now. Raises UnusableBundle: of who cannot be asked, nothing is said."""
+        """Return the current condition of an external APIService.
+
+        Raises:
+            UnusableBundle: the CA bundle is invalid, so that the server cannot be probed; the condition is not changed.
+        """
         reference = obj["spec"]["service"]
         namespace, name, port = reference["namespace"], reference["name"], reference.get("port", 443)
         service = self._cluster.service(namespace, name)
-        where = f'service/{name} in "{namespace}"'
+        location = f'service/{name} in "{namespace}"'
         if service is None:
-            return condition("False", "ServiceNotFound", f"{where} is not present")
+            return condition("False", "ServiceNotFound", f"{location} is not present")
         if service["spec"].get("type", "ClusterIP") == "ClusterIP":
-            found = next((p for p in service["spec"].get("ports") or [] if p.get("port") == port), None)
-            if found is None:
-                return condition("False", "ServicePortError", f"{where} is not listening on port {port}")
+            service_port = next((p for p in service["spec"].get("ports") or [] if p.get("port") == port), None)
+            if service_port is None:
+                return condition("False", "ServicePortError", f"{location} is not listening on port {port}")
             slices = self._cluster.endpoint_slices(namespace, name)
             if not slices:
-                return condition("False", "EndpointsNotFound", f"cannot find endpointslices for {where}")
-            port_name = found.get("name", "")
+                return condition("False", "EndpointsNotFound", f"cannot find endpointslices for {location}")
+            port_name = service_port.get("name", "")
             if not any(True for _ in ready_addresses(slices, port_name)):
-                text = f'endpointslices for {where} have no addresses with port name "{port_name}"'
+                text = f'endpointslices for {location} have no addresses with port name "{port_name}"'
                 return condition("False", "MissingEndpoints", text)
         self._backends.tls(obj)
         failure = await self._probe_several(obj)
@@ -118,7 +130,9 @@ class AvailabilityController:
         return condition("True", "Passed", "all checks passed")
 
     async def _probe_several(self, obj: Object) -> str | None:
-        """Several probes at once, since endpoints differ: one success is enough. The text of the last failure, else."""
+        """Send several probes at once, because endpoints may differ. Return None if one succeeds, otherwise the error of the last
+        failure.
+        """
         tasks = [asyncio.create_task(self._probe(obj)) for _ in range(ATTEMPTS)]
         failure: str | None = None
         try:
@@ -133,6 +147,7 @@ class AvailabilityController:
         return failure
 
     async def _probe(self, obj: Object) -> str | None:
+        """Send one probe. Return None on success, otherwise the error text."""
         try:
             endpoint = self._backends.endpoint(obj)
         except Unresolvable as error:
@@ -155,7 +170,7 @@ class AvailabilityController:
     async def _ask(self, obj: Object, endpoint: Endpoint, path: str, url: str) -> str | None:
         connection = await self._backends.ask(obj, path, endpoint=endpoint)
         status = connection.status
-        if connection.take() is None:  # what it says does not matter, however long it is
+        if connection.take() is None:  # the body is irrelevant, and is not read if it is long
             connection.close()
         if not 200 <= status < 300:
             return f"failing or missing response from {url}: bad status from {url}: {status}"
@@ -173,5 +188,5 @@ class AvailabilityController:
         try:
             await self._client.update(APISERVICES, "", changed, subresource="status")
         except StatusError as error:
-            if error.code not in (404, 409):  # gone, or changed: its event asks again
+            if error.code not in (404, 409):  # deleted or changed: the watch event queues it again
                 raise

@@ -1,4 +1,4 @@
-"""How an external API server is reached: its endpoint of the moment, whom to believe, and the front proxy's certificate."""
+"""Connections to external API servers: their current endpoint, the trusted CAs, and the front-proxy client certificate."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.gvk import Object
 
 AGGREGATOR: Final = UserInfo("system:kube-aggregator", groups=(SYSTEM_MASTERS,))
-"""As whom the aggregator asks for discovery and OpenAPI documents."""
+"""The identity with which the aggregator requests discovery and OpenAPI documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyCertificate:
-    """Files of the front-proxy client certificate; empty where requests are not signed."""
+    """The files of the front-proxy client certificate. They are empty if the aggregator presents none."""
 
     certificate: str = ""
     key: str = ""
 
 
 class Document(NamedTuple):
-    """What was answered to the aggregator."""
+    """A response to the aggregator's own request."""
 
     status: int
     etag: str
@@ -36,30 +36,40 @@ class Document(NamedTuple):
 
 
 class _Backend:
-    """What was made of a record."""
+    """The cached connection data of one APIService."""
 
     __slots__ = ("_tls", "endpoint", "name", "namespace", "obj", "port")
 
-    def __init__(self, obj: Object, tls: ClientTLS | UnusableBundle, before: _Backend | None) -> None:
-        """`before`: what was made of it when it was another."""
+    def __init__(self, obj: Object, tls: ClientTLS | str, before: _Backend | None) -> None:
+        """Args:
+        tls: the TLS configuration, or the reason why the CA bundle of the APIService is unusable.
+        before: the backend of the previous version of the APIService.
+        """
         service = service_of(obj)
         assert service is not None
         self.obj = obj
         self._tls = tls
         self.namespace, self.name, self.port = service["namespace"], service["name"], service.get("port", 443)
-        self.endpoint: Endpoint | None = None  # of the moment: one object, which the pool finds faster than one that is equal
+        # the current endpoint; the same object is reused, because the pool finds it faster than an equal one
+        self.endpoint: Endpoint | None = None
         if before is not None and before._tls == tls:
             self.endpoint = before.endpoint
 
     @property
     def tls(self) -> ClientTLS:
-        """Raises UnusableBundle."""
-        if isinstance(self._tls, UnusableBundle):
-            raise self._tls
+        """The TLS configuration.
+
+        Raises:
+            UnusableBundle: the CA bundle is unusable.
+        """
+        if isinstance(self._tls, str):
+            raise UnusableBundle(self._tls)
         return self._tls
 
 
 class Backends:
+    """The backends of all external APIServices."""
+
     def __init__(self, pool: BackendPool, resolver: Resolver, certificate: ProxyCertificate) -> None:
         self.pool = pool
         self._resolver = resolver
@@ -67,11 +77,15 @@ class Backends:
         self._known: dict[str, _Backend] = {}  # by the name of the APIService
 
     def forget(self, name: str) -> None:
-        """There is no such APIService any more."""
+        """Drop the data of a deleted APIService."""
         self._known.pop(name, None)
 
     def tls(self, obj: Object) -> ClientTLS:
-        """The TLS of an external APIService. Raises UnusableBundle."""
+        """Return the TLS configuration of an external APIService.
+
+        Raises:
+            UnusableBundle: its CA bundle is unusable.
+        """
         return self._backend(obj).tls
 
     def _backend(self, obj: Object) -> _Backend:
@@ -79,9 +93,9 @@ class Backends:
         known = self._known.get(name)
         if known is None or known.obj is not obj:
             try:
-                tls: ClientTLS | UnusableBundle = self._make_tls(obj)
+                tls: ClientTLS | str = self._make_tls(obj)
             except UnusableBundle as error:
-                tls = error
+                tls = str(error)
             known = self._known[name] = _Backend(obj, tls, known)
         return known
 
@@ -98,7 +112,12 @@ class Backends:
         )
 
     def endpoint(self, obj: Object) -> Endpoint:
-        """Where to send requests now. Raises UnusableBundle, Unresolvable."""
+        """Return the current endpoint of an external APIService.
+
+        Raises:
+            UnusableBundle: its CA bundle is unusable.
+            Unresolvable: its Service has no usable address.
+        """
         known = self._backend(obj)
         tls = known.tls
         host, port = self._resolver.resolve(known.namespace, known.name, known.port)
@@ -110,18 +129,28 @@ class Backends:
     async def ask(
         self, obj: Object, target: str, accept: str = "application/json", etag: str = "", endpoint: Endpoint | None = None
     ) -> BackendConnection:
-        """A GET as the aggregator itself. Raises UnusableBundle, Unresolvable, BackendError; the caller reads the answer or closes it."""
+        """Send a GET request as the aggregator itself. The caller must read the response or close the connection.
+
+        Raises:
+            UnusableBundle: the CA bundle is unusable.
+            Unresolvable: the Service has no usable address.
+            BackendError: the request failed.
+        """
         headers = [(b"accept", accept.encode()), *identity_headers(AGGREGATOR)]
         if etag:
             headers.append((b"if-none-match", etag.encode()))
         return await self.pool.exchange(endpoint or self.endpoint(obj), "GET", target, headers)
 
     async def fetch(self, obj: Object, target: str, accept: str, etag: str = "") -> Document:
-        """Raises UnusableBundle, Unresolvable, BackendError."""
+        """Send a GET request as the aggregator itself and read the response.
+
+        Raises:
+            UnusableBundle, Unresolvable, BackendError: see `ask`.
+        """
         connection = await self.ask(obj, target, accept, etag)
         try:
-            given = dict(reversed(connection.headers))  # the first of each name counts
-            etag, media_type = (given.get(name, b"").decode("latin-1") for name in (b"etag", b"content-type"))
+            first_headers = dict(reversed(connection.headers))  # the first value of each name wins
+            etag, media_type = (first_headers.get(name, b"").decode("latin-1") for name in (b"etag", b"content-type"))
             return Document(connection.status, etag, media_type, await connection.read(64 << 20))
         except BaseException:
             connection.close()

@@ -1,4 +1,4 @@
-"""Wants an APIService for every group-version that some CustomResourceDefinition serves.
+"""The controller that registers an APIService for every group-version that a CustomResourceDefinition serves.
 
 Upstream: k8s.io/kubernetes/pkg/controlplane/controller/crdregistration.
 """
@@ -21,6 +21,7 @@ _PAGE: Final = 100
 
 
 def served_versions(crd: Object) -> set[GroupVersion]:
+    """Return the group-versions that a definition serves."""
     spec = crd["spec"]
     return {GroupVersion(spec["group"], v["name"]) for v in spec.get("versions") or [] if v.get("served")}
 
@@ -42,13 +43,15 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class _Definition(msgspec.Struct):
-    """Schemas can be large, and nothing here looks into them."""
+    """The fields of a definition that this controller uses. Schemas are not decoded, because they can be large."""
 
     metadata: _Metadata
     spec: _Spec
 
 
 class CRDRegistration:
+    """The informer of CustomResourceDefinitions and the group-versions that they serve."""
+
     def __init__(self, client: Client, registration: AutoRegistration) -> None:
         self.informer = Informer(client, CRDS, only=_Definition, page=_PAGE)
         self.informer.handlers.append(self.changed)
@@ -56,23 +59,24 @@ class CRDRegistration:
         self._served: dict[str, set[GroupVersion]] = {}
 
     def changed(self, old: Object | None, new: Object | None) -> None:
+        """Handle an informer event."""
         obj = new or old
         if obj is None:
             return
         name = obj["metadata"]["name"]
-        before = self._served.get(name, set())
-        after = served_versions(new) if new is not None else set()
-        if after:
-            self._served[name] = after
+        old_versions = self._served.get(name, set())
+        new_versions = served_versions(new) if new is not None else set()
+        if new_versions:
+            self._served[name] = new_versions
         else:
             self._served.pop(name, None)
-        for gv in after - before:
+        for gv in new_versions - old_versions:
             self._registration.want(gv, CUSTOM, always=True)
-        for gv in _without(before - after, self._served.values()):
+        for gv in _without(old_versions - new_versions, self._served.values()):
             self._registration.no_longer(gv)
 
 
 def _without(versions: Iterable[GroupVersion], served: Iterable[set[GroupVersion]]) -> list[GroupVersion]:
-    """Those that nobody else serves."""
+    """Return the versions that no other definition serves."""
     others = set().union(*served)
     return [gv for gv in versions if gv not in others]

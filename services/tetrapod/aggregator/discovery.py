@@ -1,8 +1,9 @@
-"""Discovery of everything: the groups of all APIServices, with what each serving side says of its resources.
+"""Merged discovery: the groups of all APIServices with their resources.
 
-Local sides are asked directly (`DiscoverySource`), external ones by their own aggregated documents, kept until they change. What an
-unavailable side serves is not known: its versions are there, and stale. Upstream: kube-aggregator/pkg/apiserver/handler_discovery.go
-(the DiscoveryManager), handler_apis.go.
+Local services are queried in memory (`DiscoverySource`). External API servers are queried by their aggregated discovery documents,
+which are cached. The resources of an unavailable server are unknown: its versions are listed as stale.
+
+Upstream: kube-aggregator/pkg/apiserver/handler_discovery.go (DiscoveryManager) and handler_apis.go.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from tetrapod.machinery.versions import priority_key
 REFRESH: Final = 60.0
 PATIENCE: Final = 5.0
 FIRST: Final = (20001, 0)
-"""The priorities of the aggregator's own group, above what an APIService may have."""
+"""The priorities of the aggregator's own group. They are higher than those that an APIService may have."""
 _ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 class MergedDiscovery:
-    """A `DiscoverySource` over local sources and external APIServices."""
+    """A `DiscoverySource` over the local sources and the external APIServices."""
 
     def __init__(self, records: Records, local: Sequence[DiscoverySource], backends: Backends) -> None:
         self._records = records
@@ -43,6 +44,7 @@ class MergedDiscovery:
         self._index: tuple[int, Mapping[GroupVersion, Object]] = (-1, {})
 
     def start(self, lifecycle: Lifecycle) -> None:
+        """Start the refresh of the documents of external servers."""
         self._external.start(lifecycle)
 
     @property
@@ -53,7 +55,7 @@ class MergedDiscovery:
         return list(dict.fromkeys(version for source in self._local for version in source.core_versions()))
 
     def groups(self) -> list[Object]:
-        """The aggregator's own group, which has no APIService, then the others."""
+        """Return the groups for /apis: first the aggregator's own group, which has no APIService, then all others."""
         own = [group for source in self._local for group in source.groups() if group["name"] == GROUP]
         return own + [
             documents.api_group(group, [group_version(obj).version for obj in members], typed=False)
@@ -65,17 +67,21 @@ class MergedDiscovery:
         return next((found for source in self._local if (found := source.resources(group, version)) is not None), None)
 
     def aggregated(self, core: bool) -> list[Object]:
-        """What local sides serve, by priorities of their own, whatever their APIServices say; over it what external servers are for."""
+        """Return the groups for aggregated discovery.
+
+        The versions of local services have built-in priorities, not those of their APIServices. Versions of external servers
+        replace local ones.
+        """
         if core:
             return [item for source in self._local for item in source.aggregated(True)]
-        found = {gv: _Ranked(item, *_own_priorities(gv)) for gv, item in self._local_versions().items()}
+        ranked_versions = {gv: _Ranked(item, *_own_priorities(gv)) for gv, item in self._local_versions().items()}
         for (group, version), obj in self._records.external.items():
             if group:
                 spec = obj["spec"]
                 ranks = spec.get("groupPriorityMinimum", 0), spec.get("versionPriority", 0)
-                found[GroupVersion(group, version)] = _Ranked(self._external.version(obj), *ranks)
+                ranked_versions[GroupVersion(group, version)] = _Ranked(self._external.version(obj), *ranks)
         groups: dict[str, list[_Ranked]] = {}
-        for gv, ranked in found.items():
+        for gv, ranked in ranked_versions.items():
             groups.setdefault(gv.group, []).append(ranked)
         return [
             documents.aggregated_group(group, [ranked.document for ranked in sorted(members, key=_preferred)])
@@ -83,17 +89,18 @@ class MergedDiscovery:
         ]
 
     def _local_versions(self) -> Mapping[GroupVersion, Object]:
+        """Return the versions of all local sources. They are cached until a source changes."""
         generation = sum(source.generation for source in self._local)
         if self._index[0] != generation:
-            found: dict[GroupVersion, Object] = {}
+            versions: dict[GroupVersion, Object] = {}
             for source in self._local:
-                found.update(index_of(source.aggregated(False)))
-            self._index = (generation, found)
+                versions.update(index_of(source.aggregated(False)))
+            self._index = (generation, versions)
         return self._index[1]
 
 
 class _Ranked(NamedTuple):
-    """A version and the priorities of its group and of itself."""
+    """A version document with the priorities of its group and of the version."""
 
     document: Object
     group: int
@@ -109,34 +116,37 @@ def _preferred(ranked: _Ranked) -> tuple[int, Any]:
 
 
 def index_of(items: Sequence[Object]) -> dict[GroupVersion, Object]:
+    """Return the version documents in an aggregated document by group-version."""
     return {GroupVersion(item["metadata"].get("name", ""), version["version"]): version for item in items for version in item["versions"]}
 
 
 class NotDiscovered(Exception):
-    """A server that did not say what it serves: asked again soon."""
+    """A server did not return its discovery document. The work queue retries soon."""
 
 
 class ExternalDiscovery:
-    """What external API servers say of the group-versions that they are registered for."""
+    """The discovery documents of external API servers, for the group-versions that they are registered for."""
 
     def __init__(self, records: Records, backends: Backends) -> None:
         self.generation = 0
         self._records = records
         self._backends = backends
-        self._known: dict[str, _Known] = {}  # name of the APIService → what its server said last
+        self._known: dict[str, _Known] = {}  # by the name of the APIService, the last document of its server
         self._seen: dict[str, tuple[object, bool]] = {}
         self._queue: WorkQueue[str] = WorkQueue("apiservice-discovery", self._refresh)
         records.on_change(self._changed)
 
     def start(self, lifecycle: Lifecycle) -> None:
+        """Start the workers that fetch documents."""
         lifecycle.background("apiservice-discovery", self._queue.run(4))
 
     def version(self, obj: Object) -> Object:
+        """Return the version document of an APIService, marked as stale if it is unknown or the server is unavailable."""
         known = self._known.get(obj["metadata"]["name"])
         return known.document if known is not None and is_available(obj) else _stale(group_version(obj))
 
     def _changed(self) -> None:
-        """Ask anew where the spec has changed, or a server has come back."""
+        """Fetch the documents of APIServices whose spec changed or whose server became available."""
         seen: dict[str, tuple[object, bool]] = {}
         for obj in self._records.external.values():
             name = obj["metadata"]["name"]
@@ -161,7 +171,7 @@ class ExternalDiscovery:
         self._queue.add_after(name, REFRESH)
 
     def _keep(self, name: str, found: _Known | None) -> None:
-        if found is None:  # nothing has changed
+        if found is None:  # not modified
             return
         known = self._known.get(name)
         self._known[name] = found
@@ -169,7 +179,10 @@ class ExternalDiscovery:
             self.generation += 1
 
     async def _fetch(self, obj: Object, etag: str) -> _Known | None:
-        """None where nothing has changed. A server that does not say what it is registered for is current, and has no resources."""
+        """Fetch the document of an APIService, or None if it was not modified.
+
+        If a server's document lacks the group-version that it is registered for, the version is current and has no resources.
+        """
         gv = group_version(obj)
         answer = await self._backends.fetch(obj, "/apis" if gv.group else "/api", _ACCEPT, etag)
         if answer.status == 304:
@@ -177,12 +190,12 @@ class ExternalDiscovery:
         if answer.status == 503:
             raise ValueError("status 503 of /apis")
         if answer.status == 200 and is_aggregated(answer.media_type):
-            found = read_aggregated(answer.body).get(gv, {"version": gv.version})
-            return _Known(answer.etag, {**found, "freshness": "Current"})
+            version_document = read_aggregated(answer.body).get(gv, {"version": gv.version})
+            return _Known(answer.etag, {**version_document, "freshness": "Current"})
         return _Known("", {**await self._classic(obj, gv), "freshness": "Current"})
 
     async def _classic(self, obj: Object, gv: GroupVersion) -> Object:
-        """Of a server that knows only the classic form."""
+        """Return the version document of a server that serves only the unaggregated form."""
         path = f"/apis/{gv.group}/{gv.version}" if gv.group else f"/api/{gv.version}"
         answer = await self._backends.fetch(obj, path, "application/json")
         if answer.status != 200:
@@ -191,6 +204,8 @@ class ExternalDiscovery:
 
 
 class _Known(NamedTuple):
+    """A cached version document with its ETag."""
+
     etag: str
     document: Object
 

@@ -1,7 +1,10 @@
-"""What external API servers say of their resources, read as Go's types read it: unknown fields go, and what is of another type is refused.
+"""Parsing of the discovery documents of external API servers with the types that Go uses: unknown fields are dropped, wrong types are
+errors.
 
-Upstream: kube-aggregator/pkg/apiserver/handler_discovery.go (fetchFreshDiscoveryForService) and, for the classic form,
-k8s.io/apiserver/pkg/endpoints/installer.go (ConvertGroupVersionIntoToDiscovery). Pure.
+The module does no I/O.
+
+Upstream: kube-aggregator/pkg/apiserver/handler_discovery.go, fetchFreshDiscoveryForService; for the unaggregated form
+k8s.io/apiserver/pkg/endpoints/installer.go, ConvertGroupVersionIntoToDiscovery.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import msgspec
 from tetrapod.machinery.gvk import GroupVersion, Object
 
 Versions: TypeAlias = Mapping[GroupVersion, Object]
-"""Version documents of an aggregated document, without their freshness."""
+"""The version documents in an aggregated document, without their freshness."""
 
 
 class _Kind(msgspec.Struct):
@@ -84,17 +87,27 @@ class _ClassicList(msgspec.Struct):
 
 
 def read_aggregated(body: bytes) -> Versions:
-    """Of an APIGroupDiscoveryList. Raises ValueError."""
-    found = msgspec.json.decode(body, type=_GroupList)
+    """Return the version documents in an APIGroupDiscoveryList.
+
+    Raises:
+        ValueError: the document is malformed.
+    """
+    decoded = msgspec.json.decode(body, type=_GroupList)
     return {
         GroupVersion(group.metadata.name, version.version): _version(version.version, version.resources or [])
-        for group in found.items or []
+        for group in decoded.items or []
         for version in group.versions or []
     }
 
 
 def read_classic(gv: GroupVersion, body: bytes) -> Object:
-    """Of an APIResourceList; subresources are put below their resource, which is made where it is missing. Raises ValueError."""
+    """Return the version document for an APIResourceList.
+
+    Subresources are moved below their resource, which is created if it is missing.
+
+    Raises:
+        ValueError: the document is malformed, or a subresource has another scope than its resource.
+    """
     entries = msgspec.json.decode(body, type=_ClassicList).resources or []
     resources: dict[str, _Resource] = {}
     for entry in entries:
@@ -153,6 +166,6 @@ def _subresource(found: _Subresource) -> Object:
 
 
 def _kind(kind: _Kind | None) -> Object:
-    """Clients of upstream before 1.26.4 panic where there is none (kubernetes/kubernetes#118361)."""
+    """Return a kind, empty if there is none, because clients older than 1.26.4 panic if it is missing (kubernetes/kubernetes#118361)."""
     kind = kind or _Kind()
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}

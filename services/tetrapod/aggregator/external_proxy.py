@@ -1,14 +1,14 @@
-"""`ExternalProxy`: passes a request on to the API server that is registered for its group-version.
+"""The proxy to external API servers, which are registered for a group-version by an APIService.
 
-Path and query are written anew, of what the filters have read in them, so that the backend cannot read something else. Upstream:
-kube-aggregator/pkg/apiserver/handler_proxy.go, k8s.io/apimachinery/pkg/util/proxy/{upgradeaware,transport}.go.
+Path and query are encoded again from the values that the filters parsed, so that the backend cannot interpret them differently.
+
+Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go; k8s.io/apimachinery/pkg/util/proxy/{upgradeaware,transport}.go.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -19,27 +19,29 @@ from tetrapod.generic.proxy import BackendError, NotUpgraded, forward
 from tetrapod.generic.proxy.headers import SITES, Unsendable, forwarded_headers, upgrade_of, where_from
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.requestinfo import encoded_query
+from tetrapod.machinery.query import encoded_query
 
 log = logging.getLogger(__name__)
 
 _SAFE: Final = "$&+,/:;=@~"
-"""What Go's net/url leaves as it is in a path, beyond letters, digits and `-_.`."""
+"""The characters that Go's net/url does not escape in a path, beyond letters, digits and `-_.`."""
 _PLAIN: Final = re.compile(r"(?:/[\w$&+,:;=@~-][\w$&+,:;=@~.-]*)+", re.ASCII)
-"""A path that is escaped, and clean, as it stands."""
+"""Matches paths that need neither escaping nor cleaning."""
 _HTTPS: Final = (b"x-forwarded-proto", b"https")
 _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
 
 
 class ExternalProxy:
-    """Answers a request for an external group-version. Without `redirects` a backend's redirect is refused."""
+    """The proxy for external group-versions. Unless `redirects` is set, redirects of backends are rejected."""
 
     def __init__(self, backends: Backends, *, redirects: bool = False) -> None:
         self._backends = backends
         self._redirects = redirects
 
     async def handle(self, obj: Object, request: Request) -> Response:
+        """Forward a request to the API server of the APIService `obj`."""
         if not is_available(obj):
             return unavailable()
         try:
@@ -51,7 +53,7 @@ class ExternalProxy:
             return unavailable()
         upgrade = request.upgrade is not None and upgrade_of(request.headers)
         path = request.path
-        target, uri = _remembered(path) if len(path) < _LONG else _written(path)
+        target, uri = _written(path)
         if request.query_string and (query := encoded_query(request.query_string)):
             target = f"{target}?{query}"
         try:
@@ -67,28 +69,26 @@ class ExternalProxy:
 
 
 def unavailable() -> Response:
+    """Return the response for an API server that is unavailable."""
     return _refusal(503, "service unavailable")
 
 
 def _refusal(code: int, text: str) -> Response:
-    """As Go's http.Error."""
+    """Return an error response like Go's http.Error."""
     return Response(code, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")], f"{text}\n".encode())
 
 
+@bounded(count=2048, size=1 << 20, largest=2048)
 def _written(path: str) -> tuple[str, bytes]:
-    """A path for the backend, and X-Forwarded-Uri."""
+    """Return the escaped path for the backend and the value of X-Forwarded-Uri."""
     if _PLAIN.fullmatch(path):
         return path, path.encode()
     escaped = quote(path, safe=_SAFE, errors="surrogateescape")
     return escaped, where_from(escaped).encode("latin-1")
 
 
-_remembered: Final = lru_cache(1024)(_written)
-_LONG: Final = 256
-
-
 def _upgrade_text(error: Exception) -> str:
-    """An upgrade is a connection of its own: what goes wrong with it is said in other words."""
+    """Return the text of an error of an upgrade. It differs from that of other requests, because upstream dials a separate connection."""
     if isinstance(error, NotUpgraded) or not isinstance(error, BackendError):
         return str(error)
     if error.unsent:

@@ -1,6 +1,8 @@
-"""OpenAPI v3 documents of external API servers: a `DocumentSource`, to be joined with the local ones.
+"""The OpenAPI v3 documents of external API servers, as a `DocumentSource` that is merged with the local ones.
 
-Upstream: kube-aggregator/pkg/controllers/openapiv3. Documents are fetched when asked for; only the indexes are kept.
+Documents are fetched on request; only the indexes are cached.
+
+Upstream: kube-aggregator/pkg/controllers/openapiv3.
 """
 
 from __future__ import annotations
@@ -30,24 +32,27 @@ PATIENCE: Final = 10.0
 
 
 class _Entry(NamedTuple):
-    """A document's hash, and where it is."""
+    """The hash and the URL of a document."""
 
     digest: str
     url: str
 
 
 class ExternalOpenAPI(Whole):
-    """A server speaks for the group-versions that it is registered for, and for their groups, whatever else it has documents of."""
+    """The documents of external API servers. Only those for the registered group-versions and their groups are used."""
 
     def __init__(self, records: Records, backends: Backends) -> None:
         self._records = records
         self._backends = backends
-        self._indexes: dict[str, tuple[float, Mapping[str, _Entry]]] = {}  # name of the APIService → when, its server's documents
+        # by the name of the APIService, the time of the fetch and the documents of its server
+        self._indexes: dict[str, tuple[float, Mapping[str, _Entry]]] = {}
 
     async def index(self) -> Mapping[str, str]:
+        """Return the hashes of all documents by name."""
         return {name: entry.digest for name, (_, entry) in (await self._documents()).items()}
 
     async def document(self, name: str) -> Object | None:
+        """Fetch a document, or return None if it is unknown or unusable."""
         known = (await self._documents()).get(name)
         if known is None:
             return None
@@ -59,18 +64,18 @@ class ExternalOpenAPI(Whole):
         return document
 
     async def _documents(self) -> Mapping[str, tuple[Object, _Entry]]:
-        """Name → who serves it."""
+        """Return all documents by name, each with the APIService that serves it."""
         objects = [obj for _, members in self._records.groups for obj in members if service_of(obj) is not None and is_available(obj)]
         for name in self._indexes.keys() - {obj["metadata"]["name"] for obj in objects}:
             del self._indexes[name]
-        found: dict[str, tuple[Object, _Entry]] = {}
+        documents: dict[str, tuple[Object, _Entry]] = {}
         for obj, entries in zip(objects, await asyncio.gather(*(self._entries(obj) for obj in objects)), strict=True):
             for name, entry in entries.items():
-                found.setdefault(name, (obj, entry))
-        return found
+                documents.setdefault(name, (obj, entry))
+        return documents
 
     async def _entries(self, obj: Object) -> Mapping[str, _Entry]:
-        """What its server has of an APIService's group-version, and of its group."""
+        """Return the documents for the group-version and the group of an APIService, cached for KEPT_SECONDS."""
         name = obj["metadata"]["name"]
         known = self._indexes.get(name)
         if known is None or time.monotonic() - known[0] > KEPT_SECONDS:
@@ -80,19 +85,19 @@ class ExternalOpenAPI(Whole):
     async def _look_up(self, obj: Object) -> Mapping[str, _Entry]:
         body = await self._get(obj, "/openapi/v3")
         gv = group_version(obj)
-        found: dict[str, _Entry] = {}
+        entries: dict[str, _Entry] = {}
         try:
             paths = orjson.loads(body or b"{}")["paths"]
         except (ValueError, KeyError, TypeError):
-            return found
+            return entries
         for name in (gv_name(gv), f"apis/{gv.group}") if gv.group else (gv_name(gv),):
             try:
                 url = str(paths[name]["serverRelativeURL"])
             except (KeyError, TypeError):
                 continue
-            given = parse_qs(urlsplit(url).query).get("hash", [""])[0]
-            found[name] = _Entry(given or hash_of(obj["metadata"].get("uid", ""), url), url)
-        return found
+            server_hash = parse_qs(urlsplit(url).query).get("hash", [""])[0]
+            entries[name] = _Entry(server_hash or hash_of(obj["metadata"].get("uid", ""), url), url)
+        return entries
 
     async def _get(self, obj: Object, target: str) -> bytes | None:
         try:
@@ -105,8 +110,8 @@ class ExternalOpenAPI(Whole):
 
 
 def _read(body: bytes) -> Object | None:
-    """None for what is no document, or none that can be told in every form."""
-    from tetrapod.generic.openapi.pieces import JsonForm  # for the first who asks
+    """Return the decoded document, or None if it is not a document or cannot be encoded in every format."""
+    from tetrapod.generic.openapi.pieces import JsonForm  # imported on first use
     from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
     from tetrapod.generic.openapi.v2 import sound
 

@@ -1,6 +1,6 @@
-"""Which requests go to an external API server, by an immutable snapshot of the APIService records.
+"""The APIService records, with immutable snapshots that determine which requests go to external API servers.
 
-The snapshot maps group-version to record; a change makes a new one. Whatever it does not name is local.
+A snapshot maps group-versions to records, and every change creates a new one. Group-versions that it does not contain are local.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tetrapod.machinery.gvk import Object
 
 
 class Records:
-    """All APIServices, and the snapshots made of them. `generation` grows with every change."""
+    """All APIServices and the current snapshots. `generation` grows with every change."""
 
     def __init__(self) -> None:
         self._objects: dict[str, Object] = {}
@@ -24,10 +24,11 @@ class Records:
         """Groups in the order of discovery, each with its APIServices in order of preference."""
 
     def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after every change."""
         self._listeners.append(listener)
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """An informer's event."""
+        """Handle an informer event."""
         if new is not None:
             self._objects[new["metadata"]["name"]] = new
         elif old is not None:
@@ -38,26 +39,30 @@ class Records:
         self._snapshot()
 
     def removed(self, name: str) -> None:
-        """A deletion that this process has made, before its event comes."""
+        """Remove an APIService that this process has deleted, before the watch event arrives."""
         if self._objects.pop(name, None) is not None:
             self._snapshot()
 
     def get(self, name: str) -> Object | None:
+        """Return an APIService by name, or None."""
         return self._objects.get(name)
 
     def objects(self) -> list[Object]:
+        """Return all APIServices."""
         return list(self._objects.values())
 
     def names(self) -> list[str]:
+        """Return the names of all APIServices."""
         return list(self._objects)
 
     def names_for_service(self, namespace: str, name: str) -> list[str]:
-        found = []
+        """Return the names of the APIServices that a Service backs."""
+        names = []
         for key, obj in self._objects.items():
             service = service_of(obj)
             if service is not None and (service.get("namespace"), service.get("name")) == (namespace, name):
-                found.append(key)
-        return found
+                names.append(key)
+        return names
 
     def _snapshot(self) -> None:
         objects = [obj for obj in self._objects.values() if obj.get("spec")]

@@ -1,7 +1,9 @@
-"""`AggregatorService`: the front of all groups: records, routing, merged discovery and OpenAPI, and the controllers behind them.
+"""The aggregator service: APIService records, request routing, merged discovery and OpenAPI, and their controllers.
 
-The assembly (cli/) gives it a server to install its own resource into, the handler of everything local, and what the local sides say of
-themselves. It knows none of the other services. Upstream: kube-aggregator/pkg/apiserver/apiserver.go.
+The assembly in cli/ passes a server in which the aggregator installs its own resource, the handler of all local services, and their
+discovery sources. The aggregator does not import the other services.
+
+Upstream: kube-aggregator/pkg/apiserver/apiserver.go.
 """
 
 from __future__ import annotations
@@ -38,17 +40,22 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 
 @dataclass(frozen=True, slots=True)
 class AggregatorConfig:
+    """The configuration of the aggregator."""
+
     enable_aggregator_routing: bool = False
     proxy_certificate: ProxyCertificate = field(default_factory=ProxyCertificate)
     reject_forwarding_redirect: bool = True
     server_address: str = ""
-    """host:port of the front, for `/api`."""
+    """The host:port of the aggregator, for the response of `/api`."""
 
 
 class AggregatorService:
-    """`server` serves `apiregistration.k8s.io`; `local` answers whatever no external API server is registered for.
+    """The assembled aggregator.
 
-    `sources` are the discovery of the local sides, `server`'s own first. `director` is what stands below the filters.
+    Args:
+        server: the server of `apiregistration.k8s.io`.
+        local: the handler of all requests that are not for an external API server.
+        sources: the discovery sources of the local services, beginning with that of `server`.
     """
 
     def __init__(
@@ -86,9 +93,10 @@ class AggregatorService:
     # --- requests
 
     async def director(self, request: Request) -> Response:
-        """External, merged discovery, or local."""
+        """Route a request to an external API server, to merged discovery or to a local service. It is called after the filters."""
         path = request.path
-        if not path.startswith("/") or path.startswith("//"):  # `GET *`; what is authorized as /api is served at /api only
+        # `GET *`, and paths such as //api, which must not bypass the authorization of /api
+        if not path.startswith("/") or path.startswith("//"):
             return not_found()
         if path.startswith("/api"):
             info = request.info
@@ -105,7 +113,7 @@ class AggregatorService:
         return await self._local(request)
 
     async def _apis(self, request: Request, parts: list[str]) -> Response:
-        """`/apis`, `/apis/GROUP`, and what lies below a version but is no resource."""
+        """Handle `/apis`, `/apis/GROUP`, and paths below a version that are not resources."""
         version = parts[3] if len(parts) > 3 else ""
         if version and not parts[2]:  # /apis//apps
             return not_found()
@@ -114,10 +122,10 @@ class AggregatorService:
             return await (self._proxy.handle(external, request) if external is not None else self._local(request))
         if len(parts) > 4:
             return await self._local(request)
-        return await self._discovery_handlers.handle(request) or await self._local(request)  # a group may have lost its APIServices
+        return await self._discovery_handlers.handle(request) or await self._local(request)  # the group may have no APIServices any more
 
     def _listed(self) -> Iterator[str]:
-        """The paths of all groups, for `/`."""
+        """Yield the paths of all groups and versions, for `/`."""
         for obj in self.records.objects():
             group, version = group_version(obj)
             yield from (f"/apis/{group}", f"/apis/{group}/{version}") if group else ("/api", f"/api/{version}")
@@ -125,7 +133,7 @@ class AggregatorService:
     # --- controllers
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Post-start hooks and checks, by upstream's names and in its order."""
+        """Register post-start hooks and checks, with upstream's names and in its order."""
         lifecycle.on_start("aggregator-reload-proxy-client-cert", self._load_certificate)
         lifecycle.on_start("start-kube-aggregator-informers", self._start_informers(lifecycle))
         lifecycle.on_start("apiservice-status-local-available-controller", self._after_records(lifecycle, self._availability.start_local))
@@ -134,7 +142,7 @@ class AggregatorService:
         lifecycle.on_start("apiservice-discovery-controller", self._after_records(lifecycle, self.discovery.start))
         lifecycle.on_start("kube-apiserver-autoregistration", self._start_registration(lifecycle))
         lifecycle.add_check("autoregister-completion", self.registration.check)
-        # Documents are merged when they are asked for, of what the records say: nothing is started, both are ready then.
+        # Documents are merged on request from the records. Nothing has to be started, so both hooks wait only for the records.
         lifecycle.on_start("apiservice-openapi-controller", self._routed)
         lifecycle.on_start("apiservice-openapiv3-controller", self._routed)
         lifecycle.on_shutdown("aggregator-connections", self.pool.close)
@@ -145,16 +153,16 @@ class AggregatorService:
             self._backends.forget(old["metadata"]["name"])
 
     def _local_versions(self) -> list[GroupVersion]:
-        found = [GroupVersion("", version) for source in self._sources for version in source.core_versions()]
+        versions = [GroupVersion("", version) for source in self._sources for version in source.core_versions()]
         for source in self._sources:
-            found += [GroupVersion(group["name"], v["version"]) for group in source.groups() for v in group["versions"]]
-        return [gv for gv in dict.fromkeys(found) if gv.group != GROUP]
+            versions += [GroupVersion(group["name"], v["version"]) for group in source.groups() for v in group["versions"]]
+        return [gv for gv in dict.fromkeys(versions) if gv.group != GROUP]
 
     async def _load_certificate(self) -> None:
-        """See at the start whether the certificate is good; a renewed one is taken up by the connections that follow.
+        """Check at the start that the front-proxy certificate can be loaded. New connections read a renewed certificate.
 
         Raises:
-            OSError, ValueError: it is not.
+            OSError, ValueError: the certificate cannot be loaded.
         """
         certificate = self._certificate
         if certificate.certificate:
@@ -164,13 +172,13 @@ class AggregatorService:
         async def start() -> None:
             lifecycle.follow("apiservices", self._informer)
             self._cluster.start(lifecycle)
-            # Not followed: a front door without the service of custom resources is still one for all others.
+            # Run in the background without being required: without the extensions service the aggregator still serves all other groups.
             lifecycle.background("informer/customresourcedefinitions of apiservices", self._crds.informer.run())
 
         return start
 
     async def _routed(self) -> None:
-        """Requests are routed by the records from now on, and the documents of all services found by them."""
+        """Wait for the records. From then on they determine the routing of requests and the documents of all services."""
         await self._informer.synced.wait()
 
     def _after_records(self, lifecycle: Lifecycle, begin: Callable[[Lifecycle], None]) -> Hook:
@@ -189,15 +197,15 @@ class AggregatorService:
         return start
 
     def _start_registration(self, lifecycle: Lifecycle) -> Hook:
-        """Ready is who has all built-in groups in /apis, which is made of the APIServices."""
+        """Return a hook that completes once all built-in groups have an APIService, because /apis is built from APIServices."""
 
         async def start() -> None:
             await self._informer.synced.wait()
             self.registration.remember_start({name for _, name in self._informer.objects})
             for gv in self._local_versions():
-                found = priorities(gv)
-                if found is not None:
-                    self.registration.want(gv, found, always=False)
+                gv_priorities = priorities(gv)
+                if gv_priorities is not None:
+                    self.registration.want(gv, gv_priorities, always=False)
             lifecycle.background("apiservice-registration", self.registration.queue.run(4))
             lifecycle.background("crd-registration-synced", self._crds_synced())
             await self.registration.completed()

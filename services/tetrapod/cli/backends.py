@@ -37,9 +37,9 @@ def open_backend(options: Options) -> Backend:
     """
     if options.etcd_servers:
         return _etcd(options)
-    from tetrapod.generic.storage.sqlite.backend import SqliteBackend
+    from tetrapod.generic.storage.sqlite.backend import HISTORY_SECONDS, SqliteBackend
 
-    return SqliteBackend(options.database)
+    return SqliteBackend(options.database, history_seconds=options.etcd_compaction_interval or HISTORY_SECONDS)
 
 
 def _etcd(options: Options) -> EtcdBackend:

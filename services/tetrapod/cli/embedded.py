@@ -45,6 +45,7 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.source import JoinedSource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
@@ -65,7 +66,9 @@ class Embedded:
         self.pki = self._write_pki()
         self.backend = backend or open_backend(options)
         self.encryption = encryption_of(options, self.lifecycle)
-        self.storage = CachingStorageFactory(self.backend, options.etcd_prefix, self.encryption)
+        self.storage = CachingStorageFactory(
+            self.backend, options.etcd_prefix, self.encryption, FairScheduling(enabled=options.fair_scheduling)
+        )
         own = audited(self.director, self.audit)  # what the server itself does is audited too
         self.client = in_process_client(own, "kube-apiserver")
         self.controller_client = in_process_client(own, "kube-controller-manager")

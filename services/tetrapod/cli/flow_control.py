@@ -9,6 +9,7 @@ from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.flowcontrol.work import Stats
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.routes import Routes
+from tetrapod.generic.scheduling.config import FairScheduling
 
 
 def flow_control(
@@ -18,7 +19,8 @@ def flow_control(
     limit = options.max_requests_inflight + options.max_mutating_requests_inflight
     if not options.enable_priority_and_fairness or limit <= 0:
         return None
-    control = FlowControl(limit, statistics, passes_on=passes_on)
+    scheduling = FairScheduling(enabled=options.fair_scheduling)
+    control = FlowControl(limit, statistics, passes_on=passes_on, scheduling=scheduling)
     control.follow(client, lifecycle)
     dump.install(routes, control)
     return control

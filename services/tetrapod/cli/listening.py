@@ -16,6 +16,8 @@ from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.request import Handler
+from tetrapod.generic.scheduling.config import FairScheduling
+from tetrapod.generic.scheduling.scheduler import FairScheduler
 
 if TYPE_CHECKING:
     from tetrapod.generic.audit.audit import Audit
@@ -47,9 +49,17 @@ def listener(director: Handler, options: Options, door: Door, tls: ServingTLS, l
         audit=door.audit,
         tracing=tracing_of(options, lifecycle, door.service),
         tells_front=bool(door.service),
+        scheduler=FairScheduler(FairScheduling(enabled=options.fair_scheduling)),
         cors_allowed_origins=options.cors_allowed_origins,
         strict_transport_security=options.strict_transport_security_directives,
         server_name=door.server_name,
     )
     handler = build_handler_chain(director, chain)
-    return HttpServer(handler, crowded=chain.crowded, host=options.bind_address, port=options.secure_port, tls=tls)
+    return HttpServer(
+        handler,
+        contended=chain.contended,
+        host=options.bind_address,
+        port=options.secure_port,
+        tls=tls,
+        step_warning=options.event_loop_warning_threshold,
+    )

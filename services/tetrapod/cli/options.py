@@ -148,6 +148,8 @@ class Options:
     audit_webhook_version: str = "audit.k8s.io/v1"
     break_glass: bool = False
     collection_delay: float = 4.0
+    event_loop_warning_threshold: float = 0.1
+    fair_scheduling: bool = True
     cors_allowed_origins: tuple[str, ...] = ()
     strict_transport_security_directives: tuple[str, ...] = ()
     shutdown_delay_duration: float = 0.0

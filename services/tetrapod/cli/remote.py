@@ -53,6 +53,7 @@ from tetrapod.generic.proxy.balanced import BalancedPool
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler
+from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
@@ -80,7 +81,9 @@ class RemoteService:
         self.pool = BalancedPool()
         self.backend = open_backend(options)
         self.encryption = encryption_of(options, self.lifecycle)
-        self.storage = CachingStorageFactory(self.backend, options.etcd_prefix, self.encryption)
+        self.storage = CachingStorageFactory(
+            self.backend, options.etcd_prefix, self.encryption, FairScheduling(enabled=options.fair_scheduling)
+        )
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
         self.clients = AuthorityFiles("client-ca-file", self.file("client-ca.crt", options.client_ca_file))
         front_proxy_ca = self.file("front-proxy-ca.crt", options.requestheader_client_ca_file)

@@ -1,7 +1,7 @@
-"""Which controllers `--controllers` selects, by upstream's names.
+"""The selection of controllers by `--controllers`, with upstream's names.
 
 Upstream: IsControllerEnabled in k8s.io/controller-manager/app/helper.go, options/generic.go there, and the names and former names in
-cmd/kube-controller-manager. Names of upstream's that nothing here has are known all the same: a command line written for it works.
+cmd/kube-controller-manager. Names of controllers that do not exist here are accepted, so that upstream's command lines work.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ OFF_BY_DEFAULT: Final = frozenset(
         "bootstrap-signer-controller",
         "token-cleaner-controller",
         "selinux-warning-controller",
-        # On by default upstream, where a controller manager follows; here they change objects that an API server alone leaves be.
+        # Upstream enables these by default, for a controller manager. Here they would change objects that a kube-apiserver alone
+        # does not touch.
         "service-cidr-controller",
         "storage-version-migrator-controller",
     }
 )
-"""What `*` does not turn on."""
+"""Controllers that `*` does not enable."""
 
 _ALIASES: Final = {
     "attachdetach": "persistentvolume-attach-detach-controller",
@@ -62,7 +63,7 @@ _ALIASES: Final = {
     "ttl": "ttl-controller",
     "ttl-after-finished": "ttl-after-finished-controller",
 }
-"""Former names, which upstream still takes."""
+"""Former names, which upstream still accepts."""
 
 KNOWN: Final = OFF_BY_DEFAULT.union(
     _ALIASES.values(),
@@ -80,27 +81,29 @@ KNOWN: Final = OFF_BY_DEFAULT.union(
 
 
 class UnknownControllerError(ValueError):
-    """A name that is no controller's."""
+    """A name that no controller has."""
 
 
 def canonical(selection: Sequence[str]) -> tuple[str, ...]:
-    """A selection with former names replaced. `-*`, which upstream refuses, is none at all.
+    """Return a selection with former names replaced. `-*`, which upstream rejects, selects nothing.
 
     Raises:
-        UnknownControllerError: an item that names nothing.
+        UnknownControllerError: an item has an unknown name.
     """
-    found = []
+    selected = []
     for item in selection:
         bare = item.removeprefix("-")
         name = _ALIASES.get(bare, bare)
         if bare != "*" and name not in KNOWN:
             raise UnknownControllerError(f'"{bare}" is not in the list of known controllers')
-        found.append(item[: len(item) - len(bare)] + name)
-    return tuple(found)
+        selected.append(item[: len(item) - len(bare)] + name)
+    return tuple(selected)
 
 
 def enabled(name: str, selection: Sequence[str]) -> bool:
-    """`foo` turns on, `-foo` turns off, `*` turns on all that are on by default; the first to name it counts."""
+    """Return whether a controller is enabled: `foo` enables it, `-foo` disables it, `*` enables the default ones; the
+    first match decides.
+    """
     for item in selection:
         if item == name:
             return True

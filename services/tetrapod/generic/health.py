@@ -1,6 +1,6 @@
-"""`/healthz`, `/livez`, `/readyz`: each check by name, `?verbose`, `?exclude=`, and a path for each check.
+"""`/healthz`, `/livez`, `/readyz`: named checks with `?verbose`, `?exclude=`, and a path for each check.
 
-Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go: the order of the checks, the texts and the headers are its.
+Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go; the order of the checks, the texts and the headers are the same.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Final
 from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.metrics import HEALTHCHECK, HEALTHCHECKS_TOTAL
 from tetrapod.generic.request import HeaderList, Request, Response
-from tetrapod.machinery.requestinfo import query_lists
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +45,7 @@ _ORDER: Final = (
     "poststarthook/rbac/bootstrap-roles",
     "poststarthook/scheduling/bootstrap-system-priority-classes",
 )
-"""Upstream's order of what several services register, in whichever order they come up; the rest is in order of registration."""
+"""Upstream's order of the checks, for the ones that several services register in any order; others follow in order of registration."""
 _PLACES: Final = {name: place for place, name in enumerate(_ORDER)}
 
 
@@ -57,10 +56,12 @@ class Health:
         self._lifecycle = lifecycle
 
     def checks(self, endpoint: str) -> dict[str, Check]:
-        """Checks in upstream's order: the built-in ones, those of the service, post-start hooks, shutdown (readyz)."""
-        found: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
-        found.update({name: check for name, (check, shown) in self._lifecycle.checks.items() if endpoint in shown})
-        checks = {name: found[name] for name in sorted(found, key=lambda name: _PLACES.get(name, len(_ORDER)))}
+        """Return the checks of an endpoint in upstream's order: built-in ones, those of the service, post-start hooks,
+        shutdown (readyz).
+        """
+        registered: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
+        registered.update({name: check for name, (check, shown) in self._lifecycle.checks.items() if endpoint in shown})
+        checks = {name: registered[name] for name in sorted(registered, key=lambda name: _PLACES.get(name, len(_ORDER)))}
         if endpoint == "readyz":
             checks["shutdown"] = self._shutdown_check
         return checks
@@ -70,10 +71,11 @@ class Health:
             raise RuntimeError("process is shutting down")
 
     def paths(self) -> list[str]:
+        """Return all paths of health checks."""
         return [p for e in ("healthz", "livez", "readyz") for p in (f"/{e}", *(f"/{e}/{name}" for name in self.checks(e)))]
 
     async def handle(self, request: Request) -> Response | None:
-        """The answer, or None where the path is no check."""
+        """Return the response, or None if the path is not a check."""
         endpoint, _, name = request.path.lstrip("/").partition("/")
         checks = self.checks(endpoint)
         if not name:
@@ -86,7 +88,7 @@ async def _ok() -> None:
 
 
 async def _log_is_written() -> None:
-    """Whether what is logged still goes somewhere."""
+    """Raise if a log handler's stream is closed."""
     for handler in logging.getLogger().handlers:
         stream = getattr(handler, "stream", None)
         if stream is not None and stream.closed:
@@ -101,7 +103,7 @@ async def _one(endpoint: str, name: str, check: Check) -> Response:
 
 
 async def _all(endpoint: str, checks: dict[str, Check], request: Request) -> Response:
-    query = query_lists(request.query_string)
+    query = request.query().lists
     excluded = set(query.get("exclude", []))
     lines: list[str] = []
     failed: list[str] = []
@@ -127,7 +129,7 @@ async def _all(endpoint: str, checks: dict[str, Check], request: Request) -> Res
 
 
 async def _run(endpoint: str, name: str, check: Check) -> str | None:
-    """Why it failed. The outcome is counted, for /metrics/slis."""
+    """Run a check and return why it failed, or None. The outcome is counted for /metrics/slis."""
     failure: str | None = None
     try:
         await asyncio.wait_for(check(), 10)

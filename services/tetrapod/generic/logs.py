@@ -1,6 +1,6 @@
-"""Structured logs: one JSON object a line (or text with `--logging-format=text`), with the request's id where there is one.
+"""Structured logs: one JSON object on each line (or text with `--logging-format=text`), with the audit ID of the request.
 
-The standard library's logging and orjson; a richer library costs a tenth of the start-up budget and adds nothing here.
+It uses the standard library's logging and orjson; a richer library would cost a tenth of the start-up budget without a benefit here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tetrapod.generic.tracing.spans import current
 from tetrapod.machinery.field import go_quote
 
 AUDIT_ID: Final[ContextVar[str]] = ContextVar("audit id", default="")
-"""Of the request that is served: what is logged meanwhile says it, in each of the services that it passes."""
+"""The audit ID of the current request; log lines of each service that the request passes include it."""
 
 ACCESS: Final = "tetrapod.access"
 _LETTERS: Final = {logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "F"}
@@ -26,16 +26,18 @@ _STANDARD: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "
 
 
 def extras(record: logging.LogRecord) -> dict[str, Any]:
-    """What is said beside the message; of a request always its audit ID, and its trace's where it has one."""
-    found = {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
-    if "audit-ID" not in found and (audit_id := AUDIT_ID.get()):
-        found["audit-ID"] = audit_id
-    if "traceID" not in found and (span := current()) is not None:
-        found["traceID"] = f"{span.trace.trace_id:032x}"
-    return found
+    """Return the extra fields of a log record, including the audit ID and the trace ID of the current request."""
+    fields = {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+    if "audit-ID" not in fields and (audit_id := AUDIT_ID.get()):
+        fields["audit-ID"] = audit_id
+    if "traceID" not in fields and (span := current()) is not None:
+        fields["traceID"] = f"{span.trace.trace_id:032x}"
+    return fields
 
 
 class JSONFormatter(logging.Formatter):
+    """The JSON format, with the fields of klog's JSON format."""
+
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
             "ts": round(record.created * 1000, 3),
@@ -44,7 +46,7 @@ class JSONFormatter(logging.Formatter):
             "logger": record.name,
             "msg": record.getMessage(),
         }
-        if record.levelno < logging.ERROR:  # an error has no verbosity
+        if record.levelno < logging.ERROR:  # klog writes no verbosity for errors
             line["v"] = 3 if record.name == ACCESS else _VERBOSITY.get(record.levelno, 0)
         line.update(extras(record))
         if record.exc_info:
@@ -53,25 +55,25 @@ class JSONFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """klog's form: `I1121 10:00:00.000000   12345 file.py:12] "message" key="value"`; a message alone is not quoted."""
+    """klog's text format: `I1121 10:00:00.000000   12345 file.py:12] "message" key="value"`; without fields the message is not quoted."""
 
     def format(self, record: logging.LogRecord) -> str:
         stamp = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
-        found = extras(record)
-        message = go_quote(record.getMessage()) if found else record.getMessage()
-        pairs = "".join(f" {key}={_written(value)}" for key, value in found.items())
+        fields = extras(record)
+        message = go_quote(record.getMessage()) if fields else record.getMessage()
+        pairs = "".join(f" {key}={_written(value)}" for key, value in fields.items())
         head = f"{_LETTERS.get(record.levelno, 'I')}{stamp}.{int(record.created * 1e6) % 1_000_000:06d} {record.process:7d}"
         text = f"{head} {record.filename}:{record.lineno}] {message}{pairs}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
 def _caller(record: logging.LogRecord) -> str:
-    """The file with its folder, and the line."""
+    """Return the file with its directory, and the line."""
     return f"{'/'.join(record.pathname.rsplit('/', 2)[-2:])}:{record.lineno}"
 
 
 def _written(value: Any) -> str:
-    """As klog writes a value: quoted text, of several lines as a block, all else plain."""
+    """Format a value as klog does: strings are quoted, multi-line ones become blocks, other values are plain."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float):
@@ -83,7 +85,12 @@ def _written(value: Any) -> str:
 
 
 def configure(log_format: str, verbosity: int) -> None:
-    """`verbosity` is klog's -v: below 2 warnings of ours and no access log, 2 information, 3 the access log, 4 debug."""
+    """Configure the root logger.
+
+    Args:
+        log_format: `json` or `text`.
+        verbosity: klog's -v. Below 2 only warnings are logged; 2 adds information, 3 the access log, 4 debug messages.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JSONFormatter() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
@@ -94,7 +101,7 @@ def configure(log_format: str, verbosity: int) -> None:
 
 
 def set_verbosity(verbosity: int) -> None:
-    """Also while the server runs (`PUT /debug/flags/v`)."""
+    """Set the verbosity, also at run time (`PUT /debug/flags/v`)."""
     level = logging.DEBUG if verbosity >= 4 else logging.INFO if verbosity >= 2 else logging.WARNING
     logging.getLogger().setLevel(level)
     logging.getLogger(ACCESS).setLevel(logging.INFO if verbosity >= 3 else logging.ERROR)

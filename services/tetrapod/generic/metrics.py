@@ -1,6 +1,6 @@
-"""Metrics under upstream's names: cheap to count (a dictionary), shown by generic/exposition when they are scraped.
+"""Metrics under upstream's names: counted in dictionaries, and rendered by generic/exposition when they are scraped.
 
-prometheus-client's own counters cost 1.3 µs with labels; ours are a dict of floats.
+A counter of prometheus-client costs 1.3 µs with labels; ours is a float in a dict. `series` defines how long a series lives.
 """
 
 from __future__ import annotations
@@ -8,25 +8,27 @@ from __future__ import annotations
 import bisect
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from operator import itemgetter
+from typing import Any, Final, Protocol
 
 from tetrapod.generic.metric_names import BETA, STABLE
+from tetrapod.generic.series import MOST_SERIES, UNEXPECTED, on_change, retired
 
 _ALL: Final[list[Metric]] = []
 _STABLE: Final = frozenset(STABLE.split())
 _BETA: Final = frozenset(BETA.split())
-_UNMARKED: Final = ("process_", "go_")
+_UNMARKED: Final = ("process_", "go_", "python_")
 SLIS: Final[list[Metric]] = []
-"""Those of /metrics/slis."""
+"""The metrics of /metrics/slis."""
 BEFORE_SCRAPE: Final[list[Callable[[], Awaitable[None]]]] = []
-"""What has to be asked for before metrics can be shown."""
+"""Functions to await before metrics are rendered."""
 RESETS: Final[list[Callable[[], None]]] = []
-"""What begins to count anew with all others, where numbers are kept elsewhere and looked up."""
+"""Functions that reset numbers which are kept elsewhere and read at a scrape."""
 
 
 class Buckets(Protocol):
-    """Those of a native histogram, by row."""
+    """The buckets of a native histogram, by row."""
 
     def add(self, row: list[float], value: float, times: int = 1) -> None: ...
 
@@ -34,22 +36,61 @@ class Buckets(Protocol):
 
     def clear(self) -> None: ...
 
+    def drop(self, row: list[float]) -> None: ...
+
 
 class Metric:
+    """A family of series, one for each set of label values.
+
+    Raises:
+        ValueError: there is already a family of that name in the same list.
+    """
+
     kind = ""
     before = ""
-    """What upstream says before the stability."""
+    """The text that upstream puts before the stability level in HELP."""
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
         self.name, self.help, self.labels = name, help_text, tuple(labels)
-        (_ALL if among is None else among).append(self)
+        listed = _ALL if among is None else among
+        if any(other.name == name for other in listed):
+            raise ValueError(f"there are two metrics {name}")
+        listed.append(self)
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        """Yield (name, labels, value) for each sample."""
         raise NotImplementedError
+
+    def drop(self, labels: Mapping[str, str]) -> None:
+        """Drop the series with all these label values."""
+
+    def _place(self, labels: tuple[str, ...], count: int) -> tuple[str, ...] | None:
+        """Return the labels under which a new series is counted: its own, or those of the overflow; None if it may not begin."""
+        if not labels:
+            return labels
+        if retired(self.labels, labels):
+            return None
+        if count < MOST_SERIES:
+            return labels
+        OVERFLOWS.add()
+        return (UNEXPECTED,) * len(labels)
+
+    def _drop_from(self, series: MutableMapping[tuple[str, ...], Any], labels: Mapping[str, str]) -> list[Any]:
+        """Remove the matching series, and return their values."""
+        if not all(name in self.labels for name in labels):
+            return []
+        values = itemgetter(*map(self.labels.index, labels))
+        wanted = tuple(labels.values()) if len(labels) > 1 else next(iter(labels.values()))
+        gone = [key for key in series if values(key) == wanted]  # 70 ns for each series
+        return [series.pop(key) for key in gone]
 
 
 class Counter(Metric):
+    """A counter: a number for each set of label values."""
+
     kind = "counter"
+    shows_zero = False
+    """Whether a row is shown before anything was counted in it."""
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
         super().__init__(name, help_text, labels, among)
@@ -57,22 +98,37 @@ class Counter(Metric):
         self._rows: dict[tuple[str, ...], list[float]] = {}
 
     def add(self, labels: tuple[str, ...] = (), amount: float = 1) -> None:
-        self.values[labels] = self.values.get(labels, 0) + amount
+        """Add to the series with these label values."""
+        value = self.values.get(labels)
+        if value is None:
+            placed = self._place(labels, len(self.values) + len(self._rows))
+            if placed is None:
+                return
+            labels, value = placed, self.values.get(placed, 0)
+        self.values[labels] = value + amount
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
-        """A number of one set of labels, to be counted up in place: to be kept by who counts the same labels often."""
-        return self._rows.setdefault(labels, [0.0])
+        """Return the number of one set of labels, to be counted up in place: for callers that count the same labels often."""
+        row = self._rows.get(labels)
+        if row is None:
+            placed = self._place(labels, len(self.values) + len(self._rows))
+            row = [0.0] if placed is None else self._rows.setdefault(placed, [0.0])
+        return row
 
     def clear(self) -> None:
-        """Begin anew; rows stay good."""
+        """Set all values to 0; rows stay valid."""
         self.values.clear()
         for row in self._rows.values():
             row[0] = 0.0
 
+    def drop(self, labels: Mapping[str, str]) -> None:
+        self._drop_from(self.values, labels)
+        self._drop_from(self._rows, labels)
+
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
         values = dict(self.values)
-        for labels, (count,) in self._rows.items():
-            if count:
+        for labels, (count,) in list(self._rows.items()):
+            if count or self.shows_zero:
                 values[labels] = values.get(labels, 0) + count
         if not self.labels and not values:
             yield self.name, {}, 0.0
@@ -81,14 +137,20 @@ class Counter(Metric):
 
 
 class Gauge(Counter):
+    """A gauge; it can be set as well as added to."""
+
     kind = "gauge"
+    shows_zero = True
 
     def set(self, labels: tuple[str, ...], value: float) -> None:
+        """Set the value of a series."""
+        if labels not in self.values and self._place(labels, len(self.values)) != labels:
+            return  # the values of several series cannot be shown as one
         self.values[labels] = value
 
 
 class GaugeFunction(Metric):
-    """A gauge that is looked up when scraped: `read` gives (label values, value) pairs."""
+    """A gauge whose values are read when scraped: `read` returns (label values, value) pairs."""
 
     kind = "gauge"
 
@@ -109,12 +171,14 @@ class GaugeFunction(Metric):
 
 
 class CounterFunction(GaugeFunction):
-    """A counter that is looked up when scraped."""
+    """A counter whose values are read when scraped."""
 
     kind = "counter"
 
 
 class Histogram(Metric):
+    """A histogram with fixed upper bounds, and native buckets once a scraper has requested them."""
+
     kind = "histogram"
 
     def __init__(
@@ -122,36 +186,48 @@ class Histogram(Metric):
     ) -> None:
         super().__init__(name, help_text, labels, among)
         self.buckets = tuple(buckets)
-        self.values: dict[tuple[str, ...], list[float]] = {}  # counts per bucket, then above all, then the sum
-        self.native: Buckets | None = None  # since somebody first asked for such (generic/exposition/native.py)
+        self.values: dict[tuple[str, ...], list[float]] = {}  # counts per bucket, the count above all bounds, the sum
+        self.native: Buckets | None = None  # set when a scraper first requests native histograms (generic/exposition/native.py)
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
-        """The counts of one set of labels, for `count`: to be kept by who observes the same labels often."""
+        """Return the counts of one set of labels, for `count`: for callers that observe the same labels often."""
         row = self.values.get(labels)
         if row is None:
-            row = self.values[labels] = [0.0] * (len(self.buckets) + 2)
+            row = [0.0] * (len(self.buckets) + 2)
+            placed = self._place(labels, len(self.values))
+            if placed is not None:
+                row = self.values.setdefault(placed, row)
         return row
 
+    def drop(self, labels: Mapping[str, str]) -> None:
+        for row in self._drop_from(self.values, labels):
+            if self.native is not None:
+                self.native.drop(row)
+
     def observe(self, labels: tuple[str, ...], value: float) -> None:
+        """Count a value in the series with these label values."""
         self.count(self.row(labels), value)
 
     def count(self, row: list[float], value: float) -> None:
+        """Count a value in a row."""
         row[bisect.bisect_left(self.buckets, value)] += 1
         row[-1] += value
         if self.native is not None:
             self.native.add(row, value)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
-        """As many values, evenly from `least` to `most`: of something done so often in one go that the clock is not read each time."""
+        """Count `times` values, evenly distributed from `least` to `most`: for work done so often at once that the clock is
+        not read each time.
+        """
         if times == 1 or most <= least:
             row[bisect.bisect_left(self.buckets, most)] += times
         else:
-            before = 0.0
+            previous = 0.0
             for index in range(bisect.bisect_left(self.buckets, least), len(self.buckets) + 1):
                 bound = self.buckets[index] if index < len(self.buckets) else most
                 reached = times * min((bound - least) / (most - least), 1.0)
-                row[index] += round(reached) - round(before)
-                before = reached
+                row[index] += round(reached) - round(previous)
+                previous = reached
                 if bound >= most:
                     break
         row[-1] += times * (least + most) / 2 if times > 1 else most
@@ -159,7 +235,7 @@ class Histogram(Metric):
             self.native.spread(row, least, most, times)
 
     def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
-        """Of what has been observed."""
+        """Return (label values, row) pairs of the series with observed values."""
         if not self.labels:
             return [((), self.row(()))]
         return [(labels, row) for labels, row in list(self.values.items()) if any(row)]
@@ -170,7 +246,7 @@ class Histogram(Metric):
 
 
 class HistogramFunction(Metric):
-    """A histogram that is looked up when scraped: `rows` gives (label values, row) pairs."""
+    """A histogram that is read when scraped: `rows` returns (label values, row) pairs."""
 
     kind = "histogram"
 
@@ -192,7 +268,7 @@ class HistogramFunction(Metric):
 
 
 class TimingHistogram(HistogramFunction):
-    """One whose counts are nanoseconds."""
+    """A histogram function whose counts are nanoseconds."""
 
     before = "EXPERIMENTAL: "
 
@@ -207,7 +283,7 @@ def _of_row(name: str, labels: dict[str, str], buckets: tuple[float, ...], row: 
 
 
 class Summary(Metric):
-    """Quantiles of the latest values. (Upstream's are of five hours, by a stream's sketch.)"""
+    """Quantiles of the latest 1000 values. (Upstream computes them with a streaming algorithm over five hours.)"""
 
     kind = "summary"
     QUANTILES = (0.5, 0.9, 0.99)
@@ -215,19 +291,26 @@ class Summary(Metric):
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str], among: list[Metric] | None = None) -> None:
         super().__init__(name, help_text, labels, among)
-        self.values: dict[tuple[str, ...], tuple[deque[float], list[float]]] = {}  # the latest; how many ever, and their sum
+        self.values: dict[tuple[str, ...], tuple[deque[float], list[float]]] = {}  # the latest values; the total count and sum
 
     def observe(self, labels: tuple[str, ...], value: float) -> None:
+        """Record a value."""
         row = self.values.get(labels)
         if row is None:
-            row = self.values[labels] = deque(maxlen=self.LATEST), [0.0, 0.0]
+            placed = self._place(labels, len(self.values))
+            if placed is None:
+                return
+            row = self.values.setdefault(placed, (deque(maxlen=self.LATEST), [0.0, 0.0]))
         latest, total = row
         latest.append(value)
         total[0] += 1
         total[1] += value
 
+    def drop(self, labels: Mapping[str, str]) -> None:
+        self._drop_from(self.values, labels)
+
     def rows(self) -> Iterator[tuple[tuple[str, ...], list[tuple[float, float]], float, float]]:
-        """Label values, (quantile, value) pairs, how many ever, and their sum."""
+        """Yield label values, (quantile, value) pairs, total count and total sum of each series."""
         for labels, (latest, (count, total)) in list(self.values.items()):
             ordered = sorted(latest.copy())
             quantiles = [(quantile, ordered[min(int(quantile * len(ordered)), len(ordered) - 1)]) for quantile in self.QUANTILES]
@@ -246,6 +329,10 @@ HEALTHCHECK: Final = Gauge("kubernetes_healthcheck", "This metric records the re
 HEALTHCHECKS_TOTAL: Final = Counter(
     "kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", ("name", "status", "type"), SLIS
 )
+OVERFLOWS: Final = Counter(
+    "cardinality_enforcement_unexpected_categorizations_total",
+    "The count of unexpected categorizations during cardinality enforcement.",
+)
 STARTED: Final = time.time()
 _begun = STARTED
 for _shown, _before in ((_ALL, ""), (SLIS, "[ALPHA] ")):
@@ -254,8 +341,16 @@ for _shown, _before in ((_ALL, ""), (SLIS, "[ALPHA] ")):
     ).before = _before
 
 
+def _drop(labels: Mapping[str, str]) -> None:
+    for metric in _ALL:
+        metric.drop(labels)
+
+
+on_change(_drop)
+
+
 def _bound(value: float) -> str:
-    """As Go writes it: `1`, `0.005`, `1e+06`."""
+    """Format a bucket bound as Go does: `1`, `0.005`, `1e+06`."""
     if value == float("inf"):
         return "+Inf"
     if value == int(value) and value < 1e6:
@@ -269,12 +364,12 @@ def _bound(value: float) -> str:
 
 
 def since() -> float:
-    """When all of them began to count."""
+    """Return when counting began, or was last reset (seconds since the epoch)."""
     return _begun
 
 
 def reset() -> None:
-    """Begin to count anew; what is measured as it is now (gauges) stays."""
+    """Reset all counters, histograms and summaries; gauges keep their values."""
     global _begun
     _begun = time.time()
     for metric in _ALL:
@@ -282,7 +377,7 @@ def reset() -> None:
             metric.values.clear()
         elif isinstance(metric, Histogram):
             for row in metric.values.values():
-                row[:] = [0.0] * len(row)  # in place: whoever observes keeps hold of it
+                row[:] = [0.0] * len(row)  # in place, because callers hold references to rows
             if metric.native is not None:
                 metric.native.clear()
         elif isinstance(metric, Counter) and not isinstance(metric, Gauge):
@@ -292,18 +387,18 @@ def reset() -> None:
 
 
 def stability(name: str) -> str:
-    """What upstream says of how a metric may change; "" for those that are no component's own."""
+    """Return the stability level of a metric; "" for metrics that belong to no component."""
     if name.startswith(_UNMARKED):
         return ""
     return "STABLE" if name in _STABLE else "BETA" if name in _BETA else "ALPHA"
 
 
 def shown_help(metric: Metric) -> str:
-    """Its text, with its stability before it."""
+    """Return the HELP text, with the stability level before it."""
     level = stability(metric.name)
     return metric.before + (f"[{level}] {metric.help}" if level else metric.help)
 
 
 def every() -> list[Metric]:
-    """All that there are, but those of /metrics/slis."""
+    """Return all metrics except those of /metrics/slis."""
     return list(_ALL)

@@ -1,4 +1,4 @@
-"""What the process is, in numbers: its build, its threads and tasks (upstream: component-base/metrics/version.go; Go's own collector)."""
+"""Metrics of the process: its build, threads, tasks and network (upstream: component-base/metrics/version.go; Go's own collector)."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ _loops: Final[list[asyncio.AbstractEventLoop]] = []
 
 
 def collectors() -> list[Any]:
-    """prometheus-client's own, of the process and of Python."""
+    """Return prometheus-client's collectors of the process and of Python."""
     from prometheus_client import PlatformCollector, ProcessCollector
 
     return [ProcessCollector(registry=None), PlatformCollector(registry=None)]
 
 
 def _tasks() -> float:
-    """Scrapes are rendered in a thread, where no loop runs: the loop is the one that was running when the first was asked for."""
+    """Return the number of tasks. Scrapes are rendered in a thread without an event loop, so the registered loop is read."""
     try:
         return float(sum(len(asyncio.all_tasks(loop)) for loop in _loops if not loop.is_closed()))
-    except RuntimeError:  # one was begun just now
+    except RuntimeError:  # a task was created at the same time
         return float(len(_loops))
 
 
 def _minor(back: int) -> str:
-    """The release, or one so many before it."""
+    """Return the minor release that is `back` releases before this one."""
     major, minor, _ = KUBERNETES.split(".")
     return f"{major}.{int(minor) - back}"
 
 
 def register(loop: asyncio.AbstractEventLoop) -> None:
-    """Tell of the tasks of this loop."""
+    """Register the event loop whose tasks are counted."""
     if loop not in _loops:
         _loops[:] = [loop]
 
@@ -75,12 +75,12 @@ GaugeFunction(
     lambda: [((name, "" if stage == "GA" else stage), float(enabled)) for name, stage, enabled in defaults()],
 )
 GaugeFunction("go_threads", "Number of OS threads created.", (), lambda: [((), float(threading.active_count()))])
-# What dashboards of Go's servers look at; tasks are what comes nearest.
+# Dashboards of Go servers use this metric; tasks are the closest equivalent of goroutines.
 GaugeFunction("go_goroutines", "Number of goroutines that currently exist.", (), lambda: [((), _tasks())])
 
 
 def _octets() -> dict[str, float]:
-    """What has gone over the network of this process's namespace, as Go's collector counts it too; nothing where that is not told."""
+    """Return the IP counters of the process's network namespace, as Go's collector does; empty if they cannot be read."""
     try:
         lines = Path("/proc/self/net/netstat").read_text().splitlines()
     except OSError:
@@ -91,8 +91,8 @@ def _octets() -> dict[str, float]:
 
 
 def _network(name: str) -> list[tuple[tuple[str, ...], float]]:
-    found = _octets().get(name)
-    return [] if found is None else [((), found)]
+    octets = _octets().get(name)
+    return [] if octets is None else [((), octets)]
 
 
 def _levels() -> list[tuple[tuple[str, ...], float]]:
@@ -124,6 +124,6 @@ CounterFunction(
     ("stability_level", "deprecated_version"),
     _levels,
 )
-# Nothing is kept that upstream hides, and nothing can be switched off.
+# Upstream's hidden metrics are not kept, and metrics cannot be disabled.
 Counter("hidden_metrics_total", "The count of hidden metrics.")
 Counter("disabled_metrics_total", "The count of disabled metrics.")

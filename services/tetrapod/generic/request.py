@@ -1,8 +1,8 @@
-"""The request and the responses that pass through the filter chain, and `Handler`, the shape of every link of it.
+"""The request and the responses that pass through the filter chain, and `Handler`, the type of its elements.
 
-The HTTP front makes a `Request` from an ASGI scope; in-process delegation passes the same object on, identity and all.
-A handler answers with a `Response`, a `StreamResponse` (watches, large lists, proxied streams) or an `UpgradeResponse`.
-Refusals are raised as `StatusError` and written by whoever stands outermost.
+The HTTP server creates a `Request`; in-process delegation passes the same object on, including its user.
+A handler returns a `Response`, a `StreamResponse` (watches, large lists, proxied streams) or an `UpgradeResponse`.
+Errors are raised as `StatusError` and converted to responses by the outermost filter.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ from typing import Any, Protocol, TypeAlias
 
 from tetrapod.generic.user import ANONYMOUS, UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.query import Query
 from tetrapod.machinery.requestinfo import RequestInfo
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
-"""Names in lower case."""
+"""Headers with lower-case names."""
 
 
 class BodyReader(Protocol):
-    """The body of a request, which is read once: whole, or piece by piece."""
+    """The body of a request, which can be read once: as a whole, or in chunks."""
 
     async def read(self, limit: int) -> bytes:
-        """The whole body. Raises StatusError 413 beyond `limit` bytes, ClientGone if the client vanishes."""
+        """Return the whole body. Raises StatusError 413 beyond `limit` bytes, and ClientGone if the client disconnects."""
         ...
 
     async def chunk(self) -> bytes:
-        """The next piece as it arrives, b"" at the end (for proxying)."""
+        """Return the next chunk as it arrives, b"" at the end (for proxying)."""
         ...
 
 
@@ -37,41 +38,42 @@ class ClientGone(Exception):
 
 
 class AnswerBroken(Exception):
-    """An answer that has begun cannot be finished, and the log has been told why: the connection is cut, so that the client knows."""
+    """A response that cannot be finished after it has begun; the reason is already logged. The connection is closed to tell the client."""
 
 
 class Auditor(Protocol):
-    """Whom endpoints tell what they decode and answer, for the request's audit events (audit/context.py)."""
+    """The audit context, which endpoints pass the objects of a request to (audit/context.py)."""
 
     def request_object(self, obj: Object, resource: GroupVersionResource, subresource: str) -> None:
-        """The object that was sent, decoded, before anybody changes it."""
+        """Record the decoded object of the request, before anything changes it."""
         ...
 
     def request_patch(self, patch: bytes | Object) -> None:
-        """JSON as it was sent, or what YAML comes to."""
+        """Record a patch: the JSON of the body, or the object that a YAML body contains."""
         ...
 
     def answer(self, response: Response) -> None:
-        """An answer with an object, before it is written."""
+        """Record a response with an object, before it is written."""
         ...
 
     def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
-        """A layer's share since `began`, of time.monotonic(). Several add up; of those that run `at_once` the longest counts."""
+        """Add the time since `began` (of time.monotonic()) to a layer. With `at_once` the maximum is kept instead of the sum."""
         ...
 
     def asks(self) -> str:
-        """What a server that the request is passed on to shall find out (audit/findings.py)."""
+        """Return the audit data to request from a server that the request is proxied to (audit/findings.py)."""
         ...
 
     def take(self, found: Object) -> None:
-        """The findings of another server."""
+        """Take over the audit data of another server."""
         ...
 
 
 class Request:
-    """One request. `path` is percent-decoded (what upstream routes on); `raw_path` is as sent."""
+    """A request. `path` is percent-decoded, as upstream routes on it; `raw_path` is as sent."""
 
     __slots__ = (
+        "_query",
         "annotations",
         "audit",
         "audit_id",
@@ -115,57 +117,66 @@ class Request:
         self.path = path
         self.raw_path = raw_path or path
         self.query_string = query_string
+        self._query: Query | None = None
         self.headers: HeaderList = headers if headers is not None else []
         self.body: BodyReader = body if body is not None else EMPTY_BODY
         self.user = user
         self.info: RequestInfo | None = None
         self.audit_id = ""
-        self.audit: Auditor | None = None  # where the policy wants the request
+        self.audit: Auditor | None = None  # None if the audit policy does not select the request
         self.remote = ""  # the client's address, without its port
         self.scheme = "https"
         self.http_version = "1.1"
-        self.peer_certificates: tuple[bytes, ...] = ()  # DER, the client's own first, as TLS verified them up to an authority
-        self.peer_objection = ""  # why the certificate that the client showed is not among them
+        self.peer_certificates: tuple[bytes, ...] = ()  # DER, the client's own first, as TLS verified them up to a trust anchor
+        self.peer_objection = ""  # why the client's certificate was not trusted
         self.received = time.monotonic()
         self.deadline: float | None = None  # of time.monotonic()
-        self.cancel_when_gone = False  # cancel the handler when the client goes: set for reads, and by who proxies
-        self.disconnected: Callable[[], Awaitable[None]] = _never  # returns once the client has gone
-        self.upgrade: Callable[[], Hijacked] | None = None  # takes the raw connection over; None where it cannot be
+        self.cancel_when_gone = False  # cancel the handler when the client disconnects; set for reads and by proxies
+        self.disconnected: Callable[[], Awaitable[None]] = _never  # returns once the client has disconnected
+        self.upgrade: Callable[[], Hijacked] | None = None  # takes over the raw connection; None if that is impossible
         self.warnings: list[str] = []  # texts of Warning headers, in order; see filters/warnings.py
         self.annotations: dict[str, str] = {}  # audit annotations
-        self.served = False  # it has come to an endpoint
-        self.excused = 0.0  # seconds that webhooks and the queues of flow control took, for which we are not to blame
-        self.trace_id = ""  # of the exported trace that it belongs to
-        self.state: dict[str, Any] = {}  # what filters leave for each other
+        self.served = False  # whether an endpoint has been reached
+        self.excused = 0.0  # seconds spent in webhooks and in flow control queues, which do not count for the SLI
+        self.trace_id = ""  # of the exported trace that the request belongs to
+        self.state: dict[str, Any] = {}  # data that filters pass to each other
 
     def answered(self) -> None:
-        """Forget the connection: it knows the request, and two that know each other wait for the collector."""
+        """Drop the references to the connection, which refers to the request: the cycle would have to wait for the garbage collector."""
         self.body, self.disconnected, self.upgrade = EMPTY_BODY, _never, None
 
+    def query(self) -> Query:
+        """Return the parameters of the query, parsed at the first call."""
+        query = self._query
+        if query is None or query.text is not self.query_string:
+            query = self._query = Query(self.query_string)
+        return query
+
     def header(self, name: bytes, default: str = "") -> str:
-        """The first header of this (lower-case) name, as text."""
+        """Return the first header of this (lower-case) name, decoded as Latin-1."""
         for key, value in self.headers:
             if key == name:
                 return value.decode("latin-1")
         return default
 
     def header_values(self, name: bytes) -> list[str]:
+        """Return all headers of this (lower-case) name."""
         return [value.decode("latin-1") for key, value in self.headers if key == name]
 
 
 class Hijacked(Protocol):
-    """A raw connection after an upgrade. Nothing is read from it until somebody takes it over."""
+    """A raw connection after an upgrade. Nothing is read from it until it is taken over."""
 
     early: bytes
     transport: Any  # asyncio.Transport
 
     def take_over(self, protocol: asyncio.Protocol) -> None:
-        """Give the connection to `protocol`: connection_made, the early bytes, then whatever arrives."""
+        """Give the connection to `protocol`: connection_made, the early bytes, then everything that arrives."""
         ...
 
 
 class Response:
-    """Headers are sent in their order; Content-Length and Date are added by who writes it."""
+    """A response. Headers are sent in their order; the HTTP server adds Content-Length and Date."""
 
     __slots__ = ("body", "headers", "status")
 
@@ -176,28 +187,28 @@ class Response:
 
 
 class StreamWriter(Protocol):
-    """Where a stream is written. `write` never blocks: look at `buffered`, or await `drain`."""
+    """The destination of a stream. `write` never blocks: check `buffered`, or await `drain`."""
 
     def write(self, data: bytes) -> None: ...
 
     def buffered(self) -> int:
-        """Bytes that the client has not taken yet."""
+        """Return the bytes that the client has not received yet."""
         ...
 
     async def drain(self) -> None:
-        """Wait until the client has taken enough; raises ClientGone."""
+        """Wait until the client has received enough. Raises ClientGone."""
         ...
 
     @property
     def closed(self) -> bool: ...
 
     async def wait_closed(self) -> None:
-        """Returns once the client has gone."""
+        """Wait until the client has disconnected."""
         ...
 
 
 class ForwardingWriter:
-    """A StreamWriter in front of another; subclasses do something with what is written."""
+    """A StreamWriter that forwards to another; subclasses process what is written."""
 
     def __init__(self, writer: StreamWriter) -> None:
         self._writer = writer
@@ -217,10 +228,11 @@ class ForwardingWriter:
 
 
 class StreamResponse(Response):
-    """The headers go out at once, then `run` writes until it returns; it is cancelled when the client goes.
+    """A streamed response. The headers are sent at once, then `run` writes until it returns; it is cancelled if the
+    client disconnects.
 
-    An `endless` one (a watch) may stop anywhere: a server that stops does not wait for it, it cancels it and ends the answer well.
-    `run` may add to `trailers`, which follow a chunked answer.
+    An `endless` response (a watch) may end anywhere: a stopping server cancels it instead of waiting and ends the response properly.
+    `run` may add to `trailers`, which follow a chunked response.
     """
 
     __slots__ = ("endless", "run", "trailers")
@@ -233,7 +245,7 @@ class StreamResponse(Response):
 
 
 class UpgradeResponse(Response):
-    """The connection is taken over (101, or raw splicing of an upgraded backend): `run` owns it from now on."""
+    """A response that takes over the connection (101, or splicing with an upgraded backend): `run` owns it from then on."""
 
     __slots__ = ("run",)
 
@@ -254,7 +266,7 @@ class _EmptyBody:
 
 
 class BytesBody:
-    """A body that is already here (in-process clients)."""
+    """A body that is already in memory (in-process clients)."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -1,16 +1,19 @@
-"""Requests in numbers, under upstream's names and labels (k8s.io/apiserver/pkg/endpoints/metrics/metrics.go).
+"""Metrics of requests, under upstream's names and labels (k8s.io/apiserver/pkg/endpoints/metrics/metrics.go).
 
-Only requests that have come to an endpoint are counted (`Request.served`), and those that were sent away with a 429: labels of paths that
-nobody serves would be anybody's to choose. What is counted of one kind of request is found by one look-up.
+Only requests that have reached an endpoint are counted (`Request.served`), and those rejected with a 429: otherwise clients could
+create labels with arbitrary paths. The series of one kind of request are found with one look-up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from tetrapod.generic.metrics import Counter, Gauge, Histogram
 from tetrapod.generic.request import Request
-from tetrapod.machinery.requestinfo import RequestInfo, query_lists, scope_of
+from tetrapod.generic.series import on_change
+from tetrapod.machinery.query import Query
+from tetrapod.machinery.requestinfo import RequestInfo, scope_of
 
 _OF: Final = ("group", "version", "resource", "subresource", "scope", "component")
 _SLI_BUCKETS: Final = (
@@ -86,11 +89,14 @@ for _gauge in (IN_FLIGHT, IN_QUEUE):
 _IN_FLIGHT: Final = {kind: IN_FLIGHT.row(kind) for kind in _KINDS.values()}
 _VALIDATIONS: Final = frozenset({"", "Ignore", "Strict", "Warn"})
 _VALID: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", "PATCH", "POST", "PUT", "WATCH", "OPTIONS", "TRACE"})
+_OTHER: Final = "other"
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _APPLIES: Final = "application/apply-patch"
+_RESOURCE_KEY: Final = 8
+"""The length of a key of `RequestMetrics` for a resource. The name of the resource is the first part, its group the fourth."""
 _NONE: Final = RequestInfo(False, "", "")
 PAGE: Final = "page"
-"""In `Request.state`: group, version and name of a page that is counted as if it were a resource."""
+"""A key of `Request.state`: group, version and name of a page that is counted like a resource."""
 _PATHS: Final = {
     "/healthz": ("/healthz", ""),
     "/livez": ("/livez", ""),
@@ -102,12 +108,12 @@ _PATHS: Final = {
     "/openapi/v3": ("openapi/v3", ""),
     "/metrics": ("/metrics", ""),
 }
-"""What is counted of paths that are no resources: subresource and component, as upstream has them."""
+"""The subresource and component under which non-resource paths are counted, as upstream."""
 _CODES: Final = {code: str(code) for code in range(100, 600)}
 
 
 class Series:
-    """What is counted of requests of one kind."""
+    """The series of one kind of request."""
 
     __slots__ = ("_codes", "_duration", "_labels", "_self", "_sizes", "_sli", "dry_run", "verb")
 
@@ -121,7 +127,7 @@ class Series:
         self._sizes = RESPONSE_SIZES.row((verb, *of)) if verb in ("GET", "LIST") else None
 
     def count(self, code: int, seconds: float, sli_seconds: float, size: int) -> None:
-        """`size` below 0: it is not known."""
+        """Count a request. Times are in seconds; `size` is below 0 if it is unknown."""
         total = self._codes.get(code)
         if total is None:
             total = self._codes[code] = TOTAL.row((*self._labels, _CODES.get(code) or str(code)))
@@ -133,38 +139,45 @@ class Series:
             RESPONSE_SIZES.count(self._sizes, size)
 
     def count_self(self) -> None:
-        """It was the server itself that asked."""
+        """Count a request that the server sent to itself."""
         SELF.add(self._self)
 
 
 class RequestMetrics:
-    """Of one server; `component` is its name."""
+    """The request metrics of one server; `component` is its name."""
 
     def __init__(self, component: str) -> None:
         self._component = component
         self._known: dict[tuple[str, ...], Series] = {}
+        on_change(self._forget)
+
+    def _forget(self, labels: Mapping[str, str]) -> None:
+        """Forget the series of a resource that was removed or is served again."""
+        of = labels.get("resource"), labels.get("group")
+        for key in [key for key in self._known if len(key) == _RESOURCE_KEY and (key[0], key[3]) == of]:
+            del self._known[key]
 
     def series(self, request: Request) -> Series | None:
-        """None of what is not counted."""
+        """Return the series of a request, or None if it is not counted."""
         info = request.info or _NONE
-        dry_run = dry_run_of(request.query_string) if "dryRun" in request.query_string else ""
+        dry_run = dry_run_of(request.query()) if "dryRun" in request.query_string else ""
         if not info.is_resource_request:
             if (page := request.state.get(PAGE)) is not None:
-                key = (*page, request.method, dry_run)
+                key = (*page, _method(request), dry_run)
                 return self._known.get(key) or self._known.setdefault(
                     key, Series(verb_of(request), dry_run, (*page, "", "", self._component))
                 )
             found = _PATHS.get(request.path.rstrip("/") or "/")
             if found is None:
                 return None
-            path = ("", request.method, found[0], dry_run)
+            path = ("", _method(request), found[0], dry_run)
             return self._known.get(path) or self._remember(path, "", found[1], request, dry_run)
         if not request.served:
             return None
         verb = info.verb
         if request.method == "PATCH" and request.header(b"content-type").startswith(_APPLIES):
             verb = "apply"
-        key = (info.resource, request.method, verb, info.api_group, info.api_version, info.subresource, scope_of(info), dry_run)
+        key = (info.resource, _method(request), verb, info.api_group, info.api_version, info.subresource, scope_of(info), dry_run)
         return self._known.get(key) or self._remember(key, scope_of(info), self._component, request, dry_run)
 
     def _remember(self, key: tuple[str, ...], scope: str, component: str, request: Request, dry_run: str) -> Series:
@@ -177,31 +190,36 @@ class RequestMetrics:
         return series
 
     def labels(self, request: Request) -> tuple[str, ...]:
-        """Verb, then what the request is about."""
+        """Return the labels: the verb, then resource, scope and component."""
         info = request.info or _NONE
         of = (info.api_group, info.api_version, info.resource, info.subresource, scope_of(info), self._component)
         return (verb_of(request), *of)
 
     def dropped(self, request: Request) -> None:
-        """Sent away with a 429: counted whatever it is about, in as many series as there are verbs and scopes."""
+        """Count a request rejected with a 429, without labels of its resource, so that clients cannot add series."""
         info = request.info or _NONE
         labels = (verb_of(request), "", "", "", "", scope_of(info), self._component, "429")
-        TOTAL.add((labels[0], dry_run_of(request.query_string), *labels[1:]))
+        TOTAL.add((labels[0], dry_run_of(request.query()), *labels[1:]))
         TERMINATIONS.add(labels)
 
 
 def in_flight(request: Request) -> list[float]:
-    """The row of those of its kind that are under way."""
+    """Return the row of in-flight requests of the request's kind."""
     return _IN_FLIGHT[kind_of(request)]
 
 
 def kind_of(request: Request) -> tuple[str]:
-    """What is counted of those under way."""
+    """Return the label for in-flight requests: readOnly or mutating."""
     return _KINDS[request.info is not None and request.info.verb in _READS]
 
 
+def _method(request: Request) -> str:
+    """Return the method of a request. All methods unknown to upstream are counted as one, so that clients cannot add series."""
+    return request.method if request.method in _VALID else _OTHER
+
+
 def verb_of(request: Request) -> str:
-    """Upstream: CanonicalVerb and CleanVerb."""
+    """Return the verb label (upstream: CanonicalVerb and CleanVerb)."""
     info, verb = request.info or _NONE, request.method
     if info.is_resource_request and info.subresource in _CONNECTS:
         return "CONNECT"
@@ -211,15 +229,16 @@ def verb_of(request: Request) -> str:
         return "LIST" if scope_of(info) not in ("resource", "") else "GET"
     if verb == "PATCH" and request.header(b"content-type").startswith(_APPLIES):
         return "APPLY"
-    return verb if verb in _VALID else "other"
+    return _method(request)
 
 
-def field_validation_of(query: str) -> str:
-    """Upstream: cleanFieldValidation."""
-    values = query_lists(query).get("fieldValidation", [""])
+def field_validation_of(query: Query) -> str:
+    """Return the label for field validation (upstream: cleanFieldValidation)."""
+    values = query.lists.get("fieldValidation", [""])
     return values[0] if len(values) == 1 and values[0] in _VALIDATIONS else "invalid"
 
 
-def dry_run_of(query: str) -> str:
-    values = query_lists(query).get("dryRun", [])
+def dry_run_of(query: Query) -> str:
+    """Return the label for dry run: the sorted values of `dryRun`, or "invalid"."""
+    values = query.lists.get("dryRun", [])
     return ",".join(sorted(set(values))) if all(value == "All" for value in values) else "invalid"

@@ -1,8 +1,9 @@
-"""What others were asked about tokens and access, shared among replicas through redis (optional): one that restarts does not ask anew.
+"""A cache in redis (optional) in which replicas share the results of token and access reviews, so that a restarted
+replica need not ask again.
 
-Losing redis costs speed only: a call that fails or takes long is passed over, and redis is left alone for a while. Redis is not trusted:
-keys are digests of the questions by a secret that replicas of one service have, and what is kept is sealed by it, together with its key
-and its end. Whoever writes there cannot say who a token is or what somebody may do, nor bring back what has ended.
+Without redis the server is only slower: after a call that fails or times out, redis is not called for a while. Redis is not trusted.
+Keys are digests with a secret that the replicas of one service share. Values are authenticated with it, together with their key and
+expiry. So a writer to redis can neither forge the user of a token or a permission, nor replay expired entries.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ _MAC_SIZE: Final = 32
 
 
 class Kept(NamedTuple):
-    """An answer, and for how many seconds it is still good."""
+    """A cached value, and the seconds for which it is still valid."""
 
     answer: Any
     seconds: float
 
 
 class SharedCache:
-    """Of one process. Questions are told apart by their purpose: an answer to one is none to another."""
+    """The cache of one process. Values of different purposes are separate."""
 
     def __init__(self, url: str, password_file: str = "", *, secret: bytes, patience: float = _PATIENCE) -> None:
-        """`secret` is what replicas share and redis does not know."""
+        """Create the cache; the connection is made at the first call. `secret` is shared by the replicas and not known to redis."""
         self._seal = _Seal(secret)
         self._url = url
         self._password_file = password_file
@@ -44,17 +45,19 @@ class SharedCache:
         self._away_until = 0.0
 
     async def get(self, purpose: str, question: bytes) -> Kept | None:
+        """Return a value, or None."""
         key = self._seal.key(purpose, question)
         data = await self._call("get", key)
         return None if data is None else self._seal.open(key, data)
 
     async def put(self, purpose: str, question: bytes, answer: Any, seconds: float) -> None:
-        """`answer` is JSON. Nothing is kept for less than a millisecond."""
+        """Store a value, which is JSON. Nothing is stored for less than a millisecond."""
         if (milliseconds := int(seconds * 1000)) > 0:
             key = self._seal.key(purpose, question)
             await self._call("set", key, self._seal.close(key, answer, seconds), px=milliseconds)
 
     async def close(self) -> None:
+        """Close the connection."""
         if self._redis is not None:
             await self._redis.aclose()
 
@@ -62,10 +65,10 @@ class SharedCache:
         if time.monotonic() < self._away_until:
             return None
         try:
-            client = self._client()  # the first time, a module is read: that is not redis' fault
+            client = self._client()  # outside the timeout, because the first call imports a module
             async with asyncio.timeout(self._patience):
                 return await getattr(client, name)(*args, **options)
-        except Exception as error:  # whatever redis does, requests go on
+        except Exception as error:  # requests must not fail because of redis
             log.info("redis is passed over for a while: %s", error or type(error).__name__)
             self._away_until = time.monotonic() + _LEFT_ALONE
             return None
@@ -80,7 +83,7 @@ class SharedCache:
 
 
 def _credentials(file: str) -> Any:
-    """Asked with each connection, so that a new password is taken up."""
+    """Return credentials that are read for each connection, so that a new password is used."""
     from redis.credentials import CredentialProvider
 
     class Password(CredentialProvider):
@@ -91,7 +94,7 @@ def _credentials(file: str) -> Any:
 
 
 class _Seal:
-    """HMAC by a key that is made of the secret, so that the secret itself is used for nothing here."""
+    """HMAC with a key that is derived from the secret, so that the secret itself is not used elsewhere."""
 
     def __init__(self, secret: bytes) -> None:
         self._key = hmac.digest(secret, b"tetrapod: answers shared through redis", _HASH)
@@ -104,14 +107,14 @@ class _Seal:
         return self._mac(key, body) + body
 
     def open(self, key: str, data: bytes) -> Kept | None:
-        """None for what is forged, or belongs elsewhere, or has ended."""
+        """Return the value; None if it is forged, stored under another key, or expired."""
         mac, body = data[:_MAC_SIZE], data[_MAC_SIZE:]
         if not hmac.compare_digest(mac, self._mac(key, body)):
             log.warning("an entry of the shared cache is none of ours: somebody else writes to that redis")
             return None
-        found = orjson.loads(body)
-        left = found["until"] - time.time()
-        return Kept(found["answer"], left) if left > 0 else None
+        entry = orjson.loads(body)
+        left = entry["until"] - time.time()
+        return Kept(entry["answer"], left) if left > 0 else None
 
     def _mac(self, key: str, body: bytes) -> bytes:
         return hmac.digest(self._key, b"%b\0%b" % (key.encode(), body), _HASH)

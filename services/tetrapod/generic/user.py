@@ -1,19 +1,26 @@
-"""Who makes a request (upstream: k8s.io/apiserver/pkg/authentication/user)."""
+"""The user of a request (upstream: k8s.io/apiserver/pkg/authentication/user)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final
 
+from tetrapod.machinery.boundedcache import weigh
+
 
 @dataclass(frozen=True, slots=True)
 class UserInfo:
-    """Upstream: user.DefaultInfo. Keys of `extra` are in lower case where they came by a header."""
+    """A user (upstream: user.DefaultInfo). Keys of `extra` are in lower case if they came in a header."""
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+
+def weigh_user(user: UserInfo) -> int:
+    """Return the bytes of a user, for caches."""
+    return weigh((user.name, user.uid, user.groups, user.extra))
 
 
 ALL_AUTHENTICATED: Final = "system:authenticated"

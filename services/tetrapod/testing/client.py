@@ -1,6 +1,6 @@
-"""`Client`: the API over plain HTTPS and plain dicts, for tests. Needs nothing but the standard library.
+"""A minimal API client for tests, with plain dicts over HTTPS. It needs only the standard library.
 
-Objects say themselves what they are: paths are found by discovery. For more use a real client library, by kubeconfig.
+Paths are found by discovery from an object's apiVersion and kind. For other needs use a complete client library with the kubeconfig.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Object = dict[str, Any]
 
 
 class ApiError(Exception):
-    """A refusal: `code`, `reason` and the whole Status that the server answered."""
+    """An error response, with `code`, `reason` and the whole Status in `status`."""
 
     def __init__(self, code: int, body: bytes) -> None:
         try:
@@ -37,18 +37,21 @@ class ApiError(Exception):
 
 
 class Event(NamedTuple):
-    """One of a watch: ADDED, MODIFIED, DELETED or BOOKMARK."""
+    """A watch event: ADDED, MODIFIED, DELETED or BOOKMARK."""
 
     type: str
     object: Object
 
 
 class Resource(NamedTuple):
-    path: str  # /api/v1, /apis/apps/v1
+    """The path of a resource."""
+
+    path: str  # for example /api/v1 or /apis/apps/v1
     plural: str
     namespaced: bool
 
     def at(self, namespace: str, name: str = "", subresource: str = "") -> str:
+        """Return the path of the collection, an object or a subresource."""
         parts = [self.path]
         if self.namespaced and namespace:
             parts += ["namespaces", quote(namespace, safe="")]
@@ -57,7 +60,9 @@ class Resource(NamedTuple):
 
 
 class Client:
-    """One connection, used by one thread at a time; each watch has its own. `close` may be called by any: it ends watches."""
+    """An API client with one connection, for one thread at a time. Each watch has its own connection. Any thread may call `close`, which
+    ends watches.
+    """
 
     TIMEOUT: Final = 60.0
 
@@ -72,7 +77,11 @@ class Client:
         self._known: dict[tuple[str, str], Resource] = {}
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Object:
-        """Any request; `body` is an object, or bytes. Returns the decoded answer. Raises ApiError."""
+        """Send a request and return the decoded response. `body` is an object or bytes.
+
+        Raises:
+            ApiError: the status of the response is 300 or higher.
+        """
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         for attempt in (1, 2):
             fresh = self._connection is None
@@ -93,38 +102,42 @@ class Client:
         return json.loads(answer) if answer else {}
 
     def get(self, api_version: str, kind: str, name: str, namespace: str = "default") -> Object:
+        """Return an object."""
         return self.request("GET", self.resource(api_version, kind).at(namespace, name))
 
     def list(self, api_version: str, kind: str, namespace: str = "", **query: Any) -> list[Object]:
-        """The items; without a namespace, of all. `query`: labelSelector, fieldSelector, …"""
+        """Return the items of a list, of all namespaces if none is given. `query` has labelSelector, fieldSelector and so on."""
         items: list[Object] = self.request("GET", self.resource(api_version, kind).at(namespace) + _query(query)).get("items") or []
         return items
 
     def create(self, obj: Object, namespace: str = "default") -> Object:
+        """Create an object."""
         return self.request("POST", self._path(obj, namespace, named=False), obj)
 
     def update(self, obj: Object, subresource: str = "", namespace: str = "default") -> Object:
+        """Update an object or a subresource of it."""
         return self.request("PUT", self._path(obj, namespace, subresource), obj)
 
     def apply(self, obj: Object, namespace: str = "default", field_manager: str = "tetrapod-testing") -> Object:
-        """Server-side apply; conflicts are won."""
+        """Apply an object by server-side apply with force."""
         path = self._path(obj, namespace) + _query({"fieldManager": field_manager, "force": "true"})
         return self.request("PATCH", path, obj, "application/apply-patch+yaml")
 
     def patch(
         self, api_version: str, kind: str, name: str, patch: Any, namespace: str = "default", type: str = "merge", subresource: str = ""
     ) -> Object:
-        """`type` is merge, strategic or json."""
+        """Patch an object. `type` is merge, strategic or json."""
         path = self.resource(api_version, kind).at(namespace, name, subresource)
         return self.request("PATCH", path, patch, _PATCHES[type])
 
     def delete(self, api_version: str, kind: str, name: str, namespace: str = "default", **query: Any) -> Object:
+        """Delete an object."""
         return self.request("DELETE", self.resource(api_version, kind).at(namespace, name) + _query(query))
 
     def watch(self, api_version: str, kind: str, namespace: str = "", **query: Any) -> Iterator[Event]:
-        """Events as they happen, from `resourceVersion` on if it is given.
+        """Yield events as they happen, from `resourceVersion` on if it is given.
 
-        Ends when the server ends it, or the client is closed; `close` the iterator to stop.
+        The watch ends when the server ends it or the client is closed. Close the iterator to stop it.
         """
         path = self.resource(api_version, kind).at(namespace) + _query({**query, "watch": "true"})
         connection = self._connect()
@@ -151,14 +164,18 @@ class Client:
                 response.close()
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """Where objects of a kind are. Raises LookupError where none is served."""
-        found = self._known.get((api_version, kind))
-        if found is None:
+        """Return the resource of a kind.
+
+        Raises:
+            LookupError: the server does not serve the kind.
+        """
+        resource = self._known.get((api_version, kind))
+        if resource is None:
             self._discover(api_version)
-            found = self._known.get((api_version, kind))
-        if found is None:
+            resource = self._known.get((api_version, kind))
+        if resource is None:
             raise LookupError(f"no kind {kind} in {api_version} is served")
-        return found
+        return resource
 
     def _discover(self, api_version: str) -> None:
         path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
@@ -189,16 +206,17 @@ class Client:
             self._connection = None
 
     def close(self) -> None:
+        """Close the connection and end all watches."""
         self._drop()
         while self._watches:
             _wake(self._watches.pop())
 
 
 def _wake(connection: http.client.HTTPSConnection) -> None:
-    """End what is read from it, by whichever thread: that one closes it. (`close` would wait for what that thread waits for.)"""
+    """End reads from a connection by any thread, which then closes it. (`close` would block until the read of that thread returns.)"""
     if connection.sock is not None:
         with contextlib.suppress(OSError):
-            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # TLS goes on, and finds the end
+            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # the TLS layer continues and reads the end of the stream
 
 
 def _query(query: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Manifests of every form, and their application in an order that works: namespaces and definitions first."""
+"""Reading of manifests in all forms, and applying them in an order that works: namespaces and CustomResourceDefinitions first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 def apply(client: Client, manifests: Any, namespace: str) -> list[Object]:
-    """Returns objects in the order they were given. Raises ApiError, LookupError, TimeoutError."""
+    """Apply manifests and return the objects in the order in which they were given.
+
+    Raises:
+        ApiError: the server rejected an object.
+        LookupError: the kind of an object is not served.
+        TimeoutError: a CustomResourceDefinition was not served in time.
+    """
     objects = list(read(manifests))
     done: dict[int, Object] = {}
     for at, obj in sorted(enumerate(objects), key=lambda pair: _FIRST.get(pair[1].get("kind", ""), 2)):
@@ -26,7 +32,7 @@ def apply(client: Client, manifests: Any, namespace: str) -> list[Object]:
 
 
 def read(manifests: Any) -> Iterator[Object]:
-    """Objects of YAML text, a file, a directory (its files in order), an object, a List, or any number of these."""
+    """Yield the objects in YAML text, a file, a directory (its files in order), an object, a List, or an iterable of these."""
     if isinstance(manifests, dict):
         if str(manifests.get("kind", "")).endswith("List") and isinstance(manifests.get("items"), list):
             yield from read(manifests["items"])
@@ -55,7 +61,7 @@ def _files(path: Path) -> Iterator[Object]:
 
 
 def _served(client: Client, definition: Object) -> Object:
-    """Wait until a definition's versions can be used. Returns it as it is then."""
+    """Wait until all served versions of a definition can be used, and return its current state."""
     spec = definition["spec"]
     deadline = time.monotonic() + _PATIENCE
     while True:
@@ -63,9 +69,9 @@ def _served(client: Client, definition: Object) -> Object:
             for version in spec["versions"]:
                 if version["served"]:
                     client.resource(f"{spec['group']}/{version['name']}", spec["names"]["kind"])
-            found = client.get(definition["apiVersion"], definition["kind"], definition["metadata"]["name"])
-            if any(c["type"] == "Established" and c["status"] == "True" for c in (found.get("status") or {}).get("conditions") or ()):
-                return found
+            current = client.get(definition["apiVersion"], definition["kind"], definition["metadata"]["name"])
+            if any(c["type"] == "Established" and c["status"] == "True" for c in (current.get("status") or {}).get("conditions") or ()):
+                return current
         except (LookupError, ApiError):
             pass
         if time.monotonic() > deadline:

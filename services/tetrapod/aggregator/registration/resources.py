@@ -1,4 +1,4 @@
-"""The declaration of `apiservices.apiregistration.k8s.io`, with its table."""
+"""The definition of the resource `apiservices.apiregistration.k8s.io` and its table columns."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ STORAGE_PREFIX: Final = f"{GROUP}/apiservices"
 
 
 def definitions(on_delete: Callable[[str], None] = lambda name: None) -> list[ResourceDefinition]:
+    """Return the resource definitions of the aggregator. `on_delete` is called with the name of each deleted APIService."""
     strategy = APIServiceStrategy(on_delete)
     status = APIServiceStatusStrategy(strategy)
     return [builtin(GROUP, "apiservices", strategy, storage_prefix=STORAGE_PREFIX, table=TABLE, subresources={"status": status})]
@@ -25,16 +26,16 @@ def definitions(on_delete: Callable[[str], None] = lambda name: None) -> list[Re
 
 def _row(obj: Object) -> list[Any]:
     service = service_of(obj)
-    where = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
-    return [obj["metadata"]["name"], where, _available(obj), age(obj["metadata"].get("creationTimestamp"))]
+    location = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
+    return [obj["metadata"]["name"], location, _available(obj), age(obj["metadata"].get("creationTimestamp"))]
 
 
 def _available(obj: Object) -> str:
-    found = find_condition(obj, AVAILABLE)
-    if found is None:
+    available = find_condition(obj, AVAILABLE)
+    if available is None:
         return "Unknown"
-    status: str = found["status"]
-    reason = found.get("reason")
+    status: str = available["status"]
+    reason = available.get("reason")
     return status if status == "True" or not reason else f"{status} ({reason})"
 
 

@@ -1,4 +1,4 @@
-"""Strategies of APIServices and of their status (upstream: kube-aggregator/pkg/registry/apiservice/strategy.go)."""
+"""Strategies of APIServices and of their status. Upstream: kube-aggregator/pkg/registry/apiservice/strategy.go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from tetrapod.machinery.metadata import validate_object_meta_update
 
 
 class APIServiceStrategy(Strategy):
-    """A local APIService is available from the start. `on_delete` hears of a deletion before its answer is written."""
+    """The strategy of APIServices. A local one is available as soon as it is created.
+
+    Args:
+        on_delete: called with the name of a deleted APIService before the response is written.
+    """
 
     namespaced = False
     has_status = True
@@ -39,13 +43,13 @@ class APIServiceStrategy(Strategy):
             set_condition(obj, local_condition())
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
-        return []  # what a name must be depends on the spec: see validate_api_service
+        return []  # the valid names depend on the spec: see validate_api_service
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
         return validate_api_service(obj)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        """Upstream looks at the metadata once more here, twice, and tells what it finds each time."""
+        """Return the errors of an update. Like upstream, it validates the metadata twice more and reports the errors each time."""
         return validate_object_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new, again=True)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
@@ -57,7 +61,7 @@ class APIServiceStrategy(Strategy):
 
 
 class APIServiceStatusStrategy(StatusStrategy):
-    """Only status changes; a condition without a time says so, as upstream's type does."""
+    """The strategy of the status subresource. A condition without a time gets a null, as upstream's type encodes it."""
 
     def __init__(self, main: APIServiceStrategy) -> None:
         super().__init__(
@@ -66,5 +70,5 @@ class APIServiceStatusStrategy(StatusStrategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        for found in (new.get("status") or {}).get("conditions") or []:
-            found.setdefault("lastTransitionTime", None)
+        for condition in (new.get("status") or {}).get("conditions") or []:
+            condition.setdefault("lastTransitionTime", None)

@@ -1,4 +1,4 @@
-"""What an APIService must be (upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go)."""
+"""Validation of APIServices. Upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOCAL: Final = "local APIServices may not have"
 
 
 def validate_api_service(obj: Object, *, again: bool = False) -> list[FieldError]:
-    """`again`: the metadata too, which has been looked at before."""
+    """Return the errors of an APIService. `again` is whether to validate the metadata too, although the registry has done so."""
     spec = obj.get("spec") or {}
     group, version = group_version(obj)
     errors = _names(obj)
@@ -69,9 +69,10 @@ def _external(spec: Object) -> list[FieldError]:
 
 
 def validate_status(obj: Object) -> list[FieldError]:
+    """Return the errors of the status."""
     errors = []
-    for i, found in enumerate((obj.get("status") or {}).get("conditions") or []):
-        status = found.get("status", "")
+    for i, condition in enumerate((obj.get("status") or {}).get("conditions") or []):
+        status = condition.get("status", "")
         if status not in _STATUSES:
             supported = ", ".join(f'"{s}"' for s in _STATUSES)
             path = index("status.conditions", i) + ".status"

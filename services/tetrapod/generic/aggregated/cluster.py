@@ -1,4 +1,4 @@
-"""How an aggregated server reaches the Kubernetes API that it belongs to."""
+"""`Cluster`: the connection of an aggregated server to its Kubernetes API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """An address, whom to believe there, and who we are: a client certificate (in `tls`), a token's file, or a token."""
+    """The address of the API, its CA, and the credentials: a client certificate (in `tls`), a token file, or a token."""
 
     url: str
     tls: ClientTLS
@@ -25,18 +25,20 @@ class Cluster:
 
     @classmethod
     def of_kubeconfig(cls, path: str) -> Self:
-        """
+        """Read the connection from a kubeconfig.
+
         Raises:
-            ValueError: the file cannot be read, or lacks what is needed.
+            ValueError: the file cannot be read, or is incomplete.
         """
         target = read_kubeconfig(path)
-        said = dict(target.identity.headers).get(b"authorization", b"").decode()
-        return cls(target.url, target.endpoint.tls or ClientTLS(), target.identity.token_file, said.removeprefix("Bearer "))
+        authorization = dict(target.identity.headers).get(b"authorization", b"").decode()
+        return cls(target.url, target.endpoint.tls or ClientTLS(), target.identity.token_file, authorization.removeprefix("Bearer "))
 
     @classmethod
     def around_this_pod(cls) -> Self:
-        """As every pod is told: the service `kubernetes`, and the pod's own service account."""
+        """Return the connection of a pod: the service `kubernetes`, and the pod's service account."""
         return cls("https://kubernetes.default.svc", ClientTLS(ca_data=(_ACCOUNT / "ca.crt").read_text()), str(_ACCOUNT / "token"))
 
     def client(self, pool: BackendPool, user_agent: str) -> Client:
+        """Return a client of the API."""
         return http_client(pool, self.url, self.tls, user_agent, token_file=self.token_file, token=self.token)

@@ -1,4 +1,4 @@
-"""For a `Rest` that computes its objects: what of them a request asks for, and lists of them."""
+"""Helpers for a `Rest` that computes its objects."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from tetrapod.machinery.gvk import Object
 
 
 def list_of(api_version: str, kind: str, items: Iterable[Object], options: ListOptions) -> Object:
-    """A list object of those that the selectors of a request mean; fields that can be selected are the name and the namespace."""
-    wanted, where = labels.parse(options.label_selector), fields.parse(options.field_selector)
-    chosen = [item for item in items if wanted.matches(item["metadata"].get("labels") or {}) and where.matches(_fields(item))]
+    """Return a list object of the items that match the selectors of the request. Only name and namespace are
+    selectable fields.
+    """
+    label_selector, field_selector = labels.parse(options.label_selector), fields.parse(options.field_selector)
+    chosen = [
+        item for item in items if label_selector.matches(item["metadata"].get("labels") or {}) and field_selector.matches(_fields(item))
+    ]
     return {"apiVersion": api_version, "kind": f"{kind}List", "metadata": {}, "items": chosen}
 
 

@@ -1,4 +1,7 @@
-"""What a checker says to an aggregated API server: as the front proxy for a user, or as nobody; blocking, one connection a request."""
+"""`Conversation`: a blocking client for checks of an aggregated API server, with one connection per request.
+
+It sends requests as the front proxy on behalf of a user, or without credentials.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +24,23 @@ NOBODY = {"X-Remote-User": "tetrapod:check-apiserver-nobody", "X-Remote-Group": 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """A response."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     @property
     def object(self) -> Object:
-        """
+        """The body as a JSON object.
+
         Raises:
-            ValueError: it is no JSON object.
+            ValueError: the body is not a JSON object.
         """
-        found = json.loads(self.body)
-        if not isinstance(found, dict):
+        value = json.loads(self.body)
+        if not isinstance(value, dict):
             raise ValueError("the answer is no object")
-        return found
+        return value
 
     def __str__(self) -> str:
         text = self.body[:200].decode(errors="replace").strip()
@@ -43,7 +49,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`certificate` and `key` are files: the front proxy's, which a server must believe."""
+    """A client of one server. `certificate` and `key` are files with the front proxy's credentials, which the server
+    must trust.
+    """
 
     url: str
     certificate: Path
@@ -52,10 +60,11 @@ class Conversation:
     timeout: float = 10.0
 
     def ask(self, path: str, user: Mapping[str, str] = MASTER, **more: Any) -> Answer:
-        """As the aggregator does for a user."""
+        """Send a request for a user, as the aggregator does."""
         return self._send(path, dict(user), trusted=True, **more)
 
     def ask_without_certificate(self, path: str, headers: Mapping[str, str]) -> Answer:
+        """Send a request with these headers, but without a client certificate."""
         return self._send(path, dict(headers), trusted=False)
 
     def _send(

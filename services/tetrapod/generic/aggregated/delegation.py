@@ -1,7 +1,9 @@
-"""Who calls, and may they: asked of the Kubernetes API, as every external API server does.
+"""Authentication and authorization delegated to the Kubernetes API, as in every aggregated API server.
 
-Whom to believe (the front proxy's CA and headers, the CA of clients) is published in kube-system/extension-apiserver-authentication.
-Upstream: k8s.io/apiserver/pkg/server/options (DelegatingAuthenticationOptions, DelegatingAuthorizationOptions).
+The trust configuration (the front proxy's CA and headers, the client CA) is published in the ConfigMap
+kube-system/extension-apiserver-authentication.
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options, DelegatingAuthenticationOptions,
+DelegatingAuthorizationOptions
 """
 
 from __future__ import annotations
@@ -37,11 +39,11 @@ _HEADER_NAMES: Final = (
     "requestheader-group-headers",
     "requestheader-extra-headers-prefix",
 )
-"""In the order of HeaderNames."""
+"""In the order of the fields of HeaderNames."""
 
 
 class Trust(NamedTuple):
-    """Whom the cluster says that extension API servers may believe; PEM and names."""
+    """The published trust configuration: CAs in PEM, and names."""
 
     client_ca: str
     front_proxy_ca: str
@@ -50,22 +52,24 @@ class Trust(NamedTuple):
 
 
 async def read_trust(client: Client) -> Trust:
-    """What the cluster publishes. Waits until the cluster is there and lets us read it."""
+    """Return the trust configuration. Waits until the cluster is available and permits reading it."""
     while True:
         try:
-            found = await client.get(CONFIG_MAPS, "kube-system", "extension-apiserver-authentication")
+            config_map = await client.get(CONFIG_MAPS, "kube-system", "extension-apiserver-authentication")
         except (StatusError, Unavailable, OSError) as error:
             log.info("the cluster does not tell yet whom to believe: %s", error)
             await asyncio.sleep(1)
             continue
-        data = found["data"]
+        data = config_map["data"]
         names = json.loads(data.get("requestheader-allowed-names", "[]"))
         headers = HeaderNames(*(tuple(json.loads(data.get(key, "[]"))) for key in _HEADER_NAMES))
         return Trust(data.get("client-ca-file", ""), data.get("requestheader-client-ca-file", ""), tuple(names), headers)
 
 
 def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
-    """The aggregator's word for its callers; else certificates and tokens of users who come directly."""
+    """Return an authenticator for the aggregator's identity headers, and for client certificates and tokens of direct
+    requests.
+    """
     return UnionAuthenticator(
         [
             RequestHeaderAuthenticator(CertificatePool(trust.front_proxy_ca.encode()), trust.front_proxy_names, trust.header_names),
@@ -76,6 +80,6 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
 
 
 def authorizer(client: Client) -> Authorizer:
-    """The cluster's RBAC, by SubjectAccessReview; answers are kept for a moment."""
+    """Return an authorizer that uses the cluster's RBAC by SubjectAccessReview, with a short-lived cache."""
     reviews = SubjectAccessReviewer(client, allowed_seconds=REVIEW_SECONDS, denied_seconds=REVIEW_SECONDS)
     return UnionAuthorizer([Named("", HealthPaths()), Named("", PrivilegedGroup()), Named("", reviews)])

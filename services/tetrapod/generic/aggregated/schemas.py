@@ -1,4 +1,4 @@
-"""Types of kinds: a structural schema as CustomResourceDefinitions have them, or a pydantic model, whose JSON schema is made one."""
+"""Converts schemas of kinds to structural schemas, from a structural schema or a pydantic model's JSON schema."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _BOUNDS: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 
 def structural_schema(given: Any) -> dict[str, Any]:
-    """`given` is a JSON schema of the whole object, or a class with `model_json_schema()`.
+    """Return a structural schema. `given` is a JSON schema of the whole object, or a class with
+    `model_json_schema()`.
 
     Raises:
-        ValueError: what a structural schema cannot say: recursion, tuples, unions other than with null.
+        ValueError: the schema cannot be structural: recursion, tuples, unions other than with null.
     """
     document = given.model_json_schema() if hasattr(given, "model_json_schema") else given
     schema = _Converter(document.get("$defs") or {}).convert(document, "")
@@ -37,38 +38,38 @@ class _Converter:
             return self._refer(schema, path)
         if "prefixItems" in schema:
             raise ValueError(f"{path or 'schema'}: tuples have no structural schema")
-        found = {key: value for key, value in schema.items() if key not in _DROPPED}
-        if alternatives := found.pop("anyOf", None):
-            found = {**self._or_null(alternatives, path), **found}
+        converted = {key: value for key, value in schema.items() if key not in _DROPPED}
+        if alternatives := converted.pop("anyOf", None):
+            converted = {**self._or_null(alternatives, path), **converted}
         for exclusive, bound in _BOUNDS.items():
-            if isinstance(limit := found.get(exclusive), int | float) and not isinstance(limit, bool):
-                found[bound], found[exclusive] = limit, True
-        if "const" in found:
-            found["enum"] = [found.pop("const")]
-        if properties := found.get("properties"):
-            found["properties"] = {name: self.convert(value, f"{path}.{name}") for name, value in properties.items()}
+            if isinstance(limit := converted.get(exclusive), int | float) and not isinstance(limit, bool):
+                converted[bound], converted[exclusive] = limit, True
+        if "const" in converted:
+            converted["enum"] = [converted.pop("const")]
+        if properties := converted.get("properties"):
+            converted["properties"] = {name: self.convert(value, f"{path}.{name}") for name, value in properties.items()}
         for key in ("items", "additionalProperties"):
-            if isinstance(found.get(key), Mapping):
-                found[key] = self.convert(found[key], f"{path}[]")
-        if found.get("additionalProperties") is True:
-            del found["additionalProperties"]
-            found["x-kubernetes-preserve-unknown-fields"] = True
-        if found.get("additionalProperties") is False:
-            del found["additionalProperties"]  # what a schema does not name is pruned, or refused where a client wants it so
-        if found.get("default", 0) is None:
-            del found["default"]
-        if "type" not in found and not found.get("x-kubernetes-int-or-string"):
-            found["x-kubernetes-preserve-unknown-fields"] = True
-        return found
+            if isinstance(converted.get(key), Mapping):
+                converted[key] = self.convert(converted[key], f"{path}[]")
+        if converted.get("additionalProperties") is True:
+            del converted["additionalProperties"]
+            converted["x-kubernetes-preserve-unknown-fields"] = True
+        if converted.get("additionalProperties") is False:
+            del converted["additionalProperties"]  # unknown fields are pruned, or rejected if the client requests that
+        if converted.get("default", 0) is None:
+            del converted["default"]
+        if "type" not in converted and not converted.get("x-kubernetes-int-or-string"):
+            converted["x-kubernetes-preserve-unknown-fields"] = True
+        return converted
 
     def _refer(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
         name = schema["$ref"].rpartition("/")[2]
         if name in self._within:
             raise ValueError(f"{path or 'schema'}: {name} contains itself, which no structural schema can say")
         self._within.append(name)
-        found = self.convert({**self._definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}}, path)
+        converted = self.convert({**self._definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}}, path)
         self._within.pop()
-        return found
+        return converted
 
     def _or_null(self, alternatives: list[Mapping[str, Any]], path: str) -> dict[str, Any]:
         others = [one for one in alternatives if one.get("type") != "null"]

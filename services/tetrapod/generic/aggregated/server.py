@@ -1,4 +1,6 @@
-"""`AggregatedServer`: the generic API server with an author's kinds, its own storage, and identities delegated to the cluster."""
+"""`AggregatedServer`: the generic API server with the given kinds and its own storage. It delegates authentication to
+the cluster.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ DATABASE: Final = "server.db"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where to serve and keep data, and how to reach the Kubernetes API. `hosts` are names of the serving certificate."""
+    """The address, the data directory, and the connection to the Kubernetes API. `hosts` are the names in the serving
+    certificate.
+    """
 
     cluster: Cluster
     data_dir: Path = Path("data")
@@ -44,7 +48,11 @@ class Settings:
 
 
 class AggregatedServer:
-    """`backend`: SQLite under the data directory unless another is given (etcd, or SQLite in memory); it is closed at the end."""
+    """An aggregated API server.
+
+    `backend` is the store, by default SQLite in the data directory (alternatives: etcd, or SQLite in memory). It is
+    closed with the server.
+    """
 
     def __init__(
         self, kinds: Sequence[Kind], settings: Settings, *, backend: Backend | None = None, admission: Sequence[Plugin] = ()
@@ -53,7 +61,7 @@ class AggregatedServer:
         self._pki = write_pki(settings.data_dir / "pki", settings.hosts)
         self._pool = BackendPool()
         self.client = settings.cluster.client(self._pool, settings.name)
-        """For the author's own use: whom the credentials say that we are."""
+        """A client with the server's credentials, which the author may use."""
         self._backend = backend or SqliteBackend(settings.data_dir / DATABASE)
         self._storage = CachingStorageFactory(self._backend)
         self.lifecycle = Lifecycle()
@@ -62,21 +70,22 @@ class AggregatedServer:
         self._server = GenericAPIServer(settings.name, self._storage, Chain(list(admission)), self.lifecycle, authorizer=self._authorizer)
         self._server.install([kind.definition() for kind in kinds])
         openapi = OpenAPIHandlers(_Documents(kinds))
-        self._server.routes.add("/openapi/v2", openapi.v2)  # kube-apiserver merges it with the others
+        self._server.routes.add("/openapi/v2", openapi.v2)  # kube-apiserver merges it with its other documents
         self._server.routes.add("/openapi/v3", openapi.index)
         self._server.routes.add_prefix("/openapi/v3/", openapi.document)
 
     @property
     def port(self) -> int:
+        """The port on which the server listens."""
         return self._http.port
 
     @property
     def ca(self) -> bytes:
-        """PEM, for the APIService's caBundle."""
+        """The CA certificate in PEM, for the APIService's caBundle."""
         return self._pki.ca.read_bytes()
 
     async def start(self) -> None:
-        """Serves nothing before it knows whom to believe."""
+        """Start serving, once the trust configuration is known."""
         self._http = self._listen(await read_trust(self.client))
         await self._http.start()
         await self.lifecycle.start()
@@ -89,15 +98,16 @@ class AggregatedServer:
         return HttpServer(build_handler_chain(self._server.director, chain), host=settings.bind_address, port=settings.port, tls=tls)
 
     def _write_client_cas(self, trust: Trust) -> list[str]:
-        found = []
+        paths = []
         for name, pem in (("cluster-client-ca", trust.client_ca), ("cluster-front-proxy-ca", trust.front_proxy_ca)):
             if pem:
                 file = self._settings.data_dir / "pki" / f"{name}.crt"
                 file.write_text(pem)
-                found.append(str(file))
-        return found
+                paths.append(str(file))
+        return paths
 
     async def stop(self) -> None:
+        """Finish requests in flight and close the store."""
         await self.lifecycle.leave(0)
         self._draining.begin()
         await self._http.stop()
@@ -108,7 +118,7 @@ class AggregatedServer:
 
 
 class _Documents:
-    """The OpenAPI documents of the kinds' group-versions, for `kubectl explain` and validation (a `DocumentSource`)."""
+    """The OpenAPI documents of the group-versions, for `kubectl explain` and validation (a `DocumentSource`)."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self._kinds: dict[str, tuple[GroupVersion, list[Kind]]] = {}

@@ -1,6 +1,6 @@
-"""The mode `batch`: events wait in a bounded queue and go out in batches; no request waits for them.
+"""The mode `batch`: events wait in a bounded queue and are sent in batches; requests do not wait for them.
 
-What does not fit into the queue is lost, counted and logged. Upstream: plugin/pkg/audit/buffered/buffered.go.
+Events that do not fit into the queue are dropped, counted and logged. Upstream: plugin/pkg/audit/buffered/buffered.go.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NAME = "buffered"
 
 @dataclass(frozen=True, slots=True)
 class BatchConfig:
-    """`concurrent`: a batch does not wait until the one before it is delivered."""
+    """The options of batches. With `concurrent` a batch does not wait until the previous one is delivered. `max_wait` is in seconds."""
 
     buffer_size: int = 10_000
     max_size: int = 400
@@ -33,7 +33,7 @@ class BatchConfig:
 
 
 class Buffered:
-    """The worker is woken for a batch, not for an event."""
+    """A backend that batches events for another one. The worker is woken when a batch is full, not for each event."""
 
     def __init__(self, backend: Backend, config: BatchConfig) -> None:
         self._backend, self._config = backend, config
@@ -46,19 +46,19 @@ class Buffered:
         self._worker: asyncio.Task[None] | None = None
 
     async def process(self, events: Sequence[Event]) -> bool:
-        """Always True: the request is not to blame."""
+        """Queue events. Always returns True, because a request does not fail for a full queue."""
         if self._worker is None:
             self._worker = asyncio.create_task(self._work(), name="audit/batches")
-        room = 0 if self._stopping else self._config.buffer_size - len(self._waiting)
-        self._waiting.extend(events[:room])
+        free = 0 if self._stopping else self._config.buffer_size - len(self._waiting)
+        self._waiting.extend(events[:free])
         if len(self._waiting) >= self._enough:
             self._wake.set()
-        if room < len(events):
-            plugin_error(_NAME, "audit backend shut down" if self._stopping else "audit buffer queue blocked", events[room:])
+        if free < len(events):
+            plugin_error(_NAME, "audit backend shut down" if self._stopping else "audit buffer queue blocked", events[free:])
         return True
 
     async def close(self) -> None:
-        """Send what waits, and wait until everything is delivered or given up."""
+        """Send the queued events, and wait until all are delivered or dropped."""
         self._stopping = True
         self._wake.set()
         if self._worker is not None:
@@ -75,7 +75,7 @@ class Buffered:
                 await self._send(batch)
 
     async def _enough_or_late(self) -> None:
-        """There is a full batch, or one has been waited for long enough; batches of one are waited for without end."""
+        """Wait until a batch is full or `max_wait` is over. A batch size of 1 needs no time limit."""
         if len(self._waiting) >= self._enough or self._stopping:
             return
         self._wake.clear()
@@ -94,7 +94,7 @@ class Buffered:
         task.add_done_callback(self._sending.discard)
 
     async def _deliver(self, batch: list[Event]) -> None:
-        """A bug in a backend costs a batch, not all that follow."""
+        """Send one batch. An exception in the backend loses this batch only, not the following ones."""
         try:
             await self._backend.process(batch)
         except Exception as error:
@@ -102,13 +102,14 @@ class Buffered:
 
 
 class _TokenBucket:
-    """`rate` a second, `burst` at once (upstream: client-go's flowcontrol.NewTokenBucketRateLimiter)."""
+    """A token bucket: `rate` a second, `burst` at once (upstream: client-go's flowcontrol.NewTokenBucketRateLimiter)."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate, self._burst = rate, burst
         self._tokens, self._seen = float(burst), time.monotonic()
 
     async def take(self) -> None:
+        """Take a token, waiting until there is one."""
         now = time.monotonic()
         self._tokens = min(self._burst, self._tokens + (now - self._seen) * self._rate) - 1
         self._seen = now

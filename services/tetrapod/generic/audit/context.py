@@ -1,6 +1,6 @@
-"""`AuditContext`: what is found out about one request while it is served, and the event of each of its stages.
+"""`AuditContext`: the collected data about one request, and the event of each of its stages.
 
-Endpoints find it as `Request.audit`. Upstream: k8s.io/apiserver/pkg/audit/context.go, request.go.
+Endpoints access it as `Request.audit`. Upstream: k8s.io/apiserver/pkg/audit/context.go, request.go.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tetrapod.machinery.duration import format_duration
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 _SLOW: Final = 0.5
-"""Seconds from which on a request's event tells where they went."""
+"""Seconds from which on the event of a request includes its latency by layer."""
 
 
 class AuditContext:
-    """`sink` is None where another server writes the events, and only asks for what is found out here."""
+    """The audit data of one request. `sink` is None on a service whose front proxy writes the events and only requests the data."""
 
     __slots__ = (
         "_from",
@@ -64,10 +64,10 @@ class AuditContext:
         self._request_object: bytes = b""
         self._response_object: bytes = b""
 
-    # --- what endpoints say
+    # --- called by endpoints
 
     def request_object(self, obj: Object, resource: GroupVersionResource, subresource: str) -> None:
-        """The object that was sent, decoded, before anybody changes it."""
+        """Record the decoded object of the request, before anything changes it."""
         metadata = obj.get("metadata")
         reference = self._reference = self._reference or {}
         for key, value in identity_of(metadata if isinstance(metadata, dict) else {}, resource, subresource):
@@ -77,12 +77,12 @@ class AuditContext:
             self._request_object = encoded(obj, omit_managed_fields=self.auditing.omit_managed_fields)
 
     def request_patch(self, patch: bytes | Object) -> None:
-        """JSON as it was sent, or what YAML comes to."""
+        """Record a patch: the JSON of the body, or the object that a YAML body contains."""
         if self.level >= Level.REQUEST:
             self._request_object = compacted(patch) if isinstance(patch, bytes) else encoded(patch, omit_managed_fields=False)
 
     def refusal(self, status: Object) -> None:
-        """The answer is a Status. One in no media type that the client takes leaves its code only, as upstream's does."""
+        """Record a Status response. As upstream, only its code is recorded if the client accepts none of its media types."""
         if not takes_status(self.request):
             self.code(status["code"])
             return
@@ -92,7 +92,7 @@ class AuditContext:
             self._response_object = encoded(status, omit_managed_fields=False)
 
     def answer(self, response: Response) -> None:
-        """An answer with an object (as JSON, YAML or protobuf). One that is written in pieces is collected as it passes."""
+        """Record a response with an object (JSON, YAML or protobuf). The body of a streamed response is collected while it is written."""
         if not isinstance(response, StreamResponse):
             self._keep(response, response.body)
         elif not response.endless and (self.level >= Level.REQUEST_RESPONSE or may_be_status(response)):
@@ -117,14 +117,14 @@ class AuditContext:
     # --- stages
 
     async def stage(self, stage: str) -> bool:
-        """Make the event of a stage and hand it over. False: the backend could not keep it."""
+        """Pass the event of a stage to the backend. Returns False if the backend failed."""
         if self.sink is None or stage in self.auditing.omit_stages:
             return True
         EVENT_TOTAL.add()
         return await self.sink.process((Event(self._document(stage)),))
 
     def _document(self, stage: str) -> Object:
-        """In the order of upstream's fields."""
+        """Return the event, with its fields in upstream's order."""
         head, request = self._head, self.request
         document: Object = {"level": LEVEL_NAMES[self.level], "auditID": request.audit_id, "stage": stage, **head}
         if "impersonator" in request.state:
@@ -147,23 +147,25 @@ class AuditContext:
         return document
 
     def annotations(self) -> dict[str, str]:
-        found = self.request.annotations
+        annotations = self.request.annotations
         if self.level >= Level.REQUEST and (detailed := self.request.state.get(DETAILED_ANNOTATIONS)):
-            found = {**detailed, **found}
-        return dict(sorted(found.items()))
+            annotations = {**detailed, **annotations}
+        return dict(sorted(annotations.items()))
 
     def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
-        """A layer's share since `began`, by upstream's name of it. Several add up; of those that run `at_once` the longest counts."""
+        """Add the time since `began` (of time.monotonic()) to a layer, given by upstream's name. With `at_once` the maximum
+        is kept instead of the sum.
+        """
         layers, seconds = self._layers, time.monotonic() - began
-        before = layers.get(layer, 0.0)
-        layers[layer] = max(before, seconds) if at_once else before + seconds
+        recorded = layers.get(layer, 0.0)
+        layers[layer] = max(recorded, seconds) if at_once else recorded + seconds
 
     def code(self, code: int) -> None:
-        """The HTTP status, once it is sent."""
+        """Record the HTTP status, once it is sent."""
         self.status = {**(self.status or {"metadata": {}}), "code": code}
 
     def annotate_latency(self) -> None:
-        """Of a slow request: how long each layer took, where that was measured. A watch is not slow, it lasts."""
+        """Annotate a slow request with the measured latency of each layer. Watches are long-running and not annotated."""
         seconds, info = time.monotonic() - self.request.received, self.request.info
         if seconds <= _SLOW or not self._layers or (info is not None and info.verb == "watch"):
             return
@@ -173,11 +175,14 @@ class AuditContext:
     # --- between servers
 
     def asks(self) -> str:
-        """Of the server that the request is passed on to. Its answer is seen here, so no more than level Request is asked for."""
+        """Return the audit level to request from the service that serves the request.
+
+        The response is seen here, so the level is at most Request.
+        """
         return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (OMITTING if self.auditing.omit_managed_fields else "")
 
     def findings(self) -> Object:
-        """What only the server that serves the request can know, for the one that writes its events."""
+        """Return the data that only the service that serves the request has, for the server that writes the events."""
         found: Object = {"annotations": self.request.annotations, "objectRef": self._reference, "layers": self._layers}
         if detailed := self.request.state.get(DETAILED_ANNOTATIONS):
             found["detailed"] = detailed
@@ -188,7 +193,7 @@ class AuditContext:
         return found
 
     def take(self, found: Object) -> None:
-        """The findings of another server."""
+        """Take over the data of the service that served the request."""
         request = self.request
         for key, value in (found.get("annotations") or {}).items():
             request.annotations.setdefault(key, value)
@@ -207,12 +212,12 @@ _STATUS: Final = ("status", "message", "reason", "details", "code")
 
 
 def _bounded(status: Object) -> Object:
-    """Of a Status what cannot grow."""
+    """Return the fields of a Status whose size is limited."""
     return {"metadata": {}, **{key: status[key] for key in _STATUS if key in status}}
 
 
 class _Copying(ForwardingWriter):
-    """A StreamWriter that keeps a copy of what passes."""
+    """A StreamWriter that keeps a copy of everything written."""
 
     def __init__(self, writer: StreamWriter) -> None:
         super().__init__(writer)

@@ -1,9 +1,9 @@
-"""What the front asks of the service that a request is passed on to, and what that one answers: findings for the front's events.
+"""The exchange of audit data between the front proxy (the aggregator) and the service that a request is proxied to.
 
-Where the four run apart, each request is audited once, at the front, which alone knows who really asked and from where. What the object
-was and what admission had to say is found out behind it, and comes back in a header of the answer. Both headers begin as identities do,
-so that no client's and no other server's passes our front (proxy/headers.py); only a service behind it answers at all
-(`ChainConfig.tells_front`), and only to the front proxy (authentication/requestheader.py).
+With four processes each request is audited once, by the aggregator, which alone knows the original user and address. Data about the
+object and from admission exists only in the service; it is returned in a response header. Both headers share the prefix of the identity
+headers, so the aggregator removes them from requests of clients and responses of other servers (proxy/headers.py). Only a service
+behind an aggregator returns data (`ChainConfig.tells_front`), and only to the front proxy (authentication/requestheader.py).
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ from tetrapod.generic.request import Auditor, HeaderList, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 
 _LIMIT: Final = 512 * 1024
-"""Bytes of a header; an object that is larger even when it is compressed is left out of the event, which says so."""
+"""The longest header in bytes. A larger object (after compression) is left out of the event, which is annotated as truncated."""
 _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 
 def asking(audit: Auditor) -> HeaderList:
+    """Return the request header that asks a service for audit data."""
     return [(ASKED, audit.asks().encode())]
 
 
 def asked(text: str) -> Auditing | None:
-    """None where it cannot be understood."""
+    """Parse the request header; None if it is malformed."""
     level = LEVELS.get(text.removesuffix(OMITTING))
     return None if level is None else Auditing(level, omit_managed_fields=text.endswith(OMITTING))
 
 
 def telling(context: AuditContext) -> HeaderList:
-    """What was found, in a header if it is not too large."""
-    found = context.findings()
-    encoded = packed(found)
+    """Return the audit data as a response header; the object is left out if the header would be too long."""
+    data = context.findings()
+    encoded = packed(data)
     if len(encoded) > _LIMIT:
-        del found["requestObject"]
-        encoded = packed({**found, "annotations": {**found["annotations"], **_TRUNCATED}})
+        del data["requestObject"]
+        encoded = packed({**data, "annotations": {**data["annotations"], **_TRUNCATED}})
     return [(FOUND, encoded)] if len(encoded) <= _LIMIT else []
 
 
 def told(audit: Auditor, request: Request, response: Response) -> None:
-    """Take what a service has told out of its answer, and have a look at the object that it answers with."""
-    for found in take_out(response, FOUND):
-        audit.take(found)
+    """Take the audit data out of a service's response, and record the object in the response."""
+    for data in take_out(response, FOUND):
+        audit.take(data)
     info = request.info
     if info is not None and (info.is_resource_request or info.path.startswith("/api")) and not is_long_running(info):
         audit.answer(response)

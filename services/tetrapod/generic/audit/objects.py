@@ -1,4 +1,4 @@
-"""Objects of requests and answers as events show them: JSON, without managed fields where the policy says so."""
+"""The objects of requests and responses in events: encoded as JSON, without managed fields if the policy says so."""
 
 from __future__ import annotations
 
@@ -17,60 +17,60 @@ from tetrapod.machinery.types import schema_for
 
 _MANAGED: Final = b'"managedFields"'
 _STATUS_LIMIT: Final = 64 * 1024
-"""A Status beyond this many bytes is not looked for: none is that large."""
+"""A Status is not looked for in longer responses (bytes), because none is that long."""
 _NOTHING: Final = GroupVersionKind("", "v1", "")
 
 
 def encoded(obj: Object, *, omit_managed_fields: bool) -> bytes:
-    """An object as finished JSON. It may be changed by others afterwards; it is not changed here."""
+    """Encode an object. It is not modified, and may be modified by others afterwards."""
     metadata = obj.get("metadata")
     if isinstance(metadata, dict) and "managedFields" in metadata and (omit_managed_fields or not metadata["managedFields"]):
         obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
     try:
         return json.encode(obj)
-    except orjson.JSONEncodeError:  # a text that is no UTF-8
+    except orjson.JSONEncodeError:  # a string that is not valid UTF-8
         return json.encode(json.cleaned(obj))
 
 
 def compacted(data: bytes) -> bytes:
-    """Valid JSON without whitespace: an event is a line."""
+    """Return valid JSON without whitespace, because an event is one line."""
     try:
         return orjson.dumps(orjson.loads(data))
-    except orjson.JSONDecodeError:  # numbers and texts that only Go's decoder takes
+    except orjson.JSONDecodeError:  # numbers and strings that only Go's decoder accepts
         return orjson.dumps(json.cleaned(json.decode(data, unstructured=True).obj), default=str)
 
 
 def response_object(response: Response, body: bytes, *, omit_managed_fields: bool) -> bytes:
-    """The object in the body of an answer; empty where there is none.
+    """Return the JSON of the object in the body of a response; empty if there is none.
 
-    JSON is kept as it is: no large list is parsed for an event, unless something in it is to be left out.
+    A JSON body is kept as it is, so that large lists are not parsed for an event, unless managed fields are to be removed.
     """
-    found = _decoded_encoding(response, body)
+    data = _decoded_encoding(response, body)
     kind = _media_type(response)
     if kind == "application/json":
-        if not found.lstrip().startswith(b"{"):
+        if not data.lstrip().startswith(b"{"):
             return b""
-        if found[1:2] == b"\n":  # indented
-            found = orjson.dumps(orjson.loads(found))
-        found = found.rstrip(b"\n")
+        if data[1:2] == b"\n":  # indented
+            data = orjson.dumps(orjson.loads(data))
+        data = data.rstrip(b"\n")
     else:
-        obj = _parse(kind, found)
+        obj = _parse(kind, data)
         if obj is None:
             return b""
-        found = json.encode(obj)
-    if omit_managed_fields and _MANAGED in found:
-        return orjson.dumps(_without_managed_fields(orjson.loads(found)))
-    return found
+        data = json.encode(obj)
+    if omit_managed_fields and _MANAGED in data:
+        return orjson.dumps(_without_managed_fields(orjson.loads(data)))
+    return data
 
 
 def may_be_status(response: Response) -> bool:
-    """An answer that another server sends: whether it is short enough to wait for."""
+    """Return whether a proxied response may be a Status, by its length."""
     length = next((value for name, value in response.headers if name == b"content-length"), b"")
     return int(length or _STATUS_LIMIT) < _STATUS_LIMIT
 
 
 def status_in(response: Response, body: bytes) -> Object | None:
-    """The Status that an answer is."""
+    """Return the Status in a response, or None if it is another object."""
     if len(body) > _STATUS_LIMIT or b"Status" not in body[:64]:
         return None
     kind = _media_type(response)
@@ -106,14 +106,14 @@ def _media_type(response: Response) -> str:
 
 
 def _decoded_encoding(response: Response, body: bytes) -> bytes:
-    """What another server has compressed."""
+    """Decompress the body of a proxied response."""
     if any(name == b"content-encoding" and value == b"gzip" for name, value in response.headers):
         return zlib.decompress(body, 31)
     return body
 
 
 def _without_managed_fields(obj: Any) -> Any:
-    """Of the object, of the items of a list, and of the objects in the rows of a table."""
+    """Remove the managed fields of an object, of the items of a list, and of the objects in the rows of a table."""
     if not isinstance(obj, dict):
         return obj
     metadata = obj.get("metadata")

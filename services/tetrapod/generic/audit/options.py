@@ -1,4 +1,4 @@
-"""What is configured of auditing, checked as upstream checks its flags, and the backends that come of it.
+"""The options of auditing, validated as upstream validates its flags, and the backends they configure.
 
 Upstream: k8s.io/apiserver/pkg/server/options/audit.go.
 """
@@ -28,7 +28,7 @@ _VERSIONS: Final = f"invalid group version, allowed versions are [{go_quote(VERS
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How events get to a backend: what `--audit-log-*` and `--audit-webhook-*` have in common."""
+    """How events are delivered to a backend: the flags that `--audit-log-*` and `--audit-webhook-*` have in common."""
 
     mode: str = BATCH
     batch: BatchConfig = field(default_factory=BatchConfig)
@@ -38,6 +38,7 @@ class Delivery:
     version: str = VERSION
 
     def problems(self, plugin: str) -> Iterator[str]:
+        """Yield validation errors, in upstream's words. `plugin` is `log` or `webhook`."""
         if self.mode not in MODES:
             yield f"invalid audit {plugin} mode {self.mode}, allowed modes are {go_quote(','.join(MODES))}"
         elif self.mode == BATCH and (problem := self._batch_problem(plugin)):
@@ -54,15 +55,16 @@ class Delivery:
 
     def _batch_problem(self, plugin: str) -> str:
         batch = self.batch
-        named: list[tuple[str, float]] = [("buffer size", batch.buffer_size), ("max batch size", batch.max_size)]
+        checked: list[tuple[str, float]] = [("buffer size", batch.buffer_size), ("max batch size", batch.max_size)]
         if batch.throttle:
-            named += [("throttle QPS", batch.throttle_qps), ("throttle burst", batch.throttle_burst)]
-        for name, value in named:
+            checked += [("throttle QPS", batch.throttle_qps), ("throttle burst", batch.throttle_burst)]
+        for name, value in checked:
             if value <= 0:
                 return f"invalid audit batch {plugin} {name} {value:g}, must be a positive number"
         return ""
 
     def wrap(self, backend: Backend) -> Backend:
+        """Return the backend with batching, error handling and truncation."""
         if self.mode == BATCH:
             backend = Buffered(backend, self.batch)
         elif self.mode == BLOCKING:
@@ -72,7 +74,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Without a path there is no log."""
+    """The --audit-log-* flags. Without a path nothing is logged."""
 
     path: str = ""
     format: str = JSON
@@ -83,6 +85,7 @@ class LogOptions:
     delivery: Delivery = field(default_factory=lambda: Delivery(BLOCKING))
 
     def problems(self) -> Iterator[str]:
+        """Yield validation errors."""
         if not self.path:
             return
         yield from self.delivery.problems("log")
@@ -93,7 +96,8 @@ class LogOptions:
                 yield f"--audit-log-{flag} {value} can't be a negative number"
 
     def backend(self) -> Backend:
-        """
+        """Create the backend.
+
         Raises:
             ValueError: the file cannot be written.
         """
@@ -106,20 +110,22 @@ class LogOptions:
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
-    """`config_file` is a kubeconfig; without one there is no webhook."""
+    """The --audit-webhook-* flags. `config_file` is a kubeconfig; empty disables the webhook."""
 
     config_file: str = ""
     initial_backoff: float = 10.0
     delivery: Delivery = field(default_factory=Delivery)
 
     def problems(self) -> Iterator[str]:
+        """Yield validation errors."""
         if self.config_file:
             yield from self.delivery.problems("webhook")
 
     def backend(self) -> Backend:
-        """
+        """Create the backend.
+
         Raises:
-            ValueError: the kubeconfig is no good.
+            ValueError: the kubeconfig is invalid.
         """
         from tetrapod.generic.audit.webhook import WebhookBackend
         from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
@@ -133,15 +139,17 @@ class WebhookOptions:
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
+    """The --audit-* flags."""
+
     policy_file: str = ""
     log: LogOptions = field(default_factory=LogOptions)
     webhook: WebhookOptions = field(default_factory=WebhookOptions)
 
     def build(self) -> Audit | None:
-        """None where nothing is audited: without a policy, or with nowhere to write events to.
+        """Create the policy and the backends; None if nothing is audited, because there is no policy or no backend.
 
         Raises:
-            ValueError: something of it makes no sense, or cannot be read; the text is upstream's.
+            ValueError: an option is invalid or a file cannot be read; the text is upstream's.
         """
         problems = [*self.log.problems(), *self.webhook.problems()]
         if problems:

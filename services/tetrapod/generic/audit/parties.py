@@ -1,4 +1,4 @@
-"""Who asks from where, and for what: the parts of an event that are known before a request is served.
+"""The parts of an event that are known before a request is served: user, source, request URI and object reference.
 
 Upstream: k8s.io/apiserver/pkg/audit/request.go, and SourceIPs of apimachinery's pkg/util/net/http.go.
 """
@@ -6,11 +6,11 @@ Upstream: k8s.io/apiserver/pkg/audit/request.go, and SourceIPs of apimachinery's
 from __future__ import annotations
 
 import ipaddress
-from functools import lru_cache
 from typing import Any, Final
 
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
 
@@ -18,24 +18,24 @@ _MAX_USER_AGENT: Final = 1024
 
 
 def head_of(request: Request, user: UserInfo | None) -> Object:
-    """The request that was made, and by whom; `user` is None where nobody knows."""
+    """Return the fields for the request and its user. `user` is None if authentication failed."""
     target = f"{request.raw_path}?{request.query_string}" if request.query_string else request.raw_path
     assert request.info is not None
     return {"requestURI": target, "verb": request.info.verb, "user": {} if user is None else user_info(user)}
 
 
 def origin_of(request: Request) -> Object:
-    """From where, and with what."""
-    found: Object = {}
+    """Return the fields for the source addresses and the user agent."""
+    origin: Object = {}
     if addresses := source_addresses(request):
-        found["sourceIPs"] = addresses
+        origin["sourceIPs"] = addresses
     if agent := request.header(b"user-agent"):
-        found["userAgent"] = agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
-    return found
+        origin["userAgent"] = agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
+    return origin
 
 
 def reference_of(info: RequestInfo | None) -> Object | None:
-    """An ObjectReference with every field, as the path says it; None where it names no resource."""
+    """Return an ObjectReference with all fields from the path; None for a non-resource request."""
     if info is None or not info.is_resource_request:
         return None
     return {
@@ -51,7 +51,7 @@ def reference_of(info: RequestInfo | None) -> Object | None:
 
 
 def identity_of(metadata: Object, resource: GroupVersionResource, subresource: str) -> tuple[tuple[str, Any], ...]:
-    """Fields of an ObjectReference that an object itself knows."""
+    """Return the fields of an ObjectReference that the object itself contains."""
     return (
         ("namespace", metadata.get("namespace")),
         ("name", metadata.get("name")),
@@ -65,37 +65,39 @@ def identity_of(metadata: Object, resource: GroupVersionResource, subresource: s
 
 
 def user_info(user: UserInfo) -> Object:
-    """authentication.k8s.io/v1 UserInfo."""
-    found: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": user.extra}
-    return {key: value for key, value in found.items() if value}
+    """Convert a user to an authentication.k8s.io/v1 UserInfo without empty fields."""
+    info: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": user.extra}
+    return {key: value for key, value in info.items() if value}
 
 
 def source_addresses(request: Request) -> list[str]:
-    """X-Forwarded-For, X-Real-Ip and the connection's own, in that order (upstream: apimachinery's util/net SourceIPs)."""
-    found = [a for part in request.header(b"x-forwarded-for").split(",") if (a := _address(part.strip()))]
+    """Return the addresses of X-Forwarded-For, X-Real-Ip and the connection, in this order (upstream: apimachinery's
+    util/net, SourceIPs).
+    """
+    addresses = [a for part in request.header(b"x-forwarded-for").split(",") if (a := _address(part.strip()))]
     real = _address(request.header(b"x-real-ip"))
-    if real and real not in found:
-        found.append(real)
+    if real and real not in addresses:
+        addresses.append(real)
     remote = _address(request.remote)
-    if remote and found[-1:] != [remote]:
-        found.append(remote)
-    return found
+    if remote and addresses[-1:] != [remote]:
+        addresses.append(remote)
+    return addresses
 
 
-@lru_cache(maxsize=1024)
+@bounded(count=2048, size=256 << 10, largest=512)
 def _address(text: str) -> str:
-    """As Go writes it; "" for what is none. Go's sloppy parser takes leading zeros, and none of the zones."""
+    """Format an address as Go does; "" if it is invalid. Go's ParseIPSloppy accepts leading zeros and no zones."""
     if not text:
         return ""
     if "." in text and ":" not in text:
         text = ".".join(part.lstrip("0") or "0" if part.isascii() and part.isdigit() else part for part in text.split("."))
     try:
-        found = ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return ""
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.scope_id is not None:
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.scope_id is not None:
             return ""
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-    return str(found)
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+    return str(address)

@@ -1,4 +1,4 @@
-"""The policy: the first rule that a request matches says at which level it is audited, and which stages are left out.
+"""The audit policy: the first rule that matches a request gives its level and the stages to omit.
 
 Upstream: k8s.io/apiserver/pkg/apis/audit/types.go, pkg/audit/policy/checker.go.
 """
@@ -15,7 +15,7 @@ from tetrapod.machinery.requestinfo import RequestInfo
 
 
 class Level(IntEnum):
-    """How much is said of a request; each level says what those before it say."""
+    """How much is recorded of a request; each level includes the ones before it."""
 
     NONE = 0
     METADATA = 1
@@ -34,7 +34,7 @@ STAGES: Final = (REQUEST_RECEIVED, RESPONSE_STARTED, RESPONSE_COMPLETE, PANIC)
 
 
 class Auditing(NamedTuple):
-    """What the policy says of one request."""
+    """The decision of the policy for one request."""
 
     level: Level
     omit_stages: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ class Auditing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupResources:
-    """`*` is every group; no resources are all of them. Forms: `pods`, `pods/log`, `pods/*`, `*/scale`, `*`."""
+    """Resources of a group, `*` being every group. Empty resources mean all. Forms: `pods`, `pods/log`, `pods/*`, `*/scale`, `*`."""
 
     group: str = ""
     resources: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class GroupResources:
             return False
         resource, subresource = info.resource, info.subresource
         full = f"{resource}/{subresource}" if subresource else resource
-        wanted = {full, "*", f"{resource}/*"}  # upstream lets `pods/*` match pods themselves too
+        wanted = {full, "*", f"{resource}/*"}  # as upstream, `pods/*` also matches pods themselves
         if subresource:
             wanted.add(f"*/{subresource}")
         return not wanted.isdisjoint(self.resources)
@@ -66,7 +66,7 @@ class GroupResources:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Every field that is not empty must match."""
+    """A rule; every field that is not empty must match."""
 
     auditing: Auditing
     users: frozenset[str] = frozenset()
@@ -77,6 +77,7 @@ class Rule:
     urls: tuple[str, ...] = ()
 
     def matches(self, user: UserInfo | None, info: RequestInfo) -> bool:
+        """Return whether the rule matches. `user` is None if authentication failed."""
         if self.users and (user is None or user.name not in self.users):
             return False
         if self.groups and (user is None or self.groups.isdisjoint(user.groups)):
@@ -92,7 +93,7 @@ class Rule:
     def _matches_resource(self, info: RequestInfo) -> bool:
         if self.namespaces and info.namespace not in self.namespaces:
             return False
-        return not self.resources or any(found.matches(info) for found in self.resources)
+        return not self.resources or any(resources.matches(info) for resources in self.resources)
 
 
 def _path_matches(path: str, url: str) -> bool:
@@ -103,14 +104,14 @@ _UNWANTED: Final = Auditing(Level.NONE)
 
 
 class Policy:
-    """`otherwise` is what holds for a request that no rule matches: level None."""
+    """The rules. `otherwise` applies to requests that no rule matches; its level is None."""
 
     def __init__(self, rules: Sequence[Rule], otherwise: Auditing = _UNWANTED) -> None:
         self.rules = tuple(rules)
         self._otherwise = otherwise
 
     def evaluate(self, user: UserInfo | None, info: RequestInfo) -> Auditing:
-        """`user` is None where it is not known: authentication failed."""
+        """Return the decision of the first rule that matches. `user` is None if authentication failed."""
         for rule in self.rules:
             if rule.matches(user, info):
                 return rule.auditing

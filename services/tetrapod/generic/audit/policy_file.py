@@ -1,6 +1,6 @@
-"""`--audit-policy-file`: an audit.k8s.io/v1 Policy; what is wrong with it is said in upstream's words, before anything starts.
+"""The file of `--audit-policy-file`: an audit.k8s.io/v1 Policy, validated with upstream's error texts before the server starts.
 
-Unknown fields and duplicate ones are warned about and passed over, as upstream's fallback to lenient decoding does.
+Unknown and duplicate fields are logged and ignored, as by upstream's fallback to lenient decoding.
 Upstream: k8s.io/apiserver/pkg/audit/policy/reader.go, pkg/apis/audit/validation/validation.go.
 """
 
@@ -33,13 +33,14 @@ _BOTH: Final = "rules cannot apply to both regular resources and non-resource UR
 
 
 class PolicyError(ValueError):
-    """A policy that cannot be used."""
+    """A policy file that is invalid or cannot be read."""
 
 
 def read_policy(path: str) -> Policy:
-    """
+    """Read a policy file.
+
     Raises:
-        PolicyError: the file cannot be read, decoded or does not pass validation.
+        PolicyError: the file cannot be read or decoded, or does not pass validation.
     """
     try:
         data = Path(path).read_bytes()
@@ -53,9 +54,10 @@ def read_policy(path: str) -> Policy:
 
 
 def parse_policy(data: bytes) -> Policy:
-    """
+    """Parse and validate a policy.
+
     Raises:
-        PolicyError
+        PolicyError: the policy cannot be decoded or does not pass validation.
     """
     try:
         decoded = yaml.decode(data)
@@ -64,9 +66,9 @@ def parse_policy(data: bytes) -> Policy:
         unknown = typed.decode(_policy_node(), obj)
     except (DecodeError, typed.DecodeError) as error:
         raise PolicyError(f"failed decoding: {error}") from None
-    complaints = [*decoded.duplicates, *(f'unknown field "{path}"' for path in unknown)]
-    if complaints:
-        text = ", ".join(complaints)
+    strict_errors = [*decoded.duplicates, *(f'unknown field "{path}"' for path in unknown)]
+    if strict_errors:
+        text = ", ".join(strict_errors)
         log.warning("Audit policy contains errors, falling back to lenient decoding: strict decoding error: %s", text)
     errors = _validate(obj)
     if errors:
@@ -191,11 +193,11 @@ def _stage_errors(stages: Sequence[str], path: str) -> list[FieldError]:
     return [invalid(f"{path}[{i}]", stage, text) for i, stage in enumerate(stages) if stage not in STAGES]
 
 
-# --- what matches
+# --- conversion
 
 
 def policy_of(obj: Object) -> Policy:
-    """Of a valid document."""
+    """Convert a valid document."""
     stages = frozenset(obj.get("omitStages") or ())
     omits = bool(obj.get("omitManagedFields"))
     return Policy([_rule(rule, stages, omits) for rule in obj["rules"]], Auditing(Level.NONE, stages, omits))

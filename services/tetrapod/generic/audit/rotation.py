@@ -1,7 +1,7 @@
-"""`RotatingFile`: a log file that is moved aside when it is full; old ones are compressed and removed in a thread.
+"""`RotatingFile`: a log file that is rotated when it is full; old files are compressed and removed in a thread.
 
-Names, order and rules are those of gopkg.in/natefinch/lumberjack.v2, which kube-apiserver writes its audit log with:
-`audit.log` is moved to `audit-2006-01-02T15-04-05.000.log`, in UTC, then maybe to `….log.gz`.
+Names, order and rules are those of gopkg.in/natefinch/lumberjack.v2, with which kube-apiserver writes its audit log:
+`audit.log` is renamed to `audit-2006-01-02T15-04-05.000.log`, in UTC, and then maybe compressed to `….log.gz`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GZ: Final = ".gz"
 
 @dataclass(frozen=True, slots=True)
 class RotationConfig:
-    """0 days or backups: no limit."""
+    """The limits of rotation; 0 days or backups mean no limit."""
 
     max_bytes: int = 100 * MEGABYTE
     max_age_days: int = 0
@@ -36,6 +36,8 @@ class RotationConfig:
 
 
 class RotatingFile:
+    """The log file."""
+
     def __init__(self, path: Path, config: RotationConfig) -> None:
         self._path, self._config = path, config
         self._fd = -1
@@ -43,12 +45,14 @@ class RotatingFile:
         self._last = datetime.min.replace(tzinfo=UTC)
         self._lock = threading.Lock()
         self._tidying: threading.Thread | None = None
-        self._again = False  # there is more to tidy up than the thread has seen
+        self._again = False  # more files were rotated since the thread listed them
 
     def write(self, data: bytes) -> None:
-        """
+        """Append data, rotating the file first if it would become too large.
+
         Raises:
-            OSError, ValueError: it could not be written, or is larger than a file may be.
+            OSError: the file could not be written.
+            ValueError: the data is larger than a file may be.
         """
         if len(data) > self._config.max_bytes:
             raise ValueError(f"write length {len(data)} exceeds maximum file size {self._config.max_bytes}")
@@ -61,6 +65,7 @@ class RotatingFile:
             data = data[os.write(self._fd, data) :]
 
     def close(self) -> None:
+        """Close the file and wait for the thread."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -88,12 +93,12 @@ class RotatingFile:
         self._tidy_soon()
 
     def _open_new(self) -> None:
-        """The old file keeps its mode and owner under a new name, and passes them on."""
+        """Rename the old file and create a new one with the same mode and owner."""
         self._path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         mode, owner = 0o600, None
         with contextlib.suppress(FileNotFoundError):
-            found = self._path.stat()
-            mode, owner = found.st_mode & 0o777, (found.st_uid, found.st_gid)
+            status = self._path.stat()
+            mode, owner = status.st_mode & 0o777, (status.st_uid, status.st_gid)
             self._path.rename(self._backup_name())
         self._fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, mode)
         self._size = 0
@@ -102,7 +107,9 @@ class RotatingFile:
                 os.chown(self._path, *owner)
 
     def _backup_name(self) -> Path:
-        """Of now, but later than the last: two within a millisecond would overwrite each other, compressed or not."""
+        """Return a name with the current time, but later than the last one: two rotations within a millisecond must not
+        overwrite each other.
+        """
         moment = max(datetime.now(UTC), self._last)
         while True:
             name = self._path.with_name(f"{self._path.stem}-{moment.strftime(_STAMP)[:-3]}{self._path.suffix}")
@@ -124,7 +131,7 @@ class RotatingFile:
                 self._tidying.start()
 
     def _tidy_up(self) -> None:
-        """One thread at a time: two would compress the same file."""
+        """Tidy up until no file was rotated meanwhile. One thread at a time, because two would compress the same file."""
         while True:
             with self._lock:
                 if not self._again:
@@ -152,17 +159,17 @@ class RotatingFile:
                     _compress(path)
 
     def _backups(self) -> list[tuple[datetime, Path]]:
-        """The newest first."""
+        """Return the rotated files with their times, the newest first."""
         prefix, suffix = f"{self._path.stem}-", self._path.suffix
-        found = []
+        backups = []
         for path in self._path.parent.iterdir():
             name = _uncompressed(path)
             if not name.startswith(prefix) or not name.endswith(suffix):
                 continue
             with contextlib.suppress(ValueError):
                 stamp = name[len(prefix) : len(name) - len(suffix)]
-                found.append((datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC), path))
-        return sorted(found, key=lambda pair: pair[0], reverse=True)
+                backups.append((datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC), path))
+        return sorted(backups, key=lambda pair: pair[0], reverse=True)
 
 
 def _uncompressed(path: Path) -> str:

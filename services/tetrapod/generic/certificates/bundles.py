@@ -1,4 +1,4 @@
-"""Bundles of authorities, read as Go reads them.
+"""CA bundles, parsed as Go does.
 
 Upstream: k8s.io/client-go/transport (rootCertPool, createErrorParsingCAData), crypto/x509's AppendCertsFromPEM.
 """
@@ -14,15 +14,15 @@ _CERTIFICATE: Final = b"CERTIFICATE"
 
 
 class UnusableBundle(ValueError):
-    """Nothing in it can be believed; in upstream's words."""
+    """A bundle without a usable certificate; the text is upstream's."""
 
 
 def authorities(bundle: bytes) -> str:
-    """The certificates of a bundle as PEM; those that do not parse are passed over, as long as one does. Raises UnusableBundle."""
+    """Return the certificates of a bundle as PEM. Malformed ones are skipped if one can be parsed. Raises UnusableBundle."""
     blocks = list(_BLOCK.finditer(bundle))
-    certificates = [found[0].decode("latin-1") for found in blocks if found[1] == _CERTIFICATE]
-    if good := [text for text in certificates if _loads(text)]:
-        return "\n".join(good)
+    certificates = [block[0].decode("latin-1") for block in blocks if block[1] == _CERTIFICATE]
+    if valid := [text for text in certificates if _loads(text)]:
+        return "\n".join(valid)
     if certificates:
         text = "failed to parse certificate: x509: malformed certificate"
     elif blocks and blocks[-1].end() == len(bundle):

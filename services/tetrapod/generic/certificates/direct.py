@@ -1,6 +1,6 @@
-"""`DirectTLS`: an SSLObject whose `read`, `write` and `pending` are OpenSSL's own, without Python's methods around them.
+"""`DirectTLS`: an SSLObject whose `read`, `write` and `pending` are OpenSSL's own methods, without Python's wrappers.
 
-The event loop calls them a dozen times for a request that is passed on.
+The event loop calls them a dozen times for each proxied request.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any, Self
 
 
 class DirectTLS(ssl.SSLObject):
-    """For `SSLContext.sslobject_class`."""
+    """A class for `SSLContext.sslobject_class`."""
 
     @classmethod
     def _create(cls, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> Self:
-        made: Self = super()._create(incoming, outgoing, *args, **kwargs)  # type: ignore[misc]
-        inner: Any = made._sslobj  # type: ignore[attr-defined]
-        made.read, made.write, made.pending = inner.read, inner.write, inner.pending  # type: ignore[method-assign]
-        return made
+        connection: Self = super()._create(incoming, outgoing, *args, **kwargs)  # type: ignore[misc]
+        inner: Any = connection._sslobj  # type: ignore[attr-defined]
+        connection.read, connection.write, connection.pending = inner.read, inner.write, inner.pending  # type: ignore[method-assign]
+        return connection

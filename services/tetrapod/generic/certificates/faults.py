@@ -1,4 +1,4 @@
-"""Why bytes are no certificate, or no request for one, in the words of Go, which the library that reads them has not.
+"""Go's error texts for malformed certificates and certificate requests, which the library that parses them does not provide.
 
 Upstream: crypto/x509/parser.go (parseCertificate), encoding/asn1/asn1.go (parseField, parseTagAndLength).
 """
@@ -21,7 +21,7 @@ _NO_PARAMETERS: Final = (
 class _Header(NamedTuple):
     tag: int
     start: int
-    """Of the content."""
+    """The offset of the content."""
     size: int
 
 
@@ -30,10 +30,10 @@ class _HeaderError(ValueError):
 
 
 def _header(data: bytes, at: int) -> _Header:
-    """A tag of one byte and a length, as DER has them.
+    """Parse a DER header: a tag of one byte and a length.
 
     Raises:
-        _HeaderError: there is none, in encoding/asn1's words.
+        _HeaderError: the header is malformed; the text is encoding/asn1's.
     """
     if at + 1 >= len(data):
         raise _HeaderError("asn1: syntax error: truncated tag or length")
@@ -55,16 +55,17 @@ def _header(data: bytes, at: int) -> _Header:
 
 
 class _Reader:
-    """What cryptobyte.String is: each read takes an element off the front."""
+    """A reader like Go's cryptobyte.String: each read removes an element from the front."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
 
     def next_is(self, tag: int) -> bool:
+        """Return whether the next element has the tag."""
         return self.data[:1] == bytes([tag])
 
     def take(self, tag: int) -> bytes | None:
-        """The content of the next element; None where it is not such a one."""
+        """Return the content of the next element, or None if its tag is another one or it is malformed."""
         try:
             header = _header(self.data, 0)
         except _HeaderError:
@@ -77,7 +78,7 @@ class _Reader:
 
 
 def of_certificate(der: bytes) -> str:
-    """Of a certificate that could not be read."""
+    """Return the error text for a certificate that could not be parsed."""
     outer = _Reader(der)
     content = outer.take(_SEQUENCE)
     if content is None:
@@ -91,7 +92,7 @@ def of_certificate(der: bytes) -> str:
 
 
 def _of_head(tbs: _Reader, certificate: _Reader) -> str:
-    """Version, serial number, algorithms."""
+    """Check version, serial number and algorithms. Returns the error text or ""."""
     if tbs.next_is(_VERSION):
         version = _Reader(tbs.take(_VERSION) or b"").take(_INTEGER)
         if not version or version[0] & 0x80:
@@ -113,14 +114,14 @@ def _of_head(tbs: _Reader, certificate: _Reader) -> str:
 
 
 def _of_parts(tbs: _Reader) -> str:
-    for part in ("issuer", "validity", "issuer", "spki"):  # upstream names the subject so, too
+    for part in ("issuer", "validity", "issuer", "spki"):  # upstream calls the subject "issuer" here, too
         if tbs.take(_SEQUENCE) is None:
             return f"x509: malformed {part}"
     return ""
 
 
 def of_request(der: bytes) -> str:
-    """Of a signing request that could not be read. What is further inside than its own parts is told in general."""
+    """Return the error text for a certificate request that could not be parsed. Errors deep inside get a general text."""
     try:
         return _of_structs(der)
     except _HeaderError as error:
@@ -128,9 +129,10 @@ def of_request(der: bytes) -> str:
 
 
 def _of_structs(der: bytes) -> str:
-    """
+    """Check the outer structures of a request.
+
     Raises:
-        _HeaderError: of the first of them.
+        _HeaderError: a header is malformed.
     """
     data, at = der, 0
     for struct in ("certificateRequest", "tbsCertificateRequest"):
@@ -145,7 +147,7 @@ def _of_structs(der: bytes) -> str:
 
 
 def _unread(data: bytes) -> str:
-    """Of bytes in which another element must be."""
+    """Return the error for bytes that must contain another element; "" if they do."""
     if not data:
         return "asn1: syntax error: sequence truncated"
     header = _header(data, 0)
@@ -157,9 +159,9 @@ def _field(data: bytes, at: int, tag: int, type_name: str) -> tuple[_Header, str
         return _Header(0, 0, 0), "asn1: syntax error: sequence truncated"
     header = _header(data, at)
     if header.tag != tag:
-        found = (
+        header_text = (
             f"{{class:{header.tag >> 6} tag:{header.tag & 0x1F} length:{header.size} isCompound:{str(bool(header.tag & 0x20)).lower()}}}"
         )
-        text = f"tags don't match ({tag & 0x1F} vs {found}) {_NO_PARAMETERS} {type_name} @{header.start}"
+        text = f"tags don't match ({tag & 0x1F} vs {header_text}) {_NO_PARAMETERS} {type_name} @{header.start}"
         return header, f"asn1: structure error: {text}"
     return header, _unread(data[at:])

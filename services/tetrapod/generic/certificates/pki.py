@@ -1,20 +1,20 @@
-"""`write_pki`: the files of a self-contained installation, made once, kept while they are good, renewed before they are not.
+"""`write_pki`: creates the certificate files of a self-contained installation and renews them before they expire.
 
-`pki.json` beside them remembers what each certificate is and when it expires, so that a start that changes nothing need not parse
-certificates. Files that somebody has replaced (their hash differs) are looked at again.
+`pki.json` in the same directory records the hash, expiry and hosts of each certificate, so that a start without changes need not parse
+certificates. Files that were replaced (their hash differs) are parsed again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from tetrapod.generic.certificates.files import PRIVATE, PUBLIC, write_file
 
 if TYPE_CHECKING:
     from tetrapod.generic.certificates.authority import Authority
@@ -29,55 +29,65 @@ _LEAVES: Final = {"apiserver": "ca", "admin": "client-ca", "front-proxy-client":
 
 @dataclass(frozen=True, slots=True)
 class Pki:
-    """Where the files are. Every certificate has its key beside it."""
+    """The paths of the files. Every certificate has its key in the same directory."""
 
     directory: Path
 
     def certificate(self, name: str) -> Path:
+        """The path of a certificate."""
         return self.directory / f"{name}.crt"
 
     def key(self, name: str) -> Path:
+        """The path of a key."""
         return self.directory / f"{name}.key"
 
     @property
     def ca(self) -> Path:
-        """Signs serving certificates; clients trust it."""
+        """The CA of serving certificates, which clients trust."""
         return self.certificate("ca")
 
     @property
     def client_ca(self) -> Path:
-        """Signs the certificates of users."""
+        """The CA of user certificates."""
         return self.certificate("client-ca")
 
     @property
     def front_proxy_ca(self) -> Path:
-        """Signs the certificate by which the aggregator proves that it may speak for others."""
+        """The CA of the certificate with which the aggregator authenticates as front proxy."""
         return self.certificate("front-proxy-ca")
 
     @property
     def serving(self) -> tuple[Path, Path]:
+        """The serving certificate and its key."""
         return self.certificate("apiserver"), self.key("apiserver")
 
     @property
     def admin(self) -> tuple[Path, Path]:
+        """The client certificate of the administrator and its key."""
         return self.certificate("admin"), self.key("admin")
 
     @property
     def front_proxy_client(self) -> tuple[Path, Path]:
+        """The client certificate of the front proxy and its key."""
         return self.certificate("front-proxy-client"), self.key("front-proxy-client")
 
     @property
     def service_account_key(self) -> Path:
-        """Private; for the auth service alone."""
+        """The private key of service account tokens, for the auth service only."""
         return self.directory / "sa.key"
 
     @property
     def service_account_public_key(self) -> Path:
+        """The public key of service account tokens."""
         return self.directory / "sa.pub"
 
 
 def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: float = RENEW_BEFORE) -> Pki:
-    """Make what is missing or about to expire, and add `hosts` to the serving certificate. Names once given stay in it."""
+    """Create certificates that are missing or about to expire, and add `hosts` to the serving certificate, which keeps
+    its earlier hosts.
+
+    `renew_before` is in seconds.
+    """
     pki = Pki(Path(directory))
     pki.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     wanted = list(dict.fromkeys(hosts))
@@ -95,14 +105,14 @@ def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: floa
         from tetrapod.generic.certificates.authority import signing_key
 
         private, public = signing_key()
-        _write(pki.service_account_public_key, public, 0o644)
-        _write(pki.service_account_key, private, 0o600)
+        write_file(pki.service_account_public_key, public, PUBLIC)
+        write_file(pki.service_account_key, private, PRIVATE)
     record.save()
     return pki
 
 
 def renew_leaves(pki: Pki, *, renew_before: float = RENEW_BEFORE) -> bool:
-    """Make what is about to expire anew, but for authorities; whether there was anything."""
+    """Renew certificates that are about to expire, except CAs. Returns whether there were any."""
     record = _Record(pki)
     renewed = _issue_leaves(record, (), time.time() + renew_before, {})
     record.save()
@@ -131,7 +141,7 @@ def _issue(name: str, authority: Authority, hosts: list[str]) -> tuple[bytes, by
 
 
 class _Record:
-    """What `pki.json` knows of each certificate: hash, expiry, hosts."""
+    """The content of `pki.json`: the hash, expiry and hosts of each certificate."""
 
     def __init__(self, pki: Pki) -> None:
         self._pki = pki
@@ -143,18 +153,24 @@ class _Record:
             self._known = {}
 
     def good(self, name: str, deadline: float) -> bool:
+        """Return whether a certificate exists and expires after `deadline` (seconds since the epoch)."""
         return bool(self._look(name).get("expires", 0) > deadline)
 
     def hosts(self, name: str) -> list[str]:
+        """Return the hosts of a certificate."""
         return list(self._look(name).get("hosts", []))
 
     def authority(self, name: str) -> Authority:
+        """Load a CA with its key."""
         from tetrapod.generic.certificates.authority import Authority
 
         return Authority.load(self._pki.certificate(name).read_bytes(), self._pki.key(name).read_bytes())
 
     def _look(self, name: str) -> dict[str, Any]:
-        """What is on disk; parsed only where the record does not know it. A CA may lack its key: then it cannot sign, no more."""
+        """Return the record of a certificate on disk; empty if the certificate or its key is missing.
+
+        The certificate is parsed only if the record is outdated. A CA may lack its key; it can then not issue certificates.
+        """
         try:
             pem = self._pki.certificate(name).read_bytes()
         except OSError:
@@ -172,23 +188,16 @@ class _Record:
         return known
 
     def write(self, name: str, certificate: bytes, key: bytes, hosts: list[str]) -> None:
+        """Write a certificate and its key and record them."""
         from tetrapod.generic.certificates import authority
 
-        _write(self._pki.key(name), key, 0o600)
-        _write(self._pki.certificate(name), certificate, 0o644)
+        write_file(self._pki.key(name), key, PRIVATE)
+        write_file(self._pki.certificate(name), certificate, PUBLIC)
         digest = hashlib.sha256(certificate).hexdigest()
         self._known[name] = {"sha256": digest, "expires": authority.expiry(certificate), "hosts": hosts}
         self._changed = True
 
     def save(self) -> None:
+        """Write `pki.json` if it has changed."""
         if self._changed:
-            _write(self._path, json.dumps(self._known, indent=1).encode(), 0o644)
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    """Whole or not at all; private files are never readable by others, not even for a moment."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(descriptor, mode)
-        file.write(data)
-    os.replace(temporary, path)
+            write_file(self._path, json.dumps(self._known, indent=1).encode(), PUBLIC)

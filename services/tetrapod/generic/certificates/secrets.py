@@ -1,7 +1,8 @@
-"""The certificates' directories as Secrets of the cluster that hosts the four services: a Secret each, `PREFIX-core` and so on.
+"""The certificate directories as Secrets of the hosting cluster: one Secret each, `PREFIX-core` and so on.
 
-For a job inside that cluster, which alone may write them; standard library only. The authorities' Secret goes first: a run that
-ends half way has made nothing that the next one cannot go on from. The signing key is in auth's Secret and in no other.
+For a job in the cluster that hosts the four services, which alone may write them; standard library only. The Secret of the CAs is
+written first, so that an interrupted run leaves nothing that the next one cannot continue from. The signing key is in the Secret of
+auth only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tetrapod.generic.certificates.files import PRIVATE, write_file
 from tetrapod.generic.certificates.services import DIRECTORIES
 
 _SIGNING_KEY: Final = "sa.key"
@@ -24,12 +26,12 @@ _LEFT_OUT: Final = {("ca", _SIGNING_KEY), ("ca", "pki.json")}
 
 
 class SecretsError(Exception):
-    """The hosting cluster did not do what it was asked; says what."""
+    """A failed request to the hosting cluster."""
 
 
 @dataclass
 class Cluster:
-    """The hosting cluster's API server, as a pod sees it."""
+    """The API server of the hosting cluster, as seen from a pod."""
 
     url: str
     token: str
@@ -38,7 +40,7 @@ class Cluster:
 
     @classmethod
     def of_pod(cls, directory: Path) -> Cluster:
-        """Raises SecretsError outside a pod."""
+        """Return the cluster of this pod. Raises SecretsError outside a pod."""
         try:
             host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
             token, namespace = ((directory / name).read_text().strip() for name in ("token", "namespace"))
@@ -48,7 +50,7 @@ class Cluster:
         return cls(f"https://{f'[{host}]' if ':' in host else host}:{port}", token, context, namespace)
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
-        """The object, or None where there is none. Raises SecretsError."""
+        """Send a request and return the object, or None for a GET of a missing one. Raises SecretsError."""
         request = urllib.request.Request(
             self.url + path,
             None if body is None else json.dumps(body).encode(),
@@ -57,8 +59,8 @@ class Cluster:
         )
         try:
             with urllib.request.urlopen(request, timeout=30, context=self.context) as answer:
-                found: dict[str, Any] = json.load(answer)
-                return found
+                obj: dict[str, Any] = json.load(answer)
+                return obj
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 404 and method == "GET":
@@ -70,7 +72,7 @@ class Cluster:
 
 @dataclass
 class Secrets:
-    """Fills directories below `out` from Secrets, and back where they have changed."""
+    """Copies Secrets to directories below `out`, and changed files back to the Secrets."""
 
     cluster: Cluster
     prefix: str
@@ -79,19 +81,20 @@ class Secrets:
     _known: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def load(self) -> None:
+        """Write the files of all existing Secrets below `out`."""
         for name in DIRECTORIES:
-            found = self.cluster.ask("GET", self._path(name))
-            if found is None:
+            secret = self.cluster.ask("GET", self._path(name))
+            if secret is None:
                 continue
-            self._known[name] = found
-            for file, data in found.get("data", {}).items():
+            self._known[name] = secret
+            for file, data in secret.get("data", {}).items():
                 self._write(name, file, base64.b64decode(data))
         signing_key = self.out / "auth" / _SIGNING_KEY
         if signing_key.exists():
             self._write("ca", _SIGNING_KEY, signing_key.read_bytes())
 
     def save(self) -> list[str]:
-        """Names of the Secrets that were made or changed."""
+        """Create or update the Secrets whose files have changed, and return their names."""
         return [self._name(name) for name in DIRECTORIES if self._save(name)]
 
     def _save(self, name: str) -> bool:
@@ -105,15 +108,14 @@ class Secrets:
             return True
         if known.get("data") == data:
             return False
-        # With its resource version: whoever else writes at the same time does not lose what he wrote.
+        # The update includes the resource version, so a concurrent writer's changes are not lost.
         self.cluster.ask("PUT", self._path(name), {**known, "data": data})
         return True
 
     def _write(self, name: str, file: str, data: bytes) -> None:
         path = self.out / name / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(0o600)
-        path.write_bytes(data)
+        write_file(path, data, PRIVATE)
 
     def _name(self, name: str) -> str:
         return f"{self.prefix}-{name}"

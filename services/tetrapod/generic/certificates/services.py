@@ -1,9 +1,9 @@
-"""Certificates of the four services where they run apart: a directory each, holding what that service needs and no more.
+"""The certificates of the four services as separate processes: one directory each, with only what that service needs.
 
-OUT/ca/ keeps the authorities' keys (for renewal; it need not be where the services run). A service's directory has its serving
-certificate, its own client certificate, and the authorities to trust; the front-proxy client certificate is the aggregator's
-alone, the signing key auth's alone. etcd has an authority of its own, so that no user's certificate opens it. OUT/monitoring
-opens /metrics, by upstream's group for that, and nothing else.
+OUT/ca/ has the keys of the CAs, for renewal; it need not be where the services run. The directory of a service has its serving
+certificate, its client certificate and the CAs to trust. Only the aggregator has the front proxy's client certificate, and only auth
+the signing key. etcd has a CA of its own, so that users' certificates cannot access it. OUT/monitoring can read /metrics, through
+upstream's group for it, and nothing else.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.among_services.names import SERVICES_GROUP
+from tetrapod.generic.certificates.files import PRIVATE, PUBLIC, write_file
 from tetrapod.generic.certificates.pki import RENEW_BEFORE, Pki, write_pki
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
 SERVICES: Final = ("aggregator", "core", "extensions", "auth")
 DIRECTORIES: Final = ("ca", "admin", "monitoring", *SERVICES, "etcd")
-"""What is made below OUT."""
+"""The directories below OUT."""
 PEER: Final = "etcd-peer"
-"""The name that members of etcd know each other by."""
+"""The name in the certificates of etcd members."""
 _TRUST: Final = ("ca", "client-ca", "front-proxy-ca")
 _LOCAL: Final = ("localhost", "127.0.0.1")
 
@@ -39,12 +40,14 @@ def write_service_certificates(
     etcd_hosts: Sequence[str] = (),
     renew_before: float = RENEW_BEFORE,
 ) -> Pki:
-    """Make what is missing, lacks a name, or expires soon.
+    """Create certificates that are missing, lack a host, or expire soon.
 
     Args:
-        hosts: further names of the aggregator, by which users reach it.
-        service_hosts: further names of every service and of etcd; `{service}` stands for which.
-        etcd_hosts: further names of etcd's members.
+        out: the directory OUT.
+        hosts: additional names of the aggregator, by which users reach it.
+        service_hosts: additional names of every service and of etcd; `{service}` is replaced by its name.
+        etcd_hosts: additional names of etcd's members.
+        renew_before: seconds before the expiry at which certificates are renewed.
     """
     from tetrapod.generic.certificates.authority import Authority
 
@@ -63,32 +66,33 @@ def write_service_certificates(
             _copy(pki.front_proxy_client, directory, "front-proxy-client")
         else:
             keeper.server(serving, directory, f"tetrapod-{service}", [service, f"tetrapod-{service}", *_LOCAL, *further[service]])
-        # The group opens auth's internal endpoints; what each may do at the front door is said by RBAC, by its name.
+        # The group grants access to auth's internal endpoints; RBAC grants the service, by its user name, access to the aggregator's API.
         keeper.client(clients, directory, "client", f"system:tetrapod:{service}", (SERVICES_GROUP,))
     _write_etcd_certificates(out, keeper, [*further["etcd"], *etcd_hosts])
     monitoring = out / "monitoring"
     monitoring.mkdir(parents=True, exist_ok=True)
     shutil.copy(pki.ca, monitoring / "ca.crt")
     keeper.client(clients, monitoring, "client", "system:tetrapod:monitoring", ("system:monitoring",))
-    shutil.copy(pki.service_account_key, out / "auth" / "sa.key")
-    _mode(out / "auth" / "sa.key")
+    write_file(out / "auth" / "sa.key", pki.service_account_key.read_bytes(), PRIVATE)
     return pki
 
 
 class _Keeper:
-    """Issues a certificate where the one that is there will not do: another authority's, without a name, of
-    other groups, or near its end."""
+    """Issues a certificate unless the existing one is from the same CA, has the names and groups, and does not expire soon."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
 
     def server(self, authority: Authority, directory: Path, name: str, hosts: Sequence[str]) -> None:
+        """Keep or issue a serving certificate."""
         self._keep(authority, directory, "tls", hosts, (), lambda: authority.issue_server(name, hosts))
 
     def client(self, authority: Authority, directory: Path, file: str, user: str, groups: Sequence[str] = ()) -> None:
+        """Keep or issue a client certificate."""
         self._keep(authority, directory, file, (), groups, lambda: authority.issue_client(user, groups))
 
     def peer(self, authority: Authority, directory: Path, hosts: Sequence[str]) -> None:
+        """Keep or issue a certificate of an etcd member."""
         self._keep(authority, directory, "peer", hosts, (), lambda: authority.issue_peer(PEER, hosts))
 
     def _keep(
@@ -111,7 +115,7 @@ class _Keeper:
 
 
 def _write_etcd_certificates(out: Path, keeper: _Keeper, hosts: Sequence[str]) -> None:
-    """OUT/etcd for etcd itself, its peers and its health check; etcd-ca.crt, etcd-client.crt and its key for each service."""
+    """Write OUT/etcd for etcd, its peers and its health check, and etcd-ca.crt, etcd-client.crt and its key for each service."""
     authority = _etcd_authority(out / "ca")
     directory = out / "etcd"
     directory.mkdir(parents=True, exist_ok=True)
@@ -141,16 +145,9 @@ def _copy_trust(pki: Pki, directory: Path) -> None:
 
 
 def _copy(pair: tuple[Path, Path], directory: Path, name: str) -> None:
-    shutil.copy(pair[0], directory / f"{name}.crt")
-    shutil.copy(pair[1], directory / f"{name}.key")
-    _mode(directory / f"{name}.key")
+    _write(directory, name, (pair[0].read_bytes(), pair[1].read_bytes()))
 
 
 def _write(directory: Path, name: str, pair: Pair) -> None:
-    (directory / f"{name}.crt").write_bytes(pair[0])
-    (directory / f"{name}.key").write_bytes(pair[1])
-    _mode(directory / f"{name}.key")
-
-
-def _mode(path: Path) -> None:
-    path.chmod(0o600)
+    write_file(directory / f"{name}.key", pair[1], PRIVATE)
+    write_file(directory / f"{name}.crt", pair[0], PUBLIC)

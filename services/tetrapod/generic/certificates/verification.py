@@ -1,4 +1,4 @@
-"""How OpenSSL verifies certificates, made to agree with Go's crypto/x509, by which everybody's certificates around Kubernetes are made.
+"""OpenSSL's certificate verification with the behaviour of Go's crypto/x509, for which the certificates around Kubernetes are made.
 
 Upstream: crypto/x509/verify.go.
 """
@@ -8,27 +8,29 @@ from __future__ import annotations
 import ssl
 from typing import Any, Final
 
-_ENCODING_DER: Final = 2  # of Python's _ssl
+_ENCODING_DER: Final = 2  # constant of Python's _ssl
 
 
 def verify_as_go(context: ssl.SSLContext) -> ssl.SSLContext:
-    """Whatever certificate is in the bundle vouches for itself and for what it signed, though it be no root, or no authority at all.
+    """Make every certificate in the bundle a trust anchor, also intermediates and leaves.
 
-    controller-runtime's envtest gives the certificate of its webhooks for their bundle. What Python 3.13 asks for beyond, Go does not.
+    controller-runtime's envtest uses the certificate of its webhooks as their CA bundle. The stricter checks of Python 3.13 are
+    disabled, because Go does not make them.
     """
     context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
     return context
 
 
 def verified_chain(connection: Any) -> tuple[bytes, ...]:
-    """The peer's certificates as DER, its own first, up to what vouches for them; of a session that is taken up again its own alone.
+    """Return the verified chain of the peer as DER, its own certificate first, up to the trust anchor; only its own in a
+    resumed session.
 
-    `connection` is an SSLObject after its handshake. Before 3.13 Python has the chain, but tells it only where it keeps it.
+    `connection` is an SSLObject after its handshake. Before Python 3.13 the method is only available on the private object.
     """
     own: bytes | None = connection.getpeercert(True)
     if own is None:
         return ()
     public = getattr(connection, "get_verified_chain", None)
-    found = public() if public is not None else connection._sslobj.get_verified_chain()
-    chain = [one if isinstance(one, bytes) else one.public_bytes(_ENCODING_DER) for one in found or ()]
+    verified = public() if public is not None else connection._sslobj.get_verified_chain()
+    chain = [one if isinstance(one, bytes) else one.public_bytes(_ENCODING_DER) for one in verified or ()]
     return tuple(chain) if chain and chain[0] == own else (own,)

@@ -1,7 +1,8 @@
-"""Notices that a configuration file has changed: by its status every second, by its content once a minute.
+"""Detects changes of a configuration file: by its metadata every second, and by its content once a minute.
 
-Upstream: k8s.io/apiserver/pkg/util/filesystem (WatchUntil), which asks the kernel and polls every minute. Looking at a file's status
-costs microseconds, and sees what file systems over a network or a swapped symbolic link (a mounted config map) do not report.
+Upstream uses kernel notifications and polls every minute. Reading the metadata takes microseconds, and also detects
+changes that network file systems or swapped symbolic links (a mounted ConfigMap) do not report.
+Upstream: staging/src/k8s.io/apiserver/pkg/util/filesystem, WatchUntil
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ Stamp = tuple[int, int, int]
 
 
 async def watch(path: str, changed: Callable[[], Awaitable[None]], *, interval: float = INTERVAL, again: float = RELOAD_INTERVAL) -> None:
-    """Call `changed` when the file may have changed, and every `again` seconds, until cancelled. Its errors are logged."""
+    """Call `changed` when the file may have changed, and every `again` seconds, until cancelled. Its errors are
+    logged.
+    """
     seen, called = _stamp(path), time.monotonic()
     while True:
         await asyncio.sleep(interval)
@@ -38,7 +41,7 @@ async def watch(path: str, changed: Callable[[], Awaitable[None]], *, interval: 
 
 def _stamp(path: str) -> Stamp | None:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,4 +1,4 @@
-"""`live_objects`: all that Python's collector knows."""
+"""`live_objects`: every object that Python's cyclic garbage collector tracks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import gc
 
 
 def live_objects() -> list[object]:
-    """With what start-up has made, which is frozen otherwise (cli/running.py)."""
+    """Return all tracked objects, those included that start-up has frozen (cli/running.py). Unreachable cycles are collected first.
+
+    The collection is needed: the objects are frozen again, and the collector never looks at garbage that is frozen.
+    """
     gc.unfreeze()
+    gc.collect()
     objects = gc.get_objects()
     gc.freeze()
     return objects

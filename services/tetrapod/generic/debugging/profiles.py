@@ -1,9 +1,14 @@
-"""`/debug/pprof`: what the process is doing, by Python's own means, under the paths where Go has its profiles.
+"""`/debug/pprof`: profiles of the process, made with Python's means, under the paths of Go's profiles.
 
-`goroutine` are the stacks of tasks and threads, `threadcreate` of threads, `heap` the live objects by type (or, with `?seconds=`, what was
-allocated meanwhile), `allocs` what is being allocated, `profile` a recording by cProfile that `python -m pstats` reads, `trace` samples of
-what each thread runs (sampling.py), `symbol` what lives at an address (symbols.py). Who may ask is decided by the authorizer.
-Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
+- `goroutine`: stacks of tasks and threads
+- `threadcreate`: stacks of threads
+- `heap`: live objects by type, with `?debug=2` of all types and not only the largest; with `?seconds=`, allocations in that time
+- `allocs`: allocations in a given time
+- `profile`: a recording by cProfile, for `python -m pstats`
+- `trace`: samples of what each thread runs (sampling.py)
+- `symbol`: the object at an address (symbols.py)
+
+The authorizer decides who may read them. Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
 """
 
 from __future__ import annotations
@@ -16,13 +21,12 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from tetrapod.generic.debugging import sampling, symbols
 from tetrapod.generic.debugging.objects import live_objects
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import status
-from tetrapod.machinery.requestinfo import query_values
 
 PREFIX: Final = "/debug/pprof/"
 _NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
@@ -32,8 +36,15 @@ _LONGEST: Final = 50.0
 _recording, _tracing = asyncio.Lock(), asyncio.Lock()
 
 
+class _Asked(NamedTuple):
+    """The parameters of a profile: how long to observe (0 if not given), and whether to list everything instead of the largest entries."""
+
+    seconds: float
+    everything: bool
+
+
 async def redirect(request: Request) -> Response:
-    """Go's http.Redirect: only who reads gets a page."""
+    """Redirect to the index. As in Go's http.Redirect, only GET and HEAD get a body."""
     location = (b"location", PREFIX.encode())
     if request.method not in ("GET", "HEAD"):
         return Response(302, [location])
@@ -41,7 +52,7 @@ async def redirect(request: Request) -> Response:
 
 
 async def handle(request: Request) -> Response:
-    """The index, or a profile."""
+    """Return the index or a profile."""
     name = request.path.removeprefix(PREFIX)
     if not name:
         lines = "".join(f"<li><a href='{key}?debug=1'>{key}</a>: {text}</li>\n" for key, (text, _) in PROFILES.items())
@@ -52,25 +63,26 @@ async def handle(request: Request) -> Response:
         return await symbols.handle(request)
     if name not in PROFILES:
         return Response(404, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-go-pprof", b"1"), _NOSNIFF], b"Unknown profile\n")
-    query = query_values(request.query_string)
-    body = await PROFILES[name][1](_seconds(query.get("seconds", "")))
-    if query.get("debug", "0") not in ("", "0"):
+    query = request.query().values
+    debug = query.get("debug", "0")
+    body = await PROFILES[name][1](_Asked(_seconds(query.get("seconds", "")), debug == "2"))
+    if debug not in ("", "0"):
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8"), _NOSNIFF], body)
     disposition = f'attachment; filename="{name}"'.encode()
     return Response(200, [(b"content-type", b"application/octet-stream"), (b"content-disposition", disposition), _NOSNIFF], body)
 
 
 def _seconds(text: str) -> float:
-    """How long to look, 0 where nothing (sensible) is said; a request that lasts longer would be cut off."""
+    """Return the parameter in seconds, at most 50, because longer requests would time out; 0 if it is missing or invalid."""
     try:
         seconds = float(text)
     except ValueError:
         return 0.0
-    return min(seconds, _LONGEST) if seconds > 0 else 0.0  # nan is not
+    return min(seconds, _LONGEST) if seconds > 0 else 0.0  # false for nan
 
 
-async def _profile(seconds: float) -> bytes:
-    """What the event loop's thread ran."""
+async def _profile(asked: _Asked) -> bytes:
+    """Record what the event loop's thread executes."""
     import cProfile
 
     if _recording.locked():
@@ -79,46 +91,47 @@ async def _profile(seconds: float) -> bytes:
         profile = cProfile.Profile()
         profile.enable()
         try:
-            await asyncio.sleep(seconds or 30.0)
+            await asyncio.sleep(asked.seconds or 30.0)
         finally:
             profile.disable()
     profile.create_stats()
     return marshal.dumps(profile.stats)
 
 
-async def _heap(seconds: float) -> bytes:
-    return await (_allocations(seconds) if seconds else asyncio.to_thread(_live_objects))
+async def _heap(asked: _Asked) -> bytes:
+    return await (_allocations(asked) if asked.seconds else asyncio.to_thread(_live_objects, None if asked.everything else _MOST))
 
 
-def _live_objects() -> bytes:
+def _live_objects(most: int | None) -> bytes:
+    """List the live objects by type: the `most` types that use the most memory, or all."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
-    for found in live_objects():
-        kind = type(found)
+    for obj in live_objects():
+        kind = type(obj)
         name = f"{kind.__module__}.{kind.__qualname__}"
         counts[name] += 1
-        sizes[name] += sys.getsizeof(found, 0)
+        sizes[name] += sys.getsizeof(obj, 0)
     lines = [f"heap profile: {counts.total()} objects, {sizes.total()} bytes in containers\n"]
-    lines += [f"{counts[name]:10} {size:12} {name}\n" for name, size in sizes.most_common(_MOST)]
+    lines += [f"{counts[name]:10} {size:12} {name}\n" for name, size in sizes.most_common(most)]
     return "".join(lines).encode()
 
 
-async def _allocations(seconds: float) -> bytes:
-    """By line, what was allocated in the given time (a second, where none is given) and is alive still."""
+async def _allocations(asked: _Asked) -> bytes:
+    """List by line what was allocated in the given time (1 s by default) and is still alive."""
     import tracemalloc
 
     if tracemalloc.is_tracing():
         raise status.bad_request("Could not enable heap profiling: it is in use")
     tracemalloc.start()
     try:
-        await asyncio.sleep(seconds or 1.0)
-        found = await asyncio.to_thread(lambda: tracemalloc.take_snapshot().statistics("lineno")[:_MOST])
+        await asyncio.sleep(asked.seconds or 1.0)
+        statistics = await asyncio.to_thread(lambda: tracemalloc.take_snapshot().statistics("lineno")[:_MOST])
     finally:
         tracemalloc.stop()
-    return "".join(f"{s}\n" for s in found).encode()
+    return "".join(f"{s}\n" for s in statistics).encode()
 
 
-async def _stacks(seconds: float) -> bytes:
+async def _stacks(asked: _Asked) -> bytes:
     out = io.StringIO()
     for task in sorted(asyncio.all_tasks(), key=lambda t: t.get_name()):
         out.write(f"task {task.get_name()}\n")
@@ -127,14 +140,14 @@ async def _stacks(seconds: float) -> bytes:
     return out.getvalue().encode()
 
 
-async def _trace(seconds: float) -> bytes:
+async def _trace(asked: _Asked) -> bytes:
     if _tracing.locked():
         raise status.bad_request("Could not enable tracing: tracing is already in use")
     async with _tracing:
-        return await asyncio.to_thread(sampling.trace, seconds or 1.0)
+        return await asyncio.to_thread(sampling.trace, asked.seconds or 1.0)
 
 
-async def _threads(seconds: float) -> bytes:
+async def _threads(asked: _Asked) -> bytes:
     return f"threadcreate profile: total {threading.active_count()}\n{_thread_stacks()}".encode()
 
 
@@ -144,10 +157,10 @@ def _thread_stacks() -> str:
     return "".join(f"thread {names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}\n" for ident, frame in frames)
 
 
-PROFILES: Final[dict[str, tuple[str, Callable[[float], Awaitable[bytes]]]]] = {
+PROFILES: Final[dict[str, tuple[str, Callable[[_Asked], Awaitable[bytes]]]]] = {
     "allocs": ("What is allocated in the next N seconds (seconds=N, 1 by default), by line.", _allocations),
     "goroutine": ("Stacks of all tasks and threads.", _stacks),
-    "heap": ("Live objects by type; with seconds=N, what was allocated in that time, by line.", _heap),
+    "heap": ("Live objects by type, with debug=2 all types; with seconds=N, what was allocated in that time, by line.", _heap),
     "profile": ("What ran in the next N seconds (seconds=N, 30 by default), for python -m pstats.", _profile),
     "threadcreate": ("Stacks of all threads.", _threads),
     "trace": ("What each thread ran in the next N seconds (seconds=N, 1 by default), for chrome://tracing and Perfetto.", _trace),

@@ -1,7 +1,7 @@
-"""What every thread ran over a time, as `/debug/pprof/trace` tells it: events that chrome://tracing and Perfetto draw.
+"""`/debug/pprof/trace`: what every thread ran over a time, as events for chrome://tracing and Perfetto.
 
-Go's trace is made of what its scheduler does; here a thread looks at the stacks of the others every few milliseconds. That costs next to
-nothing, shows what held the event loop up and for how long, and sees whatever is too short by chance only.
+Go's trace records what its scheduler does. Here a thread samples the stacks of the others every few milliseconds. This costs little and
+shows what blocked the event loop and for how long, but it sees short calls only by chance.
 """
 
 from __future__ import annotations
@@ -18,51 +18,52 @@ import orjson
 INTERVAL: Final = 0.005
 _DEEPEST: Final = 64
 _MOST: Final = 100_000
-"""Events of a trace, which ends with them."""
+"""The most events of a trace, which ends when it is reached."""
 
 
 class _Open(NamedTuple):
-    """A frame that is running since."""
+    """A frame that has been running since a time (in seconds from the start of the trace)."""
 
     what: tuple[str, str]
     since: float
 
 
 def trace(seconds: float) -> bytes:
-    """Samples for so long; call it in a thread of its own."""
+    """Sample for some seconds; to be called in a thread of its own."""
     return orjson.dumps({"displayTimeUnit": "ms", "traceEvents": list(_events(seconds))})
 
 
 def _events(seconds: float) -> Iterator[dict[str, Any]]:
     began = time.monotonic()
-    own, running, made = threading.get_ident(), dict[int, list[_Open]](), 0
+    own, running, event_count = threading.get_ident(), dict[int, list[_Open]](), 0
     now = 0.0
-    while now < seconds and made < _MOST:
-        found = {ident: _stack(frame) for ident, frame in sys._current_frames().items() if ident != own}
-        for ident in running.keys() | found.keys():
-            for event in _changed(running.setdefault(ident, []), found.get(ident, []), now, ident):
-                made += 1
+    while now < seconds and event_count < _MOST:
+        stacks = {ident: _stack(frame) for ident, frame in sys._current_frames().items() if ident != own}
+        for ident in running.keys() | stacks.keys():
+            for event in _changed(running.setdefault(ident, []), stacks.get(ident, []), now, ident):
+                event_count += 1
                 yield event
         time.sleep(INTERVAL)
         now = time.monotonic() - began
     for ident, frames in running.items():
         yield from _changed(frames, [], now, ident)
-    for thread in threading.enumerate():
-        yield {"ph": "M", "name": "thread_name", "pid": 1, "tid": thread.ident, "args": {"name": thread.name}}
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    for ident in running:  # a thread that has ended, or that the threading module did not start, has no name there
+        yield {"ph": "M", "name": "thread_name", "pid": 1, "tid": ident, "args": {"name": names.get(ident, f"thread {ident}")}}
 
 
 def _stack(frame: FrameType | None) -> list[tuple[str, str]]:
-    """The outermost first."""
-    found: list[tuple[str, str]] = []
+    """Return the functions on a stack, the outermost first."""
+    functions: list[tuple[str, str]] = []
     while frame is not None:
         code = frame.f_code
-        found.append((code.co_qualname, f"{code.co_filename}:{code.co_firstlineno}"))
+        functions.append((code.co_qualname, f"{code.co_filename}:{code.co_firstlineno}"))
         frame = frame.f_back
-    return found[: -_DEEPEST - 1 : -1]
+    return functions[: -_DEEPEST - 1 : -1]
 
 
 def _changed(frames: list[_Open], found: list[tuple[str, str]], now: float, thread: int) -> Iterator[dict[str, Any]]:
-    """Frames that have ended, the innermost first; those that have begun are noted."""
+    """Yield events for the frames that have ended, the innermost first, and add those that have begun to `frames`."""
     same = 0
     while same < min(len(frames), len(found)) and frames[same].what == found[same]:
         same += 1

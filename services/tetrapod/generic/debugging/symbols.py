@@ -1,7 +1,8 @@
-"""What lives at an address, as `/debug/pprof/symbol` tells it: `0x7f…` of a log line or of a stack is an object of Python's.
+"""`/debug/pprof/symbol`: the Python object at an address, such as `0x7f…` in a log line or a stack.
 
-Named are functions, classes, coroutines and tasks; of others their type. Contents are nobody's business. Upstream: net/http/pprof (Symbol),
-where an address is a program counter.
+Functions, classes, coroutines and tasks are shown by name, other objects by type only, because their content may be
+confidential. Upstream:
+net/http/pprof (Symbol), where an address is a program counter.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ _NAMED: Final = (type, FunctionType, MethodType, BuiltinFunctionType)
 
 
 async def handle(request: Request) -> Response:
-    """Addresses are joined by `+`, in the query or in the body of a POST."""
+    """Return the objects at addresses that are joined by `+`, in the query or in the body of a POST."""
     text = (await request.body.read(_BODY_LIMIT)).decode("latin-1") if request.method == "POST" else request.query_string
-    wanted = [found for word in text.split("+")[:_MOST] if (found := _address(word))]
+    wanted = [parsed for word in text.split("+")[:_MOST] if (parsed := _address(word))]
     names = await asyncio.to_thread(_names, frozenset(wanted)) if wanted else {}
     lines = ["num_symbols: 1\n", *(f"{address:#x} {names[address]}\n" for address in wanted if address in names)]
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
@@ -29,7 +30,7 @@ async def handle(request: Request) -> Response:
 
 
 def _address(word: str) -> int:
-    """0 where it is none."""
+    """Parse an address; 0 if it is invalid."""
     try:
         return int(word.strip()[:20], 0)
     except ValueError:

@@ -1,6 +1,6 @@
-"""The discovery endpoints of one server: `/api`, `/apis`, groups and versions, in the form that the client asks for.
+"""The discovery endpoints of one server: `/api`, `/apis`, groups and versions, in the format that the client requests.
 
-Documents are made on demand and kept until the set of resources changes (`DiscoverySource.generation`).
+Documents are created on demand and cached until the set of resources changes (`DiscoverySource.generation`).
 Upstream: k8s.io/apiserver/pkg/endpoints/discovery.
 """
 
@@ -25,34 +25,37 @@ _AGGREGATIONS: Final = Counter("aggregator_discovery_aggregation_count_total", "
 
 
 class DiscoverySource(Protocol):
-    """What there is to discover. `generation` changes whenever any document would."""
+    """The groups and resources to describe. `generation` changes whenever a document would change."""
 
     @property
     def generation(self) -> int: ...
 
     def core_versions(self) -> list[str]: ...
     def groups(self) -> list[Object]:
-        """APIGroup documents without their type, in order."""
+        """Return the APIGroup documents, without kind and apiVersion, in order."""
         ...
 
     def resources(self, group: str, version: str) -> Object | None:
-        """The APIResourceList of a group-version that is served."""
+        """Return the APIResourceList of a group-version, or None if it is not served."""
         ...
 
     def aggregated(self, core: bool) -> list[Object]:
-        """APIGroupDiscovery items of `/api` (core) or `/apis`, in order."""
+        """Return the APIGroupDiscovery items of `/api` (core) or `/apis`, in order."""
         ...
 
 
 class DiscoveryHandlers:
-    """Of one server's groups some are routes of its own (upstream: NewAPIGroupHandler): they are for GET and say what they produce."""
+    """The handlers of one server. For groups that are routes (upstream: NewAPIGroupHandler) the method must be GET and
+    Accept is checked.
+    """
 
     def __init__(self, source: DiscoverySource, routed: Callable[[str], bool], server_address: str = "") -> None:
-        """
+        """Create the handlers.
+
         Args:
-            source: what there is.
-            routed: whether a group is a route; the others' documents are an answer to any method.
-            server_address: where the server says it is, host:port (upstream: discovery.DefaultAddresses); "": where it is asked at.
+            source: the groups and resources.
+            routed: returns whether a group is a route; the documents of other groups are returned for any method.
+            server_address: the advertised host:port (upstream: discovery.DefaultAddresses); "" to use the Host header.
         """
         self._source = source
         self._routed = routed
@@ -60,7 +63,7 @@ class DiscoveryHandlers:
         self._kept: dict[Any, tuple[int, bytes, str]] = {}
 
     async def handle(self, request: Request) -> Response | None:
-        """The answer to a discovery path (a non-resource path under /api or /apis), or None where it is none of ours."""
+        """Return the response to a discovery path (a non-resource path below /api or /apis), or None for an unknown group."""
         parts = request.path.split("/")  # "", "apis", group, version, …
         answer = self._core(request, parts) if parts[1] == "api" else self._named(request, parts)
         if request.audit is not None and answer is not None:
@@ -120,8 +123,8 @@ class DiscoveryHandlers:
     def _aggregated(self, request: Request, core: bool, media_type: str) -> Response:
         pretty = wants_pretty(request)
         key = (core, media_type, pretty)
-        kept = self._kept.get(key)
-        if kept is None or kept[0] != self._source.generation:
+        cached = self._kept.get(key)
+        if cached is None or cached[0] != self._source.generation:
             _AGGREGATIONS.add()
             document = {
                 "kind": "APIGroupDiscoveryList",
@@ -131,8 +134,8 @@ class DiscoveryHandlers:
             }
             etag = hashlib.sha512(orjson.dumps(document)).hexdigest().upper()
             body = encode_document(document, media_type.partition(";")[0], pretty=pretty)
-            kept = self._kept[key] = (self._source.generation, body, etag)
-        _, body, etag = kept
+            cached = self._kept[key] = (self._source.generation, body, etag)
+        _, body, etag = cached
         headers = [
             (b"content-type", media_type.encode()),
             (b"etag", f'"{etag}"'.encode()),
@@ -145,7 +148,8 @@ class DiscoveryHandlers:
 
 
 def _check_route(request: Request) -> None:
-    """
+    """Check method and Accept header of a route.
+
     Raises:
         StatusError: 405 or 406, in this order.
     """

@@ -1,4 +1,4 @@
-"""Several discovery sources as one: a server that has declared resources and others that come and go (custom resources)."""
+"""Several discovery sources as one, for a server with both built-in and custom resources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tetrapod.machinery.gvk import Object
 
 
 class JoinedDiscovery:
-    """Of a group-version that several have, the first one's counts."""
+    """The union of several sources. If several sources have a group-version, the first one's document is used."""
 
     def __init__(self, sources: Sequence[DiscoverySource]) -> None:
         self._sources = sources
@@ -22,11 +22,11 @@ class JoinedDiscovery:
         return list(dict.fromkeys(v for source in self._sources for v in source.core_versions()))
 
     def groups(self) -> list[Object]:
-        found: dict[str, Object] = {}
+        by_name: dict[str, Object] = {}
         for source in self._sources:
             for group in source.groups():
-                found.setdefault(group["name"], group)
-        return list(found.values())
+                by_name.setdefault(group["name"], group)
+        return list(by_name.values())
 
     def resources(self, group: str, version: str) -> Object | None:
         return next((found for s in self._sources if (found := s.resources(group, version)) is not None), None)

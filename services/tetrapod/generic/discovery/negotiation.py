@@ -1,17 +1,17 @@
-"""Which form of a discovery document a request wants: classic or aggregated, JSON, YAML or protobuf.
+"""The negotiation of a discovery document's format: classic or aggregated; JSON, YAML or protobuf.
 
-Upstream: endpoints/discovery/aggregated/negotiation.go. Aggregated wins over classic wherever it stands in Accept.
+Upstream: endpoints/discovery/aggregated/negotiation.go. The aggregated format is preferred, wherever Accept names it.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from tetrapod.generic.negotiation.accept import MEDIA_TYPES, Offer, parse_accept
 from tetrapod.generic.negotiation.choosing import check_route_accept, negotiate
 from tetrapod.generic.negotiation.documents import encode_document
 from tetrapod.generic.request import Request, Response
+from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import Object
 
 AGGREGATED: Final = (("as", "APIGroupDiscoveryList"), ("g", "apidiscovery.k8s.io"), ("v", "v2"))
@@ -21,12 +21,12 @@ __all__ = ["aggregated_media_type", "answer_document", "check_route_accept", "is
 
 
 def aggregated_media_type(request: Request) -> str | None:
-    """The media type of the aggregated form, with its parameters as upstream writes them; None for the classic form."""
+    """Return the media type of the aggregated format, with parameters as upstream writes them; None for the classic format."""
     header = request.header(b"accept")
     return _aggregated(header) if "APIGroupDiscoveryList" in header else None
 
 
-@lru_cache(maxsize=128)
+@bounded(count=256, size=256 << 10, largest=2048)
 def _aggregated(header: str) -> str | None:
     for clause in parse_accept(header):
         media_type = clause.first_of(MEDIA_TYPES)
@@ -37,7 +37,7 @@ def _aggregated(header: str) -> str | None:
 
 
 def is_aggregated(media_type: str) -> bool:
-    """Whether an answer of this Content-Type is the aggregated form (upstream: client-go/discovery, ContentTypeIsGVK)."""
+    """Return whether a Content-Type means the aggregated format (upstream: client-go/discovery, ContentTypeIsGVK)."""
     clauses = parse_accept(media_type)
     if not clauses or clauses[0].type != "application":
         return False
@@ -46,10 +46,10 @@ def is_aggregated(media_type: str) -> bool:
 
 
 def answer_document(request: Request, document: Object) -> Response:
-    """A document in its classic form, indented for who wants it so.
+    """Return a document in its classic format, indented if the client wants that.
 
     Raises:
-        StatusError: 406, no plain form is accepted.
+        StatusError: 406, no offered media type is accepted.
     """
     accepted = negotiate(request, _OFFER)
     body = encode_document(document, accepted.media_type, pretty=accepted.pretty)

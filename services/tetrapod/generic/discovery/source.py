@@ -1,4 +1,4 @@
-"""What one server's own resource declarations say of themselves: the `DiscoverySource` of core, auth or an external server."""
+"""The `DiscoverySource` of built-in resources: those of core, auth or an aggregated API server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 
 
 class DefinitionSource:
-    """Groups in the order in which they were installed, versions in their declared order of preference."""
+    """The installed resources: groups in order of installation, versions in their declared order of preference."""
 
     def __init__(self) -> None:
         self._generation = 0
@@ -20,6 +20,7 @@ class DefinitionSource:
         return self._generation
 
     def install(self, definition: ResourceDefinition) -> None:
+        """Add a resource."""
         versions = self._versions.setdefault(definition.group, [])
         for version in definition.versions:
             if version not in versions:
@@ -28,9 +29,11 @@ class DefinitionSource:
         self._generation += 1
 
     def definitions(self, group: str, version: str) -> list[ResourceDefinition]:
+        """Return the resources of a group-version."""
         return self._definitions.get(GroupVersion(group, version), [])
 
     def group_versions(self) -> list[GroupVersion]:
+        """Return all group-versions."""
         return [GroupVersion(group, version) for group, versions in self._versions.items() for version in versions]
 
     def core_versions(self) -> list[str]:
@@ -40,8 +43,8 @@ class DefinitionSource:
         return [documents.api_group(group, versions, typed=False) for group, versions in self._versions.items() if group]
 
     def resources(self, group: str, version: str) -> Object | None:
-        found = self.definitions(group, version)
-        return documents.api_resource_list(GroupVersion(group, version), found) if found else None
+        definitions = self.definitions(group, version)
+        return documents.api_resource_list(GroupVersion(group, version), definitions) if definitions else None
 
     def aggregated(self, core: bool) -> list[Object]:
         return [

@@ -1,7 +1,9 @@
-"""What the verb handlers tell admission: the attributes of one operation, and callbacks for the registry.
+"""`Admitting`: calls admission for the verb handlers: builds the attributes of an operation, and provides callbacks
+for the registry.
 
-Mutating plugins see the object in the storage version, before the registry's own preparations; validating ones see what will
-be stored. Upstream: admission.NewAttributesRecord, rest.AdmissionToValidateObjectFunc and its siblings.
+Mutating plugins get the object in the storage version, before the registry prepares it; validating ones get the
+object that will be stored. Upstream: admission.NewAttributesRecord, rest.AdmissionToValidateObjectFunc and related
+functions
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _UNREADABLE: Final = (
 
 
 class Admitting:
-    """One request's dealings with admission. `name` is the path's, or the new object's."""
+    """The admission calls of one request. `name` is that of the path, or of the new object."""
 
     __slots__ = ("_context", "_name", "_request", "_scope")
 
@@ -33,6 +35,7 @@ class Admitting:
         self._scope, self._request, self._context, self._name = scope, request, context, name
 
     def attributes(self, operation: str, obj: Object | None, old: Object | None, options: Object) -> Attributes:
+        """Return the attributes of an operation."""
         scope, context = self._scope, self._context
         namespace = context.namespace
         if not namespace and scope.definition.resource == "namespaces" and not scope.definition.group:
@@ -56,20 +59,22 @@ class Admitting:
         )
 
     async def mutate(self, operation: str, obj: Object, old: Object | None, options: Object) -> Object:
-        """The object after the mutating plugins."""
+        """Run the mutating plugins and return the resulting object."""
         chain = self._scope.admission
         if not chain.handles(operation):
             return obj
         attributes = self.attributes(operation, obj, old, options)
-        before = (obj.get("metadata") or {}).get("managedFields")
+        managed_fields = (obj.get("metadata") or {}).get("managedFields")
         await chain.admit(attributes)
         admitted = attributes.object if attributes.object is not None else obj
         if self._scope.ownership is not None:
-            self._keep_ownership(admitted, before)
+            self._keep_ownership(admitted, managed_fields)
         return admitted
 
     def _keep_ownership(self, obj: Object, before: Any) -> None:
-        """Ownership that a plugin has made unreadable is as it was (upstream: managedFieldsValidatingAdmissionController)."""
+        """Restore managed fields that a plugin has made invalid (upstream:
+        managedFieldsValidatingAdmissionController).
+        """
         after = (obj.get("metadata") or {}).get("managedFields")
         if after is before or after == before:
             return
@@ -85,16 +90,17 @@ class Admitting:
             self._request.warnings.append(f"{_UNREADABLE}: {error}")
 
     async def validate(self, operation: str, obj: Object | None, old: Object | None, options: Object) -> None:
+        """Run the validating plugins. Raises StatusError."""
         chain = self._scope.admission
         if not chain.handles(operation):
             return
         attributes = self.attributes(operation, obj, old, options)
-        if not attributes.name and obj is not None:  # the name was generated meanwhile
+        if not attributes.name and obj is not None:  # the registry has generated the name since
             attributes.name = obj["metadata"].get("name") or ""
         await chain.validate(attributes)
 
     async def delete(self, old: Object, options: Object) -> None:
-        """Both phases, since nothing can be changed."""
+        """Run both phases for a deletion, which admission cannot modify."""
         chain = self._scope.admission
         if not chain.handles("DELETE"):
             return
@@ -103,7 +109,7 @@ class Admitting:
         await chain.validate(attributes)
 
     async def may_create(self) -> None:
-        """An update that creates needs the right to create.
+        """Check that the user may create, for an update that creates the object.
 
         Raises:
             StatusError: 403.
@@ -124,6 +130,6 @@ class Admitting:
             resource_request=True,
             path=self._request.path,
         )
-        answer = await scope.authorizer.authorize(attributes)
-        if answer.decision is not Decision.ALLOW:
-            raise forbidden_status(attributes, answer.reason)
+        authorization = await scope.authorizer.authorize(attributes)
+        if authorization.decision is not Decision.ALLOW:
+            raise forbidden_status(attributes, authorization.reason)

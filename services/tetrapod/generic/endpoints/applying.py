@@ -1,4 +1,7 @@
-"""Server-side apply (upstream: applyPatcher of handlers/patch.go): the field manager merges, and says who owns what."""
+"""Server-side apply: the field manager merges the configuration and records ownership.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go, applyPatcher
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from tetrapod.generic.endpoints.frommaps import misfit
 from tetrapod.generic.endpoints.mechanisms import Mechanism
 from tetrapod.generic.endpoints.options import WriteOptions
 from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.machinery.bounds import recorded
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.patch.goformat import json_kind
@@ -17,6 +21,8 @@ from tetrapod.machinery.status import StatusError, bad_request
 
 
 class Applying(Mechanism):
+    """The patch mechanism of server-side apply."""
+
     def __init__(self, scope: Scope, body: bytes, options: WriteOptions, manager: str) -> None:
         super().__init__(scope, options.field_validation, manager)
         self.force = options.force
@@ -46,7 +52,7 @@ class Applying(Mechanism):
             if self.validation == "Strict":
                 text = yaml.strict_text(self.duplicates)
                 raise bad_request(f"error strict decoding patch: error converting YAML to JSON: {text}")
-            self.warnings = list(self.duplicates) if self.validation == "Warn" else []
+            self.warnings = recorded(self.duplicates)[0] if self.validation == "Warn" else []
         return new
 
     def _finished(self, applied: Object, changed: bool) -> Object:
@@ -57,8 +63,8 @@ class Applying(Mechanism):
         try:
             decoder.shape(new, keep_nulls=True)
         except ShapeError as error:
-            why = str(error) if decoder.custom else misfit(as_filled(applied, decoder.schema), decoder.schema)
-            raise self._inconvertible(why) from None
+            text = str(error) if decoder.custom else misfit(as_filled(applied, decoder.schema), decoder.schema)
+            raise self._inconvertible(text) from None
         return new
 
     def _inconvertible(self, why: str) -> StatusError:

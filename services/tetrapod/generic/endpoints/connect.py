@@ -1,6 +1,7 @@
-"""Subresources that answer with something else than an object (upstream: ConnectResource of handlers/rest.go).
+"""Subresources that do not respond with an object.
 
-Admission sees the query as the options of the connection (`PodExecOptions`), as operation CONNECT.
+Admission gets the query as the connection's options object (`PodExecOptions`), with operation CONNECT.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/rest.go, ConnectResource
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from typing import Final
 
 from tetrapod.generic.endpoints.admitting import Admitting
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
+from tetrapod.generic.http.websocket import asks_for_websocket
+from tetrapod.generic.http.websocket_stream import reader_handshake, serve_bytes
 from tetrapod.generic.negotiation.accept import MEDIA_TYPES, Offer
 from tetrapod.generic.negotiation.choosing import check_route_accept, negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.requestinfo import query_lists, query_values
 from tetrapod.machinery.status import bad_request
 
 
 async def connect(scope: Scope, request: Request) -> Response:
+    """Admit the connection and pass the request to the subresource's handler."""
     assert scope.rest is not None
-    if "dryRun" in query_values(request.query_string):
+    if "dryRun" in request.query().values:
         raise bad_request("dryRun is not supported")
     name = request_name(request)
     context = scope.context(request)
@@ -28,7 +31,7 @@ async def connect(scope: Scope, request: Request) -> Response:
     path = f"/{path}" if path else ""
     if scope.admission.handles("CONNECT"):
         admitting = Admitting(scope, request, context, name)
-        options: Object = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version, **_options(request.query_string, path)}
+        options: Object = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version, **_options(request.query().lists, path)}
         options = await admitting.mutate("CONNECT", options, None, {})
         await admitting.validate("CONNECT", options, None, {})
     return await scope.rest.connect(context, name, path, request)
@@ -40,9 +43,10 @@ _is_port: Final = re.compile("[0-9]{1,5}", re.ASCII).fullmatch
 _SWITCHES: Final = ("stdin", "stdout", "stderr", "tty")
 
 
-def _options(query_string: str, path: str) -> Object:
-    """What is asked for, as the options of exec, attach, portforward and proxy have it; each of them has its own of these."""
-    query = query_lists(query_string)
+def _options(query: dict[str, list[str]], path: str) -> Object:
+    """Return the options of exec, attach, portforward or proxy from the query. Each of them has a subset of these
+    fields.
+    """
     options: Object = {name: True for name in _SWITCHES if name in query and query[name][0].lower() not in ("false", "0")}
     if container := query.get("container"):
         options["container"] = container[0]
@@ -50,19 +54,27 @@ def _options(query_string: str, path: str) -> Object:
         options["command"] = command
     if ports := [int(port) for port in ",".join(query.get("ports") or ()).split(",") if _is_port(port)]:
         options["ports"] = ports
-    if path:  # of a proxy, whose query is the backend's
+    if path:  # a proxy: the query belongs to the backend
         options = {"path": path}
     return options
 
 
 async def stream(scope: Scope, request: Request) -> Response:
-    """GET of a subresource that writes its own answer (log): no admission.
+    """Serve a GET of a subresource that writes its own response (log), without admission, and over WebSocket if the
+    client requests it.
 
     Raises:
-        StatusError: 406, even for the plain text that it writes, which upstream's route offers and its handler does not.
+        StatusError: 406, even for text/plain: upstream's route offers it but its handler does not.
+
+    Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go, StreamObject
     """
     assert scope.rest is not None
     check_route_accept(request, _STREAMED)
     negotiate(request, _NO_TABLE)
+    websocket = request.upgrade is not None and asks_for_websocket(request.headers)
+    handshake = reader_handshake(request) if websocket else None
+    if isinstance(handshake, Response):
+        return handshake
     path = "/".join(request_info(request).parts[3:])
-    return await scope.rest.connect(scope.context(request), request_name(request), f"/{path}" if path else "", request)
+    response = await scope.rest.connect(scope.context(request), request_name(request), f"/{path}" if path else "", request)
+    return response if handshake is None or response.status != 200 else serve_bytes(handshake, response)

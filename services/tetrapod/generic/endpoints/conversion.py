@@ -1,7 +1,8 @@
-"""Between the version of a request and the storage version of its resource, of objects and of finished bytes.
+"""Conversion of objects and encoded bytes between the version of a request and the storage version.
 
-Nearly always they are the same version, or differ in `apiVersion` only; then bytes are sliced, not parsed. Conversion by
-webhooks is asynchronous and done for many objects at once (`ResourceDefinition.convert_many`); `ready` does it ahead.
+Usually the versions are the same or differ only in `apiVersion`; then bytes are sliced instead of parsed. Conversion
+webhooks are asynchronous and convert many objects per call (`ResourceDefinition.convert_many`); `ready` calls them in
+advance.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tetrapod.machinery.serializer.json import encode
 
 
 class Conversion:
-    """Of one resource in one version."""
+    """The conversion of one resource between one version and the storage version."""
 
     __slots__ = ("_convert", "_convert_many", "_prefix", "_stored_prefix", "api_version", "definition", "identity", "stored", "version")
 
@@ -35,11 +36,11 @@ class Conversion:
 
     @property
     def prefix(self) -> bytes:
-        """How finished bytes of this version begin."""
+        """The prefix of an encoded object in this version."""
         return self._prefix
 
     async def ready(self, entries: Sequence[Entry]) -> None:
-        """Make `bytes` and `object` of these entries answer at once."""
+        """Convert these entries, so that `bytes` and `object` need no further calls."""
         if self._convert_many is None:
             return
         missing = [entry for entry in entries if self.api_version not in entry.representations]
@@ -50,11 +51,13 @@ class Conversion:
 
     @property
     def metadata_version(self) -> str:
-        """What `metadata_bytes` depend on beside the entry."""
+        """The part of a cache key for data derived from `metadata_bytes`, besides the entry."""
         return self.api_version if self.definition.custom else ""
 
     def metadata_bytes(self, entry: Entry) -> bytes:
-        """Bytes whose metadata counts: of built-in kinds the stored ones, whatever version is asked for."""
+        """Return encoded bytes for reading metadata. For built-in kinds these are the stored ones, in any requested
+        version.
+        """
         if self.definition.custom:
             return self.bytes(entry)
         hidden = self.definition.hidden_annotations
@@ -63,26 +66,26 @@ class Conversion:
         return encode(without_annotations(entry.object(), hidden))
 
     def bytes(self, entry: Entry) -> bytes:
-        """The finished object in this version."""
+        """Return the encoded object in this version."""
         raw = entry.raw
         if self.identity and raw.startswith(self._prefix):
             return raw
         if self._convert is None and self._convert_many is None and raw.startswith(self._stored_prefix):
             return self._prefix + raw[len(self._stored_prefix) :]
-        made: bytes | None = entry.representations.get(self.api_version)
-        if made is None:
-            made = entry.representations[self.api_version] = encode(self._converted(entry.object()))
-        return made
+        encoded: bytes | None = entry.representations.get(self.api_version)
+        if encoded is None:
+            encoded = entry.representations[self.api_version] = encode(self._converted(entry.object()))
+        return encoded
 
     def object(self, entry: Entry) -> Object:
-        """A copy in this version, which its caller may change."""
+        """Return a copy in this version that the caller may change."""
         if self._convert_many is None:
             return self._converted(entry.object())
         copy: Object = orjson.loads(self.bytes(entry))
         return copy
 
     def peek(self, entry: Entry) -> Object:
-        """The object in this version, which nobody may change."""
+        """Return the object in this version, which must not be modified."""
         return entry.peek() if self.identity else self.object(entry)
 
     def _converted(self, obj: Object) -> Object:
@@ -94,13 +97,13 @@ class Conversion:
         return obj
 
     async def from_stored(self, obj: Object) -> Object:
-        """An object of the storage version (the caller's own) in this version."""
+        """Convert an object from the storage version to this version. The argument may be modified."""
         if self._convert_many is not None:
             return (await self._convert_many([obj], self.version))[0]
         return self._converted(obj)
 
     async def to_stored(self, obj: Object) -> Object:
-        """An object of this version (the caller's own) in the storage version."""
+        """Convert an object from this version to the storage version. The argument may be modified."""
         if self.identity:
             return obj
         if self._convert_many is not None:
@@ -112,6 +115,7 @@ class Conversion:
 
 
 def without_annotations(obj: Object, hidden: frozenset[str]) -> Object:
+    """Remove these annotations from the object in place, and return it."""
     kept = {key: value for key, value in obj["metadata"].pop("annotations").items() if key not in hidden}
     if kept:
         obj["metadata"]["annotations"] = kept
@@ -119,4 +123,5 @@ def without_annotations(obj: Object, hidden: frozenset[str]) -> Object:
 
 
 def type_prefix(kind: str, api_version: str) -> bytes:
+    """Return the first bytes of an encoded object of this type."""
     return f'{{"kind":"{kind}","apiVersion":"{api_version}",'.encode()

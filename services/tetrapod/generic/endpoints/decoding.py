@@ -1,22 +1,23 @@
-"""Bodies to objects: size, syntax, kind and version, types, unknown and duplicate fields, defaults.
+"""Decodes request bodies to objects: size, syntax, kind and version, types, unknown and duplicate fields, defaults.
 
-A built-in object is brought into the form that the real server would have written (machinery/schema/decode.py); a custom one is
-pruned and defaulted by its structural schema. Follows create.go and rest.go (transformDecodeError) of
-k8s.io/apiserver/pkg/endpoints/handlers, and schemaCoercingDecoder of apiextensions-apiserver's customresource_handler.go.
+A built-in object is normalized to the form that kube-apiserver would write (machinery/schema/decode.py). A custom
+object is pruned and defaulted by its structural schema.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/create.go; rest.go, transformDecodeError;
+apiextensions-apiserver's customresource_handler.go, schemaCoercingDecoder
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registered, same_family, unknown_conversion
 from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.negotiation.accept import JSON, PROTOBUF
-from tetrapod.generic.registry.context import LARGE
+from tetrapod.generic.offload import LARGE, offloaded
 from tetrapod.generic.request import Request
 from tetrapod.machinery import protobuf
+from tetrapod.machinery.bounds import more, recorded
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema import custom
@@ -42,9 +43,10 @@ BODY_SIZES: Final = Histogram(
 
 
 async def read_body(request: Request) -> bytes:
-    """
+    """Read the body of a request.
+
     Raises:
-        StatusError: 413 beyond the limit.
+        StatusError: 413, the body exceeds the limit.
     """
     body = await request.body.read(MAX_BODY)
     if (info := request.info) is not None and info.is_resource_request:
@@ -53,11 +55,11 @@ async def read_body(request: Request) -> bytes:
 
 
 class ShapeError(Exception):
-    """An object that is not of the expected kind, or has a value of a wrong type; the text is upstream's decoder's."""
+    """An object of another kind, or with a value of a wrong type; the text is that of upstream's decoder."""
 
 
 class Decoder:
-    """Of one kind in one version. `schema` is asked on first use; `default` are the version's own defaults."""
+    """The decoder of one kind in one version."""
 
     def __init__(
         self,
@@ -70,9 +72,18 @@ class Decoder:
         also_accepts: frozenset[str] = frozenset(),
         schema_in: Callable[[str], SchemaNode] | None = None,
     ) -> None:
-        """`unregistered`: a built-in kind where upstream's scheme has custom ones only, and cannot say what a body failed to be.
-        `also_accepts`: other apiVersions of the kind, of the same shape, that a body may have. `schema_in`: of a custom kind in any
-        version, by which a body's unknown fields are told before it is refused for its version.
+        """Create a decoder.
+
+        Args:
+            kind: the expected kind and version.
+            schema: returns the schema; called at first use.
+            default: applies the version's own defaults.
+            custom: whether it is a custom resource.
+            unregistered: whether upstream's scheme for this built-in kind contains only custom kinds, so that its
+                errors cannot name the kind.
+            also_accepts: other apiVersions of the kind, with the same structure, that a body may have.
+            schema_in: returns the schema of a custom kind in any version. It is used to report unknown fields of a
+                body before it is rejected for its version.
         """
         self.kind = kind
         self.custom = custom
@@ -87,13 +98,15 @@ class Decoder:
         return self._schema()
 
     async def decode_any(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
-        """`decode`, in a thread where it would keep others waiting."""
-        if len(body) < LARGE:
-            return self.decode(body, media_type, validation, warnings)
-        return await asyncio.to_thread(self.decode, body, media_type, validation, warnings)
+        """Call `decode`, in a thread if the body is large."""
+        return await offloaded(len(body) >= LARGE, self.decode, body, media_type, validation, warnings)
 
     def decode(self, body: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
-        """The object in a body. `validation` is Ignore, Warn (complaints go to `warnings`) or Strict (they refuse).
+        """Return the object in a body.
+
+        Args:
+            validation: Ignore, Warn (unknown and duplicate fields are added to `warnings`) or Strict (they are
+                errors).
 
         Raises:
             StatusError: 400; 422 for a custom object of another kind.
@@ -141,7 +154,7 @@ class Decoder:
             raise self._unrecognized(syntax_text(error) if media_type == JSON else str(error), body) from None
 
     def _given(self, api_version: str, kind: str, body: bytes) -> GroupVersionKind:
-        """What the object says it is; a built-in one may leave it to the path."""
+        """Return the type that the object specifies. A built-in object may omit it; the path determines it then."""
         group, version = GroupVersion.parse(api_version)
         if self.custom:
             if not kind:
@@ -153,9 +166,11 @@ class Decoder:
         return GroupVersionKind(group, version, kind or self.kind.kind)
 
     def check_kind(self, gvk: GroupVersionKind, obj: Object) -> None:
-        """
+        """Check that the object has the expected kind.
+
         Raises:
-            ShapeError: a kind that is not known, or another than the expected one (which is decoded before that is noticed).
+            ShapeError: the kind is unknown or not the expected one. An object of another kind is decoded first, as
+                upstream.
         """
         if gvk == self.kind or self.custom:
             return
@@ -166,7 +181,8 @@ class Decoder:
             raise ShapeError(unknown_conversion(gvk.version, gvk.kind, self.kind.group, self.kind.kind))
 
     def check_version(self, gvk: GroupVersionKind) -> None:
-        """
+        """Check that the object has the expected version.
+
         Raises:
             StatusError: 400.
         """
@@ -175,7 +191,7 @@ class Decoder:
             raise bad_request(f"the API version in the data ({gvk.api_version}) does not match the expected API version ({expected})")
 
     def kind_errors(self, gvk: GroupVersionKind) -> list[FieldError]:
-        """What a custom object wrongly says it is."""
+        """Return the errors of a custom object's kind and apiVersion."""
         errors = []
         if gvk.kind != self.kind.kind:
             errors.append(invalid("kind", gvk.kind, f"must be {self.kind.kind}"))
@@ -184,14 +200,16 @@ class Decoder:
         return errors
 
     def shape(self, obj: Object, gvk: GroupVersionKind | None = None, *, keep_nulls: bool = False) -> list[str]:
-        """Bring an object into its stored form, in place, with defaults. Returns the paths of what its type does not have.
-        `keep_nulls`: validation shall see those of a custom object.
+        """Normalize an object in place, with defaults. Return the paths of unknown fields.
+
+        Args:
+            keep_nulls: keep null values of a custom object for validation.
 
         Raises:
-            ShapeError: a value of a wrong type.
+            ShapeError: a value has a wrong type.
         """
         gvk = gvk or self.kind
-        disowned = not self.custom and _disowns(obj)  # custom objects lose what is empty on the way in
+        disowned = not self.custom and _disowns(obj)  # decoding a custom object removes its empty values
         if not self.custom:
             obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
             unknown = self._decode_typed(obj) if gvk == self.kind else []
@@ -238,7 +256,9 @@ class Decoder:
 
 
 def _disowns(obj: Object) -> bool:
-    """An empty list of managed fields clears them, so it has to survive the decoding, which drops what is empty."""
+    """Return whether the object clears its managed fields with an empty list, which has to survive decoding, where
+    empty values are dropped.
+    """
     metadata = obj.get("metadata")
     return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
@@ -253,21 +273,24 @@ def _decode_as(gvk: GroupVersionKind, obj: Object) -> None:
 
 
 def unknown_fields(paths: Sequence[str]) -> list[str]:
-    return [f'unknown field "{path}"' for path in paths]
+    """Return an error text for each path up to the limit, and one with the number of further paths."""
+    listed, left_out = recorded(paths)
+    texts = [f'unknown field "{path}"' for path in listed]
+    return [*texts, more(left_out)] if left_out else texts
 
 
 def strict_text(texts: Sequence[str], media_type: str, duplicates: Sequence[str]) -> str:
-    """The complaints as one text; YAML's duplicate keys have a heading."""
+    """Join the error texts. Duplicate keys of YAML have a heading."""
     if media_type != JSON and duplicates:
         texts = [yaml_serializer.strict_text(list(duplicates)), *texts[len(duplicates) :]]
     return ", ".join(texts)
 
 
 def ensure_namespace(obj: Object, expected: str) -> None:
-    """The object is in the namespace of the request; one that has none is not asked.
+    """Set the namespace of the request on the object. For cluster-scoped kinds, remove the namespace.
 
     Raises:
-        StatusError: 400.
+        StatusError: 400, the object names another namespace.
     """
     metadata = obj["metadata"]
     given = metadata.get("namespace") or ""
@@ -282,9 +305,10 @@ def ensure_namespace(obj: Object, expected: str) -> None:
 
 
 def check_name(obj: Object, name: str) -> None:
-    """
+    """Check that the object has the name of the path.
+
     Raises:
-        StatusError: 400, the object has another name than the path, or none.
+        StatusError: 400, the object has another name or no name.
     """
     given: Any = obj["metadata"].get("name") or ""
     if not given:

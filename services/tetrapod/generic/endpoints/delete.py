@@ -1,4 +1,7 @@
-"""DELETE of one object (upstream: handlers/delete.go)."""
+"""DELETE of one object.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/delete.go
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,17 @@ _DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")
 
 
 async def delete(scope: Scope, request: Request) -> Response:
+    """Serve a DELETE of an object."""
     name = request_name(request)
     accepted = negotiate(request, scope.offer)
     options = await read_delete_options(scope, request)
     validate_delete_options(options)
     context = scope.context(request, bool(options.get("dryRun")))
     admitting = Admitting(scope, request, context, name)
-    told = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
+    admission_options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
 
     async def validate(old: Object) -> None:
-        await admitting.delete(old, told)
+        await admitting.delete(old, admission_options)
 
     entry, gone = await scope.store.delete(context, name, options, validate)
     status = 202 if not gone and options.get("orphanDependents") is False else 200
@@ -52,14 +56,14 @@ def _success(scope: Scope, name: str, obj: Object) -> Object:
 
 
 async def read_delete_options(scope: Scope, request: Request) -> Object:
-    """DeleteOptions from the body; from the query only where there is no body.
+    """Return the DeleteOptions of the body, or of the query if there is no body.
 
     Raises:
         StatusError: 400, 413, 415.
     """
     body = await read_body(request)
     if not body:
-        return delete_options_from_query(request.query_string)
+        return delete_options_from_query(request.query())
     media_type = body_media_type(request, scope.offer)
     try:
         if media_type == PROTOBUF:
@@ -74,6 +78,6 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
         raise bad_request(str(error)) from None
     options = delete_options_from_body(obj)
     if request.audit is not None:
-        told = {**options, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}  # as upstream's events have it
-        request.audit.request_object(told, scope.gvr, scope.subresource)
+        audited = {**options, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}  # as in upstream's audit events
+        request.audit.request_object(audited, scope.gvr, scope.subresource)
     return options

@@ -1,32 +1,33 @@
-"""DELETE of a collection (upstream: DeleteCollection of handlers/delete.go)."""
+"""DELETE of a collection.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/delete.go, DeleteCollection
+"""
 
 from __future__ import annotations
 
 from tetrapod.generic.endpoints.admitting import Admitting
 from tetrapod.generic.endpoints.delete import read_delete_options
-from tetrapod.generic.endpoints.list import check_selectors, list_query, selection_of
-from tetrapod.generic.endpoints.options import decode_list_options, validate_delete_options, validate_list_options
+from tetrapod.generic.endpoints.list import list_query, selection_of
+from tetrapod.generic.endpoints.options import decode_list_options, validate_delete_options
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.negotiation.choosing import negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.requestinfo import query_values
 
 
 async def delete_collection(scope: Scope, request: Request) -> Response:
+    """Serve a DELETE of a collection."""
     accepted = negotiate(request, scope.offer)
-    list_options = decode_list_options(query_values(request.query_string))
-    check_selectors(list_options)
-    validate_list_options(list_options)
-    selection = selection_of(scope, list_options, request_info(request).namespace, "")
+    list_options = decode_list_options(request.query().values)
+    selection = await selection_of(scope, list_options, request_info(request).namespace, "")
     options = await read_delete_options(scope, request)
     validate_delete_options(options, collection=True)
     context = scope.context(request, bool(options.get("dryRun")))
     admitting = Admitting(scope, request, context, "")
-    told = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
+    admission_options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options}
 
     async def validate(old: Object) -> None:
-        await admitting.delete(old, told)
+        await admitting.delete(old, admission_options)
 
     page = await scope.store.delete_collection(context, options, list_query(list_options, selection), validate)
     return await scope.representation.page(page, accepted)

@@ -1,35 +1,39 @@
-"""GET of one object (upstream: handlers/get.go)."""
+"""GET of one object.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/get.go
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from tetrapod.generic.endpoints.options import parse_bool
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.negotiation.choosing import negotiate
 from tetrapod.generic.request import Request, Response
-from tetrapod.machinery.requestinfo import query_values
 from tetrapod.machinery.status import bad_request
 
 
 async def get(scope: Scope, request: Request) -> Response:
+    """Serve a GET of an object."""
     accepted = negotiate(request, scope.offer)
     context = scope.context(request)
     name = request_name(request)
     if scope.rest is not None:
         if request.query_string and not scope.subresource:
-            _read_options(request.query_string)
+            _read_options(request.query().values)
         return scope.representation.object(await scope.rest.get(context, name), accepted)
-    version = _read_options(request.query_string) if request.query_string else ""
+    version = _read_options(request.query().values) if request.query_string else ""
     entry = await scope.store.get(context, name, version)
     return await scope.representation.entry(entry, accepted)
 
 
-def _read_options(query_string: str) -> str:
-    """GetOptions, which are a resourceVersion.
+def _read_options(query: Mapping[str, str]) -> str:
+    """Return the resourceVersion of GetOptions.
 
     Raises:
-        StatusError: 400 for `export`, which has been gone for long.
+        StatusError: 400 for `export`, which upstream has removed.
     """
-    query = query_values(query_string)
     if "export" in query and parse_bool(query["export"]):
         raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
     return query.get("resourceVersion", "")

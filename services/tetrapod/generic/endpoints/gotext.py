@@ -1,7 +1,8 @@
-"""An object as Go would have written it in JSON, for the refusals that quote a patched object.
+"""Objects in Go's JSON notation, for error messages that quote a patched object.
 
-Go writes structs in the order of their fields and maps sorted; a patch is applied to that text, sorts the objects that it goes through,
-and leaves alone what it was sent to put in. Upstream: gopkg.in/evanphx/json-patch.v4 (lazyNode), over encoding/json of the built-in types.
+Go encodes structs in field order and maps sorted. A patch is applied to that text: it sorts the objects that it
+traverses, and leaves the values that it inserts as they were sent.
+Upstream: gopkg.in/evanphx/json-patch.v4 (lazyNode), over encoding/json of the built-in types
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _FIELDS_V1: Final = ".FieldsV1"
 
 
 class Touched:
-    """What a patch went through: an object or list, and what is in it by names and indexes. `deep`: and all below."""
+    """The objects and lists that a patch traversed, by names and indexes. `deep` includes everything below."""
 
     __slots__ = ("below", "deep")
 
@@ -29,20 +30,22 @@ class Touched:
         self.deep = deep
 
     def at(self, name: str) -> Touched | None:
+        """Return the child with this name, or None if the patch did not traverse it."""
         return self if self.deep else self.below.get(name)
 
     def copy(self) -> Touched:
+        """Return a deep copy."""
         return Touched({name: touched.copy() for name, touched in self.below.items()}, deep=self.deep)
 
 
 def sorted_members(obj: Object) -> Object:
-    """Of a custom resource, which is a map all the way."""
+    """Return the object with sorted members, for a custom resource, which Go handles as a map."""
     in_order: Object = orjson.loads(orjson.dumps(obj, option=orjson.OPT_SORT_KEYS))
     return in_order
 
 
 def in_go_order(value: Any, node: SchemaNode | None) -> Any:
-    """The value with the members of its objects as Go writes them."""
+    """Return the value with members in the order in which Go encodes them."""
     if isinstance(value, list):
         return [in_go_order(item, node.items if node is not None else None) for item in value]
     if not isinstance(value, dict):
@@ -51,7 +54,7 @@ def in_go_order(value: Any, node: SchemaNode | None) -> Any:
 
 
 def sort_touched(value: Any, touched: Touched | None) -> Any:
-    """The value with the members sorted of all objects that a patch went through."""
+    """Return the value with sorted members in all objects that a patch traversed."""
     if touched is None or not isinstance(value, (dict, list)):
         return value
     if isinstance(value, list):
@@ -76,7 +79,7 @@ def _names(value: Object, node: SchemaNode | None) -> list[str]:
 
 @cache
 def _fields(definition: str) -> tuple[str, ...]:
-    """The names of a struct's fields in their order, those of embedded structs at their place."""
+    """Return the field names of a struct in order, with those of embedded structs in their place."""
     from tetrapod.machinery.protobuf.messages import UnknownMessageError, fields
 
     try:
@@ -88,28 +91,31 @@ def _fields(definition: str) -> tuple[str, ...]:
 
 
 def touched_by_merge(patch: Any) -> Touched | None:
-    """The objects on the way, and all that is put in."""
+    """Return the objects that a merge patch traverses; inserted lists count entirely."""
     if isinstance(patch, dict):
         return Touched({name: below for name, value in patch.items() if (below := touched_by_merge(value)) is not None})
     return Touched(deep=True) if isinstance(patch, list) else None
 
 
 def touched_by_json_patch(operations: Sequence[Mapping[str, Any]]) -> Touched:
-    """The objects and lists on the paths; a test looks at everything below its own. What is put in has not been gone through, and what
-    is moved or copied comes as it is."""
+    """Return the objects and lists that a JSON patch traverses.
+
+    A test traverses everything below its path. Added values have not been traversed; moved and copied values keep
+    their state.
+    """
     root = Touched()
     for operation in operations:
         path, source = _tokens(operation.get("path")), _tokens(operation.get("from"))
-        come = _go(root, source[:-1]).below.get(source[-1]) if source else None
+        moved = _go(root, source[:-1]).below.get(source[-1]) if source else None
         parent = _go(root, path[:-1])
         if operation.get("op") == "test":
             _go(root, path).deep = True
         elif not path:
             root.below.clear()
-        elif come is None:
+        elif moved is None:
             parent.below.pop(path[-1], None)
         else:
-            parent.below[path[-1]] = come.copy()
+            parent.below[path[-1]] = moved.copy()
     return root
 
 

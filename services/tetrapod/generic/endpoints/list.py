@@ -1,6 +1,12 @@
-"""GET of a collection, which is a watch where `?watch` says so (upstream: ListResource of handlers/get.go)."""
+"""GET of a collection, or a watch if the query has `watch`.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/get.go, ListResource
+"""
 
 from __future__ import annotations
+
+import asyncio
+from typing import Final
 
 from tetrapod.generic.endpoints.options import ListOptions, decode_list_options, validate_list_options
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
@@ -10,18 +16,16 @@ from tetrapod.generic.registry.predicate import Selection, parse_fields, select
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.machinery import fields, labels
-from tetrapod.machinery.requestinfo import query_values
 from tetrapod.machinery.status import bad_request
 
 
 async def list_(scope: Scope, request: Request) -> Response:
+    """Serve a GET of a collection."""
     info = request_info(request)
     accepted = negotiate(request, scope.offer)
-    options = decode_list_options(query_values(request.query_string))
-    check_selectors(options)
-    validate_list_options(options)
-    selection = selection_of(scope, options, info.namespace, request_name(request))
-    if options.watch or info.verb == "watch":  # what a path forces to be a watch (/api/v1/watch/…) has the options of a list
+    options = decode_list_options(request.query().values)
+    selection = await selection_of(scope, options, info.namespace, request_name(request))
+    if options.watch or info.verb == "watch":  # legacy watch paths (/api/v1/watch/…) have list options without `watch`
         return await watch(scope, request, options, selection, accepted)
     context = scope.context(request)
     if scope.rest is not None:
@@ -30,8 +34,31 @@ async def list_(scope: Scope, request: Request) -> Response:
     return await scope.representation.page(page, accepted)
 
 
-def check_selectors(options: ListOptions) -> None:
-    """That they can be read is a matter of decoding, so it comes before validation.
+async def selection_of(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
+    """Validate list options and return the selection of selectors, namespace and name (in the path of legacy watches
+    of one object).
+
+    Unusually large selectors are parsed in a thread.
+
+    Raises:
+        StatusError: 400, 422.
+    """
+    if len(options.label_selector) + len(options.field_selector) > _LARGE:
+        return await asyncio.to_thread(_selection, scope, options, namespace, name)
+    return _selection(scope, options, namespace, name)
+
+
+_LARGE: Final = 4096
+
+
+def _selection(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
+    _check_selectors(options)
+    validate_list_options(options)
+    return _selected(scope, options, namespace, name)
+
+
+def _check_selectors(options: ListOptions) -> None:
+    """Parse the selectors before validation, because parsing is part of decoding.
 
     Raises:
         StatusError: 400.
@@ -45,24 +72,20 @@ def check_selectors(options: ListOptions) -> None:
         raise bad_request(str(error)) from None
 
 
-def selection_of(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
-    """What the selectors, the namespace and (for watches of one object) the name in the path ask for.
-
-    Raises:
-        StatusError: 400.
-    """
+def _selected(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
     definition = scope.definition
     field_selector = options.field_selector
     if name:
-        wanted = parse_fields(definition, field_selector, scope.version)
-        if not wanted.empty and wanted.requires_exact_match("metadata.name") != name:
+        requested_fields = parse_fields(definition, field_selector, scope.version)
+        if not requested_fields.empty and requested_fields.requires_exact_match("metadata.name") != name:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
-        if wanted.empty:
+        if requested_fields.empty:
             field_selector = f"metadata.name={fields.escape(name)}"
     return select(definition, namespace if definition.namespaced else "", options.label_selector, field_selector, scope.version)
 
 
 def list_query(options: ListOptions, selection: Selection) -> ListQuery:
+    """Return the storage query of list options."""
     return ListQuery(
         prefix=selection.prefix,
         predicate=selection.predicate,

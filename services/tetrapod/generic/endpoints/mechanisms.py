@@ -1,7 +1,8 @@
-"""The patches that change a whole object: JSON patch, merge patch and strategic merge patch.
+"""The patch types that change a whole object: JSON patch, merge patch and strategic merge patch.
 
-What comes out is decoded as a body would be; a type error, or in Strict mode an unknown or duplicate field, is a 422 that quotes
-the patched object (the patch itself, for strategic ones). Follows jsonPatcher and smpPatcher of handlers/patch.go.
+The result is decoded like a request body. A type error, or in Strict mode an unknown or duplicate field, is a 422
+that quotes the patched object (for strategic merge patches, the patch itself).
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go, jsonPatcher and smpPatcher
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from tetrapod.generic.endpoints.frommaps import misfit
 from tetrapod.generic.endpoints.gotext import Touched, in_go_order, sort_touched, sorted_members, touched_by_json_patch, touched_by_merge
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.machinery.copying import copy_object
+from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.field import invalid
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.patch import goformat, json_patch, merge, strategic
@@ -29,7 +31,7 @@ INVALID: Final = "invalid JSON patch"
 
 
 class Mechanism:
-    """One patch request. `warnings` are those of the last try; earlier tries lost a race."""
+    """One patch request. `warnings` are those of the last attempt; earlier attempts conflicted with another write."""
 
     def __init__(self, scope: Scope, validation: str, manager: str) -> None:
         self.scope = scope
@@ -37,21 +39,26 @@ class Mechanism:
         self.manager = manager
         self.warnings: list[str] = []
 
+    @property
+    def may_grow(self) -> bool:
+        """Whether the new object can be much larger than the patch and the stored object."""
+        return False
+
     def create(self, name: str) -> Object:
-        """The object where there is none yet.
+        """Return the new object if there is no stored object.
 
         Raises:
-            StatusError: 404, but for applies.
+            StatusError: 404, unless the patch is an apply.
         """
         raise not_found(self.scope.definition.group_resource, name)
 
     def revise(self, current: Object) -> Object:
-        """The object to store, from a copy of the present one."""
+        """Return the object to store, from a copy of the stored one."""
         raise NotImplementedError
 
 
 class Patching(Mechanism):
-    """A patch whose body is JSON; subclasses apply it."""
+    """A patch with a JSON body, which subclasses apply."""
 
     strict_prefix = ""
 
@@ -62,11 +69,11 @@ class Patching(Mechanism):
         except DecodeError:
             raise bad_request(INVALID) from None
         self.patch: Any = None
-        self._refused: StatusError | None = None
+        self._refused: Failure[StatusError] | None = None
         try:
             self.patch = self.parse(decoded)
-        except StatusError as error:  # told only once there is an object: its absence goes first
-            self._refused = error
+        except StatusError as error:  # reported by `revise`: a missing object is reported first
+            self._refused = Failure(error)
         self.complaints: list[str] = [self.strict_prefix + text for text in decoded.duplicates]
 
     def parse(self, decoded: Decoded) -> Any:
@@ -78,15 +85,16 @@ class Patching(Mechanism):
         raise NotImplementedError
 
     def apply(self, current: Object) -> Object:
+        """Return the patched object."""
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        """What a refusal quotes."""
+        """Return the text that error messages quote."""
         raise NotImplementedError
 
     def revise(self, current: Object) -> Object:
         if self._refused is not None:
-            raise self._refused
+            raise self._refused.error()
         scope = self.scope
         patched = self.apply(current)
         try:
@@ -100,7 +108,7 @@ class Patching(Mechanism):
         return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
 
     def _told(self, unknown: list[str], current: Object) -> list[str]:
-        """What strict decoding says of the outcome, in the order in which upstream comes upon it."""
+        """Return the texts of unknown fields, in upstream's order."""
         return unknown_fields(sorted(unknown))
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
@@ -110,8 +118,8 @@ class Patching(Mechanism):
         gvk = self._said(patched, current)
         decoder.check_kind(gvk, patched)
         if gvk != decoder.kind and not decoder.custom:
-            # Unlike a whole object, a patch may name another version of the kind. It was made from an object in
-            # the request's version, so that is what it still is.
+            # Unlike a complete object, a patch may name another version of the kind. It was applied to an object in
+            # the request's version, so the result is in that version.
             return decoder.shape(patched, decoder.kind)
         unknown = decoder.shape(patched, gvk)
         if gvk != decoder.kind:
@@ -125,7 +133,8 @@ class Patching(Mechanism):
         except DecodeError as error:
             raise ShapeError(str(error)) from None
         if not api_version and not self.scope.decoder.custom:
-            # Upstream reads this into its internal type, which has no names on the wire: nothing of metadata is found.
+            # Upstream decodes this into its internal type, which has no JSON field names, so that no metadata is
+            # found.
             if self.validation == "Warn":
                 self.warnings = unknown_fields(sorted(patched.keys() - {"kind", "apiVersion"}))
             text = "the name of the object ({} based on URL) was undeterminable: name must be provided"
@@ -133,7 +142,7 @@ class Patching(Mechanism):
         return GroupVersion.parse(api_version or expected.api_version).with_kind(kind or expected.kind)
 
     def type_text(self, error: ShapeError, current: Object) -> str:
-        """A type error in this mechanism's words, of several the one that it comes upon."""
+        """Return the text of a type error. If there are several, it is the one that upstream finds first."""
         raise NotImplementedError
 
     @staticmethod
@@ -142,22 +151,24 @@ class Patching(Mechanism):
 
 
 class DocumentPatching(Patching):
-    """A patch that upstream applies to the text of an object, in which the order of members tells what it went through."""
+    """A patch that upstream applies to the JSON text of an object. The order of members in that text depends on what
+    the patch traversed.
+    """
 
     def touched(self) -> Touched | None:
-        """What the patch goes through."""
+        """Return the objects and lists that the patch traverses, or None."""
         raise NotImplementedError
 
     def _patched(self, document: Any) -> Any:
-        """The document after the patch, which stays in it as it was written."""
+        """Return the patched document, in which inserted values keep their notation."""
         raise NotImplementedError
 
     def quoted(self, current: Object) -> str:
-        """The object was encoded by Go, and what was patched in was copied by its Marshal."""
+        """Return the object as encoded by Go, whose Marshal also escapes the inserted values."""
         return json_serializer.go_escaped(self._text(current)).decode()
 
     def _text(self, current: Object) -> bytes:
-        """The patched object as upstream has it in JSON."""
+        """Return the patched object as upstream's JSON text."""
         document = sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)
         return written.dumps(sort_touched(self._patched(document), self.touched()))
 
@@ -169,7 +180,10 @@ class DocumentPatching(Patching):
         return str(error)
 
     def _told(self, unknown: list[str], current: Object) -> list[str]:
-        """As it stands in the text; of a custom object duplicates go first, then metadata, the rest comes in order."""
+        """Return the texts of unknown fields in the order of the text.
+
+        For a custom object, duplicates precede metadata, and the rest follows in order.
+        """
         text = self._text(current)
         if not self.scope.decoder.custom:
             return json_serializer.strict_errors(text, unknown)
@@ -178,6 +192,8 @@ class DocumentPatching(Patching):
 
 
 class MergePatching(DocumentPatching):
+    """An `application/merge-patch+json` patch."""
+
     def parse(self, decoded: Decoded) -> Any:
         return merge.parse(decoded.obj)
 
@@ -192,6 +208,8 @@ class MergePatching(DocumentPatching):
 
 
 class JSONPatching(DocumentPatching):
+    """An `application/json-patch+json` patch."""
+
     strict_prefix = "json patch "
 
     def parse(self, decoded: Decoded) -> Any:
@@ -205,6 +223,10 @@ class JSONPatching(DocumentPatching):
         if unknown or self.complaints:
             self.complaints = [self.strict_prefix + text for text in json_serializer.strict_errors(body, unknown)]
 
+    @property
+    def may_grow(self) -> bool:
+        return any(operation.get("op") == "copy" for operation in self.patch or ())
+
     def apply(self, current: Object) -> Object:
         return copy_object(json_patch.apply(current, self.patch))
 
@@ -216,8 +238,10 @@ class JSONPatching(DocumentPatching):
 
 
 class StrategicPatching(Patching):
+    """An `application/strategic-merge-patch+json` patch."""
+
     left: Any = None
-    """Of the patch, once it has been applied; upstream shows this in refusals."""
+    """The rest of the patch after it was applied, which upstream quotes in errors."""
 
     def parse(self, decoded: Decoded) -> Any:
         return strategic.parse(decoded.obj)
@@ -231,7 +255,7 @@ class StrategicPatching(Patching):
         return goformat.plain(self.left)
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
-        for name in ("apiVersion", "kind"):  # the type is the path's, whatever they say
+        for name in ("apiVersion", "kind"):  # the type is that of the path, whatever the patch contains
             if not isinstance(patched.get(name), str | None):
                 raise ShapeError(f"{name} is no text")
         return self.scope.decoder.shape(patched, self.scope.decoder.kind)

@@ -1,7 +1,8 @@
-"""Entries as protobuf: each is encoded once per version and form, from the stored object, and kept with its other representations.
+"""Entries as protobuf. Each is encoded from the stored object once per version and form, and cached with its other
+representations.
 
-Follows the protobuf half of k8s.io/apiserver/pkg/endpoints/handlers/response.go. The bytes that are kept are an item (machinery/protobuf),
-which goes into an answer, into a list and into a watch's frames alike.
+The cached bytes are an item (machinery/protobuf), which responses, lists and watch frames share.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _PARTIAL_MESSAGE = protobuf.message_of(f"{META_GROUP}/v1", PARTIAL)
 
 
 class Messages:
-    """Of one resource in one version."""
+    """The protobuf encoder of one resource in one version."""
 
     def __init__(self, definition: ResourceDefinition, conversion: Conversion) -> None:
         self._conversion = conversion
@@ -33,15 +34,16 @@ class Messages:
         self._message = ""
 
     def entry(self, entry: Entry, accepted: Accepted) -> bytes:
-        """A stored object as an answer or as the object of a watch event."""
+        """Return a stored object as a response, or as the object of a watch event."""
         return protobuf.envelope(*self._type(accepted), self.item(entry, accepted))
 
     def item(self, entry: Entry, accepted: Accepted) -> bytes:
+        """Return a stored object as a list item, in the accepted form."""
         key = self._partial_key if accepted.form else self._key
-        made: bytes | None = entry.representations.get(key)
-        if made is None:
-            made = entry.representations[key] = self._partial(entry) if accepted.form else self._whole(entry)
-        return made
+        encoded: bytes | None = entry.representations.get(key)
+        if encoded is None:
+            encoded = entry.representations[key] = self._partial(entry) if accepted.form else self._whole(entry)
+        return encoded
 
     def _partial(self, entry: Entry) -> bytes:
         obj = orjson.loads(self._conversion.metadata_bytes(entry))
@@ -53,7 +55,7 @@ class Messages:
         return protobuf.item(self._message, self._conversion.peek(entry))
 
     def formed(self, obj: Object, accepted: Accepted) -> Object:
-        """An object that is not stored, in the form that is accepted."""
+        """Return an object that is not stored in the accepted form."""
         if not accepted.form:
             return obj
         api_version, kind = self._type(accepted)
@@ -63,7 +65,7 @@ class Messages:
         return (f"{META_GROUP}/{accepted.form_version}", PARTIAL) if accepted.form else (self._api_version, self._kind)
 
     def list_parts(self, metadata: Object, items: Sequence[bytes], accepted: Accepted) -> tuple[bytes, Sequence[bytes], bytes]:
-        """What comes before the items, the items, and what comes after."""
+        """Return the bytes before the items, the items, and the bytes after them."""
         if accepted.form:
             return protobuf.list_parts(f"{META_GROUP}/{accepted.form_version}", PARTIAL_LIST, metadata, items)
         return protobuf.list_parts(self._api_version, self._list_kind, metadata, items)

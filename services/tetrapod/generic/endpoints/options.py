@@ -1,8 +1,9 @@
-"""GetOptions, ListOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions: decoding and validation.
+"""Decoding and validation of GetOptions, ListOptions, CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
 
-A wrong number is a 400 with the conversion's text, a wrong choice a 422 that names the options' kind. The first value of a
-repeated parameter counts; parameters that nobody knows are ignored. Follows k8s.io/apimachinery/pkg/apis/meta/v1
-(conversion.go, validation/validation.go) and pkg/apis/meta/internalversion/validation.
+A malformed number is a 400 with the text of Go's conversion; an invalid choice is a 422 that names the kind of the
+options. Only the first value of a repeated parameter is used, and unknown parameters are ignored.
+Upstream: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1 (conversion.go, validation/validation.go),
+pkg/apis/meta/internalversion/validation
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from tetrapod.machinery import gointeger
 from tetrapod.machinery.field import FieldError, forbidden, go_quote, invalid, required, too_long
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.patch.goformat import json_kind
-from tetrapod.machinery.requestinfo import query_pairs
+from tetrapod.machinery.query import Query
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 
-Query = Mapping[str, str]
+Values = Mapping[str, str]
 """The first value of each parameter."""
 
 APPLY: Final = "application/apply-patch+yaml"
@@ -29,6 +30,8 @@ _MAX_FIELD_MANAGER: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
+    """The options of a list or watch."""
+
     label_selector: str = ""
     field_selector: str = ""
     watch: bool = False
@@ -43,7 +46,7 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Of create, update and patch alike; `force` concerns apply only."""
+    """The options of create, update and patch; `force` is for apply only."""
 
     dry_run: bool = False
     field_manager: str = ""
@@ -51,7 +54,7 @@ class WriteOptions:
     force: bool = False
 
     def to_object(self, kind: str) -> Object:
-        """As admission sees them."""
+        """Return the options object for admission."""
         obj: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             obj["dryRun"] = ["All"]
@@ -68,10 +71,10 @@ DEFAULT_WRITE_OPTIONS: Final = WriteOptions()
 
 
 def parse_int(text: str) -> int:
-    """A 64-bit integer as Go's strconv.ParseInt reads one.
+    """Parse a 64-bit integer like Go's strconv.ParseInt.
 
     Raises:
-        StatusError: 400 with its text.
+        StatusError: 400 with Go's text.
     """
     try:
         return gointeger.parse_int(text)
@@ -80,7 +83,7 @@ def parse_int(text: str) -> int:
 
 
 def parse_bool(text: str) -> bool:
-    """Everything is true but `false` (in any case) and `0`."""
+    """Return whether the value is true: everything except `false` (in any case) and `0`."""
     return text != "0" and text.lower() != "false"
 
 
@@ -89,18 +92,20 @@ def _invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
 
 
 def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
-    """An enum violation with the choices in upstream's order, which is not sorted here."""
+    """Return an enum error with the choices in upstream's order, which is not sorted here."""
     return FieldError("FieldValueNotSupported", path, f"supported values: {', '.join(map(go_quote, supported))}", value)
 
 
 # --- lists and watches -------------------------------------------------------------------------------------------------
 
 
-def decode_list_options(query: Query) -> ListOptions:
-    """With upstream's defaults (SetListOptionsDefaults): a watch from no version begins with what there is, as if it were asked for.
+def decode_list_options(query: Values) -> ListOptions:
+    """Decode list options with upstream's defaults (SetListOptionsDefaults).
+
+    A watch without a resource version begins with the existing objects, as if the client had requested that.
 
     Raises:
-        StatusError: 400 for a value that is none of its type, 422 for values that do not go together.
+        StatusError: 400 for a malformed value, 422 for contradictory values.
     """
     if not query:
         return _NO_LIST_OPTIONS
@@ -117,8 +122,8 @@ def decode_list_options(query: Query) -> ListOptions:
         continue_token=query.get("continue", ""),
         send_initial_events=parse_bool(query["sendInitialEvents"]) if "sendInitialEvents" in query else None,
     )
-    says_how = options.send_initial_events is not None or bool(options.resource_version_match)
-    if options.watch and not says_how and options.resource_version in ("", "0"):
+    specifies_start = options.send_initial_events is not None or bool(options.resource_version_match)
+    if options.watch and not specifies_start and options.resource_version in ("", "0"):
         return replace(options, send_initial_events=True, resource_version_match="NotOlderThan")
     return options
 
@@ -127,7 +132,8 @@ _NO_LIST_OPTIONS: Final = ListOptions()
 
 
 def validate_list_options(options: ListOptions) -> None:
-    """
+    """Validate list options.
+
     Raises:
         StatusError: 422.
     """
@@ -173,19 +179,19 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 # --- writes ------------------------------------------------------------------------------------------------------------
 
 
-def decode_write_options(query_string: str, kind: str, *, apply: bool | None = None) -> WriteOptions:
-    """Options of `kind` ("CreateOptions", "UpdateOptions", "PatchOptions"). `apply` says which patches they belong to.
+def decode_write_options(given: Query, kind: str, *, apply: bool | None = None) -> WriteOptions:
+    """Decode options of `kind` ("CreateOptions", "UpdateOptions", "PatchOptions").
+
+    Args:
+        apply: for patches, whether it is an apply patch; else None.
 
     Raises:
         StatusError: 422.
     """
-    if not query_string and not apply:
+    query = given.values
+    if not query and not apply:
         return DEFAULT_WRITE_OPTIONS
-    values = query_pairs(query_string)
-    query: dict[str, str] = {}
-    for key, value in values:
-        query.setdefault(key, value)
-    dry_run = [value for key, value in values if key == "dryRun"]
+    dry_run = given.lists.get("dryRun", [])
     manager = query.get("fieldManager", "")
     validation = query.get("fieldValidation", "")
     errors: list[FieldError] = []
@@ -205,6 +211,7 @@ def decode_write_options(query_string: str, kind: str, *, apply: bool | None = N
 
 
 def field_manager_errors(manager: str) -> list[FieldError]:
+    """Return the errors of a field manager's name."""
     errors = []
     if len(manager.encode()) > _MAX_FIELD_MANAGER:
         errors.append(too_long("fieldManager", _MAX_FIELD_MANAGER))
@@ -226,18 +233,16 @@ def _dry_run_errors(dry_run: Sequence[Any]) -> list[FieldError]:
 # --- deletion ----------------------------------------------------------------------------------------------------------
 
 
-def delete_options_from_query(query_string: str) -> Object:
-    """
+def delete_options_from_query(given: Query) -> Object:
+    """Decode the DeleteOptions of a request without a body.
+
     Raises:
         StatusError: 400.
     """
     options: Object = {}
-    if not query_string:
+    query = given.values
+    if not query:
         return options
-    values = query_pairs(query_string)
-    query: dict[str, str] = {}
-    for key, value in values:
-        query.setdefault(key, value)
     if "gracePeriodSeconds" in query:
         options["gracePeriodSeconds"] = parse_int(query["gracePeriodSeconds"])
     preconditions = {key: query[key] for key in ("uid", "resourceVersion") if query.get(key)}
@@ -248,7 +253,7 @@ def delete_options_from_query(query_string: str) -> Object:
             options[key] = parse_bool(query[key])
     if "propagationPolicy" in query:
         options["propagationPolicy"] = query["propagationPolicy"]
-    if dry_run := [value for key, value in values if key == "dryRun"]:
+    if dry_run := given.lists.get("dryRun"):
         options["dryRun"] = dry_run
     return options
 
@@ -264,7 +269,7 @@ _DELETE_FIELDS: Final[Mapping[str, tuple[type, str]]] = {
 
 
 def delete_options_from_body(body: Any) -> Object:
-    """DeleteOptions as decoded from a body, of any group and version; unknown fields are dropped.
+    """Return the DeleteOptions of a decoded body, in any group and version, without unknown fields.
 
     Raises:
         StatusError: 400 for another kind, or a field of a wrong type.
@@ -289,7 +294,8 @@ def delete_options_from_body(body: Any) -> Object:
 
 
 def validate_delete_options(options: Object, *, collection: bool = False) -> None:
-    """
+    """Validate DeleteOptions.
+
     Raises:
         StatusError: 422.
     """

@@ -1,7 +1,8 @@
-"""`Ownership`: the field manager of one endpoint, made when the first write needs it, and who is said to manage.
+"""`Ownership`: the field manager of one endpoint, created at the first write, and the names of managers.
 
-Objects are in the version of the requests. Upstream: k8s.io/apiserver/pkg/endpoints/installer.go, which makes a FieldManager
-for each storage with a schema, and managerOrUserAgent of handlers/create.go.
+Objects are in the version of the request.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/installer.go, which creates a FieldManager for each storage with
+a schema; handlers/create.go, managerOrUserAgent
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import cache
 from typing import Final, TypeVar
 
 from tetrapod.generic.endpoints.conversion import Conversion
+from tetrapod.generic.offload import offloaded
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.request import Request
@@ -32,7 +34,7 @@ _MAX_MANAGER: Final = 128
 T = TypeVar("T")
 _LOOP: Final[contextvars.ContextVar[asyncio.AbstractEventLoop | None]] = contextvars.ContextVar("loop", default=None)
 _WAITING: Final = 16
-"""Writes whose ownership waits for a webhook at once; more of them queue up."""
+"""Maximum number of writes that wait for a conversion webhook at the same time; further ones are queued."""
 
 
 @cache
@@ -41,9 +43,9 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _awaited(conversion: Awaitable[list[Object]]) -> list[Object]:
-    """Of a thread: what the event loop comes to."""
+    """Run a conversion on the event loop and wait for its result. Called in a thread."""
     loop = _LOOP.get()
-    assert loop is not None  # `run` is how one gets here
+    assert loop is not None  # set by `run`, the only way to get here
 
     async def wait() -> list[Object]:
         return await conversion
@@ -52,7 +54,7 @@ def _awaited(conversion: Awaitable[list[Object]]) -> list[Object]:
 
 
 def manager_name(request: Request, field_manager: str) -> str:
-    """`?fieldManager=`, or what comes before the slash in the User-Agent."""
+    """Return `?fieldManager=`, or the part of the User-Agent before the slash."""
     if field_manager:
         return field_manager
     prefix = request.header(b"user-agent").split("/", 1)[0]
@@ -69,7 +71,7 @@ def manager_name(request: Request, field_manager: str) -> str:
 
 
 class Ownership:
-    """`kind` is what the endpoint's requests carry."""
+    """The managed fields of one endpoint. `kind` is the kind of its requests."""
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class Ownership:
         thorough: bool = False,
         waits: bool = False,
     ) -> None:
-        self._waits = waits  # conversions are a webhook's
+        self._waits = waits  # conversions call a webhook
         self._node: Callable[[], SchemaNode] = lambda: node_for(kind.api_version)
 
         def make() -> FieldManager:
@@ -97,10 +99,12 @@ class Ownership:
             self._manager = self._make()
         return self._manager
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Do something with `update` and `apply`: in a thread where conversions have to be waited for."""
+    async def run(self, large: bool, work: Callable[[], T]) -> T:
+        """Call a function that uses `update` or `apply`: in a thread if objects are large, or if a webhook converts
+        them.
+        """
         if not self._waits:
-            return work()
+            return await offloaded(large, work)
         loop = asyncio.get_running_loop()
         token = _LOOP.set(loop)
         try:
@@ -109,14 +113,18 @@ class Ownership:
             _LOOP.reset(token)
 
     def update(self, live: Object | None, new: Object, manager: str) -> Object:
-        """Nobody owns an empty list that is not written, though validation is to see it."""
-        told = emptied.hide(self._node(), new)
+        """Return the new object with updated managed fields.
+
+        Empty lists that the stored form omits get no manager, although validation needs to see them.
+        """
+        hidden = emptied.hide(self._node(), new)
         owned = self._fields.update(live, new, manager)
-        emptied.put_back(owned, told)
+        emptied.put_back(owned, hidden)
         return owned
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
-        """
+        """Merge an apply configuration and update the managed fields.
+
         Raises:
             StatusError: 400 and 409.
         """
@@ -124,7 +132,7 @@ class Ownership:
 
 
 def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy, subresource: str) -> Ownership:
-    """For the resource itself, or a subresource that is an update of it."""
+    """Return the field manager of the resource, or of a subresource that is an update of it."""
     versions = {definition.gvk(served).api_version: served for served in definition.versions}
 
     def node_for(api_version: str) -> SchemaNode:
@@ -146,7 +154,7 @@ def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy
 
 
 def _converter(definition: ResourceDefinition, version: str, versions: Mapping[str, str]) -> Callable[[Object, str], Object]:
-    """Between served versions."""
+    """Return a function that converts between served versions."""
     stored = Conversion(definition, version).stored
 
     def convert(obj: Object, api_version: str) -> Object:
@@ -154,7 +162,8 @@ def _converter(definition: ResourceDefinition, version: str, versions: Mapping[s
         if definition.convert_many is not None:
             return _awaited(definition.convert_many([copy], versions[api_version]))[0]
         if definition.convert is None or definition.custom:
-            # Upstream's field manager renames custom resources: what the other version lacks is a misfit, not pruned.
+            # Upstream's field manager only renames the version of custom resources: a field that the other version
+            # lacks is an error, not pruned.
             versions[api_version]
             copy["apiVersion"] = api_version
             return copy
@@ -166,12 +175,15 @@ def _converter(definition: ResourceDefinition, version: str, versions: Mapping[s
 
 
 class _ScaleOfCustom(Ownership):
-    """Upstream's converter of custom resources does not know their Scale, so that no apply that changes one succeeds."""
+    """The field manager of custom resources' Scale. Upstream's converter does not support it, so an apply that
+    changes one always fails.
+    """
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
-        """
+        """Fail as upstream does.
+
         Raises:
-            StatusError: 500 in the end, though 400 and 409 come first.
+            StatusError: 500, unless a 400 or 409 is found first.
         """
         if not ((live or {}).get("metadata") or {}).get("managedFields"):
             raise _unconvertible("failed to create manager for existing fields: failed to convert live object (/; {})")
@@ -192,7 +204,7 @@ def _unconvertible(what: str) -> StatusError:
 
 
 def of_kind(kind: GroupVersionKind, schema: Callable[[], SchemaNode], subresource: str, *, of_custom: bool = False) -> Ownership:
-    """For a kind that is not the resource's (`autoscaling/v1 Scale`, a review)."""
+    """Return the field manager of a kind that differs from the resource's (`autoscaling/v1 Scale`, a review)."""
 
     def node_for(api_version: str) -> SchemaNode:
         if GroupVersion.parse(api_version) != kind.group_version:

@@ -1,7 +1,9 @@
-"""PATCH: JSON, merge and strategic merge patches, and server-side apply (upstream: handlers/patch.go).
+"""PATCH: JSON, merge and strategic merge patches, and server-side apply.
 
-A patch is an update whose new object is made from the stored one, again for each try, so a race with another writer is no
-conflict unless the patch names a resourceVersion. The four kinds are in `mechanisms.py` and `applying.py`.
+A patch is an update whose new object is computed from the stored one for each attempt. A concurrent write is
+therefore no conflict unless the patch contains a resourceVersion. The patch types are implemented in `mechanisms.py`
+and `applying.py`.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
 from tetrapod.generic.negotiation.choosing import negotiate, unsupported_media_type
+from tetrapod.generic.offload import LARGE, offloaded
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request, conflict
@@ -26,15 +29,17 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 
 PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY)
-"""Of built-in resources, in the order in which texts list them."""
+"""Patch types of built-in resources, in the order of error texts."""
 CUSTOM_PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY)
 
 
 def patch_types(scope: Scope) -> Sequence[str]:
+    """Return the patch types that the resource supports."""
     return CUSTOM_PATCH_TYPES if scope.definition.custom else PATCH_TYPES
 
 
 async def patch(scope: Scope, request: Request) -> Response:
+    """Serve a PATCH."""
     patch_type = request.header(b"content-type").split(";", 1)[0]
     if patch_type not in patch_types(scope):
         raise unsupported_media_type(patch_types(scope))
@@ -44,9 +49,11 @@ async def patch(scope: Scope, request: Request) -> Response:
     accepted = negotiate(request, scope.offer)
     body = await read_body(request)
     applies = patch_type == APPLY
-    options = decode_write_options(request.query_string, "PatchOptions", apply=applies)
+    options = decode_write_options(request.query(), "PatchOptions", apply=applies)
     context = scope.context(request, options.dry_run)
-    mechanism = _mechanism(scope, request, patch_type, body, options)
+    context.large = len(body) >= LARGE
+    mechanism = await offloaded(context.large, _mechanism, scope, request, patch_type, body, options)
+    context.large = context.large or mechanism.may_grow
     if request.audit is not None:
         request.audit.request_patch(mechanism.config if isinstance(mechanism, Applying) else body)
 
@@ -55,19 +62,22 @@ async def patch(scope: Scope, request: Request) -> Response:
             absent = current is None or not current["metadata"].get("uid")
             return mechanism.create(name) if current is None or absent else mechanism.revise(current)
 
-        new = revised() if scope.ownership is None else await scope.ownership.run(revised)
+        if scope.ownership is None:
+            new = await offloaded(context.large, revised)
+        else:
+            new = await scope.ownership.run(context.large, revised)
         _check_uid(scope, name, new, current)
         ensure_namespace(new, context.namespace)
         check_name(new, name)
         return new
 
-    told = options.to_object("UpdateOptions")  # admission is told of an update, not of a patch
-    writing = Writing(scope, request, context, name, told, options.to_object("CreateOptions"))
+    update_options = options.to_object("UpdateOptions")  # admission sees an update, not a patch
+    writing = Writing(scope, request, context, name, update_options, options.to_object("CreateOptions"))
     first = len(request.warnings)
     try:
         return await writing.answer(revise, accepted, force_create=applies and not scope.subresource, applies=applies)
     finally:
-        request.warnings[first:first] = mechanism.warnings  # the decoder's come before all others, refused or not
+        request.warnings[first:first] = mechanism.warnings  # the decoder's warnings precede all others, also if the request is rejected
 
 
 def _mechanism(scope: Scope, request: Request, patch_type: str, body: bytes, options: WriteOptions) -> Mechanism:
@@ -84,5 +94,5 @@ def _mechanism(scope: Scope, request: Request, patch_type: str, body: bytes, opt
 
 def _check_uid(scope: Scope, name: str, new: Object, current: Object | None) -> None:
     if current is None and (uid := new["metadata"].get("uid")):
-        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise conflict(scope.definition.group_resource, name, why)
+        text = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise conflict(scope.definition.group_resource, name, text)

@@ -1,7 +1,8 @@
-"""Long lists in pieces: items joined some at a time, so that the loop is free in between and nothing is copied twice.
+"""Long lists in pieces: a few items are joined at a time, so that the event loop runs in between and nothing is
+copied twice.
 
-Each item brings the comma before it; whoever writes the first one cuts that off. Pieces of about 100 kB stay in the processor's
-cache on their way through TLS.
+Each item includes the comma before it, and the writer of the first item removes that comma. Pieces of about 100 kB
+stay in the CPU cache on their way through TLS.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.status import StatusError
 
 STREAM_FROM: Final = 128 * 1024
-"""A list of at least this size is written in pieces; the compression filter compresses from the same size on."""
+"""Lists of at least this size are written in pieces. The compression filter uses the same threshold."""
 PIECE_ITEMS: Final = 40
+LARGE_PIECE: Final = 1 << 20
+"""If some items exceed this number of bytes together, each is a piece of its own, because a slow client keeps a piece
+in memory.
+"""
 
 
 def large(entries: Sequence[Entry]) -> bool:
-    """Whether a list of these is to be written in pieces."""
+    """Return whether the list of these entries is written in pieces."""
     size = 0
     for entry in entries:
         size += len(entry.item)
@@ -30,23 +35,32 @@ def large(entries: Sequence[Entry]) -> bool:
 
 
 def in_turn(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """The first alone, for it goes out with the head of the list; then as many at a time as make a piece."""
+    """Yield the first entry alone, because it is sent with the head of the list, then as many at a time as make a
+    piece.
+    """
     yield entries[:1]
     for start in range(1, len(entries), PIECE_ITEMS):
-        yield entries[start : start + PIECE_ITEMS]
+        chunk = entries[start : start + PIECE_ITEMS]
+        if sum(len(entry.item) for entry in chunk) <= LARGE_PIECE:
+            yield chunk
+        else:
+            for i in range(len(chunk)):
+                yield chunk[i : i + 1]
 
 
 def joined(entries: Iterable[Entry], to_bytes: Callable[[Entry], bytes]) -> bytes:
+    """Return the entries as list items, each preceded by a comma."""
     return b",".join([b"", *map(to_bytes, entries)])
 
 
 def pieces_of(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> Iterator[bytes]:
-    for some in in_turn(entries):
-        yield joined(some, to_bytes)
+    """Yield the entries as pieces of list items."""
+    for chunk in in_turn(entries):
+        yield joined(chunk, to_bytes)
 
 
 async def gathered(pieces: Iterator[bytes]) -> bytes:
-    """All of them, without the first comma."""
+    """Return all pieces joined, without the first comma."""
     kept = []
     for piece in pieces:
         kept.append(piece)
@@ -55,18 +69,19 @@ async def gathered(pieces: Iterator[bytes]) -> bytes:
 
 
 class ListStream:
-    """Writes a long list: the loop is free between two pieces, and a slow client is waited for."""
+    """Writes a long list, yielding to the event loop between pieces and waiting for slow clients."""
 
     def __init__(self, head: bytes, pieces: Iterator[bytes], tail: bytes, *, comma: bool = True) -> None:
         self._head, self._pieces, self._tail, self._comma = head, pieces, tail, comma
 
     async def run(self, writer: StreamWriter) -> None:
+        """Write the list."""
         try:
             writer.write(self._head + next(self._pieces)[self._comma :])
             for piece in self._pieces:
                 writer.write(piece)
                 await writer.drain()
                 await asyncio.sleep(0)
-        except StatusError:  # the status line is out: all that is left is to cut the answer short
+        except StatusError:  # the status line has been sent, so the response can only be truncated
             raise ConnectionAbortedError("the list could not be finished") from None
         writer.write(self._tail)

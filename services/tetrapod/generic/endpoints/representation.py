@@ -1,7 +1,8 @@
-"""Entries and lists of them as finished bytes: in a version, a form (itself, Table, PartialObjectMetadata) and a media type.
+"""Encodes entries and lists in a version, a form (the object itself, Table, PartialObjectMetadata) and a media type.
 
-The plain form of a stored object is sliced from the bytes that the cacher keeps; a list is a join of such slices, written in
-pieces when it is large so that nobody else waits. Follows k8s.io/apiserver/pkg/endpoints/handlers/response.go.
+The plain form of a stored object is sliced from the bytes in the watch cache. A list is a join of such slices; large
+ones are written in pieces so that other requests need not wait.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object
 from tetrapod.generic.negotiation.accept import JSON, MEDIA_TYPES, PARTIAL, PARTIAL_LIST, PLAIN, PROTOBUF, TABLE, Accepted
 from tetrapod.generic.negotiation.documents import encode_document
+from tetrapod.generic.offload import LARGE, offloaded
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.storage.interface import Entry, ListPage
@@ -30,17 +32,18 @@ from tetrapod.machinery.status import StatusError, not_acceptable
 from tetrapod.machinery.table import TableConvertor
 
 _PIECE_MESSAGES: Final = 50
-"""Encoding one as protobuf for the first time takes longer."""
+"""Encoding an entry as protobuf for the first time takes longer, so a piece has fewer of them."""
 
 _CONTENT_TYPES: Final = {media_type: (b"content-type", media_type.encode()) for media_type in MEDIA_TYPES}
 
 
 def json_headers() -> HeaderList:
+    """Return the response headers for JSON."""
     return [_CONTENT_TYPES[JSON]]
 
 
 class Representation:
-    """Of one resource in one version; `table` is a subresource's own."""
+    """The encoder of one resource in one version. `table` has the columns of a subresource's own kind."""
 
     def __init__(self, definition: ResourceDefinition, version: str, table: TableConvertor | None = None) -> None:
         self.definition = definition
@@ -55,10 +58,15 @@ class Representation:
 
     @seen("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
     async def entry(self, entry: Entry, accepted: Accepted, status: int = 200) -> Response:
-        """The answer with one stored object."""
+        """Return the response with one stored object."""
         conversion = self.conversion
-        if not conversion.identity:
-            await conversion.ready((entry,))
+        if conversion.identity and (accepted is PLAIN or accepted.plain) and accepted.media_type != PROTOBUF:
+            return Response(status, [_CONTENT_TYPES[JSON]], conversion.bytes(entry) + b"\n")
+        await conversion.ready((entry,))
+        return await offloaded(len(entry.raw) >= LARGE, self._made_from, entry, accepted, status)
+
+    def _made_from(self, entry: Entry, accepted: Accepted, status: int) -> Response:
+        conversion = self.conversion
         if accepted.media_type == PROTOBUF:
             self._check_form(accepted)
             return Response(status, [_CONTENT_TYPES[PROTOBUF]], self.messages.entry(entry, accepted))
@@ -73,7 +81,7 @@ class Representation:
         return self._formed(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
 
     def object(self, obj: Object, accepted: Accepted, status: int = 200) -> Response:
-        """The answer with an object that is not stored as it is (a Status, a Scale, what a Rest made)."""
+        """Return the response with an object that is not in the store (a Status, a Scale, the result of a Rest)."""
         if obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
             return document(obj, Accepted(accepted.media_type, pretty=accepted.pretty), status)
         if accepted.media_type == PROTOBUF:
@@ -103,7 +111,7 @@ class Representation:
 
     def _check_form(self, accepted: Accepted) -> None:
         if accepted.form == PARTIAL_LIST:
-            if self.definition.custom:  # upstream takes what has no type for a list, until it looks for the items
+            if self.definition.custom:  # upstream treats untyped content as a list until it looks for the items
                 raise StatusError(500, "", "content is not a list")
             raise not_acceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({self._go_type})")
 
@@ -113,13 +121,14 @@ class Representation:
         return document(orjson.loads(body), accepted, status)
 
     def tables(self, accepted: Accepted) -> Tables:
+        """Return the encoder for the accepted form of Table."""
         return Tables(self.table, accepted.form_version, check_include_object(accepted.include))
 
     # --- lists ---
 
     @seen("SerializeObject", lambda _, __, accepted: {"mediaType": accepted.media_type})
     async def page(self, page: ListPage, accepted: Accepted) -> Response:
-        """The answer with a list."""
+        """Return the response with a list."""
         await self.conversion.ready(page.entries)
         metadata: Object = {"resourceVersion": page.resource_version}
         if page.continue_token:
@@ -130,8 +139,8 @@ class Representation:
             return await self._page_of_messages(page.entries, metadata, accepted)
         head, pieces, tail = self._list_parts(page.entries, metadata, accepted)
         if accepted.media_type != JSON or accepted.pretty:
-            whole = await gathered(pieces)
-            return document(orjson.loads(head + whole + tail), accepted)
+            whole = head + await gathered(pieces) + tail
+            return await offloaded(len(whole) >= LARGE, _written, whole, accepted)
         if not large(page.entries):
             return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b"".join(pieces)[1:], tail, b"\n")))
         return StreamResponse(200, [_CONTENT_TYPES[JSON]], ListStream(head, pieces, tail + b"\n").run)
@@ -139,7 +148,7 @@ class Representation:
     def _list_parts(
         self, entries: Sequence[Entry], metadata: Mapping[str, Any], accepted: Accepted
     ) -> tuple[bytes, Iterator[bytes], bytes]:
-        """What comes before the items, the items some at a time, and what comes after."""
+        """Return the bytes before the items, an iterator over pieces of items, and the bytes after them."""
         self._check_list_form(accepted)
         if accepted.form == TABLE:
             tables = self.tables(accepted)
@@ -157,16 +166,16 @@ class Representation:
             to_bytes = self.conversion.metadata_bytes
             return head + b"[", pieces_of(entries, lambda e: partial_bytes(to_bytes(e), version)), b"]}"
         if self.definition.custom and "continue" not in metadata:
-            encoded = b'{"continue":"",' + encoded[1:]  # upstream's untyped lists always say it
+            encoded = b'{"continue":"",' + encoded[1:]  # upstream's untyped lists always include it
         return b'%b%b,"items":[' % (self._list_head, encoded), self._items(entries), b"]}"
 
     def objects(self, listed: Object, accepted: Accepted) -> Response:
-        """The answer with a list that a Rest made, whose items do not say what they are."""
+        """Return the response with a list from a Rest, whose items lack kind and apiVersion."""
         self._check_list_form(accepted)
         if not accepted.form or accepted.media_type == PROTOBUF:
             return self.object(listed, accepted)
-        said = {"kind": self.definition.kind, "apiVersion": self.conversion.api_version}
-        items = [{**said, **item} for item in listed.get("items") or ()]
+        type_meta = {"kind": self.definition.kind, "apiVersion": self.conversion.api_version}
+        items = [{**type_meta, **item} for item in listed.get("items") or ()]
         metadata = listed.get("metadata") or {}
         if accepted.form == TABLE:
             tables = self.tables(accepted)
@@ -182,11 +191,15 @@ class Representation:
             raise not_acceptable(f"you requested {PARTIAL}, but the requested object is a list ({go_type})")
 
     async def _page_of_messages(self, entries: Sequence[Entry], metadata: Object, accepted: Accepted) -> Response:
-        """The length of a message comes before it, so that all items are made before the first is written."""
+        """Return a list as protobuf. Messages are preceded by their length, so all items are encoded before the first
+        is written.
+        """
         self._check_list_form(accepted)
         items: list[bytes] = []
         for start in range(0, len(entries), _PIECE_MESSAGES):
-            items += [self.messages.item(entry, accepted) for entry in entries[start : start + _PIECE_MESSAGES]]
+            chunk = entries[start : start + _PIECE_MESSAGES]
+            large_items = any(len(entry.raw) >= LARGE for entry in chunk)
+            items += await offloaded(large_items, lambda: [self.messages.item(entry, accepted) for entry in chunk])  # noqa: B023  (awaited)
             await asyncio.sleep(0)
         head, parts, tail = self.messages.list_parts(metadata, items, accepted)
         headers = [_CONTENT_TYPES[PROTOBUF]]
@@ -196,18 +209,18 @@ class Representation:
         return StreamResponse(200, headers, ListStream(head, pieces, tail, comma=False).run)
 
     def _items(self, entries: Sequence[Entry]) -> Iterator[bytes]:
-        """Objects as list items, some at a time: those of built-in kinds do not repeat what they are."""
+        """Yield pieces of list items. Items of built-in kinds lack kind and apiVersion."""
         conversion, prefix, custom = self.conversion, self.conversion.prefix, self.definition.custom
         between = b"," + prefix if custom else b",{"
-        for some in in_turn(entries):
-            items = [entry.item for entry in some if entry.head == prefix] if conversion.identity else []
-            if len(items) == len(some):
+        for chunk in in_turn(entries):
+            items = [entry.item for entry in chunk if entry.head == prefix] if conversion.identity else []
+            if len(items) == len(chunk):
                 yield between.join([b"", *items])
             else:
-                yield joined(some, conversion.bytes if custom else self._item)
+                yield joined(chunk, conversion.bytes if custom else self._item)
 
     def _item(self, entry: Entry) -> bytes:
-        """Of an object that is not stored as it is asked for."""
+        """Return a list item of an object whose stored form differs from the requested version."""
         raw = self.conversion.bytes(entry)
         if raw.startswith(self.conversion.prefix):
             return b"{" + raw[len(self.conversion.prefix) :]
@@ -215,6 +228,10 @@ class Representation:
         return orjson.dumps({key: value for key, value in obj.items() if key not in ("kind", "apiVersion")})
 
 
+def _written(body: bytes, accepted: Accepted) -> Response:
+    return document(orjson.loads(body), accepted)
+
+
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:
-    """Any JSON value in the media type that is accepted."""
+    """Return a response with any JSON value in the accepted media type."""
     return Response(status, [_CONTENT_TYPES[accepted.media_type]], encode_document(value, accepted.media_type, pretty=accepted.pretty))

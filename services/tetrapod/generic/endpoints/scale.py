@@ -1,8 +1,9 @@
-"""`ScalePaths`: the `/scale` subresource of anything with replicas, as autoscaling/v1 Scale.
+"""`ScalePaths`: the `/scale` subresource of resources with replicas, as autoscaling/v1 Scale.
 
-Declared as the `rest` of a subresource, with the paths of the resource's replicas. An update goes through the resource's own
-strategy, and who owns `spec.replicas` is carried over both ways. Follows pkg/registry/apps/deployment/storage (ScaleREST) and
-apiextensions-apiserver/pkg/registry/customresource/etcd.go.
+It is declared as the `rest` of a subresource, with the field paths of the replicas. An update uses the resource's own
+strategy, and the ownership of `spec.replicas` is translated in both directions.
+Upstream: pkg/registry/apps/deployment/storage/storage.go, ScaleREST;
+staging/src/k8s.io/apiextensions-apiserver/pkg/registry/customresource/etcd.go
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from tetrapod.machinery.timestamps import age
 
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNSET: Final = -(1 << 31)
-"""What upstream shows a change of a custom resource without replicas."""
+"""The replicas that upstream presents to an update if the custom resource has none."""
 
 
 @dataclass(frozen=True)
 class ScalePaths(RestOfVersions):
-    """The `rest` of a scale subresource: where the resource keeps what a Scale shows.
+    """The `rest` of a scale subresource: the fields from which a Scale is made.
 
-    `selector` leads to a LabelSelector, to a map of labels or to their text. Versions that keep them elsewhere declare a
-    subresource each. A resource without the field has no scale if it is `required` (custom resources).
+    `selector` is the path of a LabelSelector, a map of labels, or a selector string. Versions with other paths
+    declare a subresource each. If `required`, a resource without the replicas field has no scale (custom resources).
     """
 
     spec_replicas: tuple[str, ...] = ("spec", "replicas")
@@ -63,7 +64,9 @@ def _row(scale: Object) -> list[Any]:
 
 
 def _custom_row(scale: Object) -> list[Any]:
-    """Cells of custom resources come by JSON paths, and a Scale that wants none says nothing of it."""
+    """Return the cells of a custom resource's Scale. They use JSON paths upstream, so that zero desired replicas are
+    empty.
+    """
     name, desired, *rest = _row(scale)
     return [name, desired or None, *rest]
 
@@ -89,6 +92,8 @@ _CUSTOM_TABLE: Final = TableConvertor(
 
 
 class _BoundScale(Rest):
+    """The scale subresource of one resource in one version."""
+
     def __init__(
         self, definition: ResourceDefinition, version: str, store: Store, paths: ScalePaths, by_version: Mapping[str, Sequence[str] | None]
     ) -> None:
@@ -116,21 +121,21 @@ class _BoundScale(Rest):
         conversion = self._conversion
 
         async def revise(current: Object | None) -> Object:
-            assert current is not None  # nothing is created through a scale
+            assert current is not None  # a scale update cannot create objects
             obj = await conversion.from_stored(current)
             return await conversion.to_stored(await self._rescaled(ctx, obj, transform))
 
         async def validate_update(new: Object, old: Object) -> None:
-            before = self._scale(await conversion.from_stored(copy_object(old)))
-            after = self._scale(await conversion.from_stored(copy_object(new)))
-            await validate(after, before)
+            old_scale = self._scale(await conversion.from_stored(copy_object(old)))
+            new_scale = self._scale(await conversion.from_stored(copy_object(new)))
+            await validate(new_scale, old_scale)
 
         entry, _ = await self._store.update(ctx, name, revise, validate_update=validate_update)
         await conversion.ready((entry,))
         return self._scale(conversion.object(entry)), False
 
     async def _rescaled(self, ctx: Context, obj: Object, transform: Any) -> Object:
-        """The resource after its Scale was changed by the request."""
+        """Return the resource after the request has changed its Scale."""
         handler = ScaleHandler(obj["metadata"].get("managedFields"), self._api_version, self._replicas_paths)
         old = self._scale(obj)
         if entries := handler.to_subresource():
@@ -144,7 +149,7 @@ class _BoundScale(Rest):
             _check(scale, obj, self._store.resource)
         _set(obj, self._paths.spec_replicas, (scale.get("spec") or {}).get("replicas", 0))
         meta, given = obj["metadata"], scale["metadata"]
-        if revision := given.get("resourceVersion"):  # without one the resource is rescaled as it is now
+        if revision := given.get("resourceVersion"):  # without a resourceVersion the current resource is changed
             meta["resourceVersion"] = revision
         if entries := handler.to_parent(given.get("managedFields")):
             meta["managedFields"] = entries
@@ -153,10 +158,10 @@ class _BoundScale(Rest):
         return obj
 
     def _check_custom(self, ctx: Context, scale: Object, obj: Object) -> None:
-        """The rest is said of the resource itself, once it is rescaled.
+        """Validate the Scale of a custom resource. All other errors result from validating the changed resource.
 
         Raises:
-            StatusError: 400 without a number of replicas, 409 for the scale of another object.
+            StatusError: 400 if replicas are missing, 409 for the scale of another object.
         """
         if (scale.get("spec") or {}).get("replicas", 0) == _UNSET:
             raise bad_request(f'the spec replicas field ".{".".join(self._paths.spec_replicas)}" cannot be empty')
@@ -167,6 +172,7 @@ class _BoundScale(Rest):
             raise conflict(self._store.resource, meta["name"], storage_error_text(path, detail))
 
     def _scale(self, obj: Object) -> Object:
+        """Return the Scale of a resource."""
         meta = obj["metadata"]
         kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
         replicas, ready = _at(obj, self._paths.spec_replicas), _at(obj, self._paths.status_replicas)
@@ -181,9 +187,10 @@ class _BoundScale(Rest):
 
 
 def _check(scale: Object, obj: Object, resource: GroupResource) -> None:
-    """
+    """Validate the Scale of a built-in resource.
+
     Raises:
-        StatusError: 422 for a scale that makes no sense, 409 for that of another object.
+        StatusError: 422 for an invalid scale, 409 for the scale of another object.
     """
     meta = scale["metadata"]
     errors = validate_object_meta(meta, True, name_is_dns_subdomain)
@@ -194,8 +201,8 @@ def _check(scale: Object, obj: Object, resource: GroupResource) -> None:
         raise invalid_object(GroupKind(SCALE.group, SCALE.kind), meta.get("name", ""), errors)
     uid, stored = meta.get("uid"), obj["metadata"].get("uid", "")
     if uid and uid != stored:
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}"
-        raise conflict(GroupResource(resource.group, f"{resource.resource}/scale"), obj["metadata"]["name"], why)
+        text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}"
+        raise conflict(GroupResource(resource.group, f"{resource.resource}/scale"), obj["metadata"]["name"], text)
 
 
 def _selector_text(found: Any) -> str:

@@ -1,6 +1,6 @@
-"""`Scope`: everything that the verb handlers know of the resource, version and subresource that they answer for.
+"""`Scope`: the resource, version and subresource of an endpoint, with everything that the verb handlers need.
 
-One is made per path when a resource is installed. Upstream: handlers.RequestScope.
+One is created per path when a resource is installed. Upstream: handlers.RequestScope
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from tetrapod.machinery.schema import emptied
 
 @dataclass(slots=True)
 class Scope:
-    """`kind` is what bodies and answers are; `installed_store` is None for a resource that answers itself."""
+    """The data of one endpoint. `kind` is that of bodies and responses; `installed_store` is None for a resource
+    without storage.
+    """
 
     definition: ResourceDefinition
     version: str
@@ -38,7 +40,7 @@ class Scope:
     ownership: Ownership | None
     versions: Versions
     subresource: str = ""
-    strategy: Strategy | None = None  # of a subresource
+    strategy: Strategy | None = None  # the strategy of a subresource
     rest: Rest | None = None
     authorizer: Authorizer | None = None
     offer: Offer = DEFAULT_OFFER
@@ -50,23 +52,20 @@ class Scope:
 
     @property
     def store(self) -> Store:
-        """Where the objects are."""
-        assert self.installed_store is not None  # whoever has a Rest asks that
+        """The store of the objects."""
+        assert self.installed_store is not None  # handlers of a Rest do not use the store
         return self.installed_store
 
-    def forget_empty(self, obj: Object) -> None:
-        """Of an object about to be stored, whose owners are known: what storage does not tell from absence."""
+    def settle_empty(self, obj: Object) -> None:
+        """Remove empty values that the stored form omits. Until now, managed fields and validation needed them."""
         definition = self.definition
         if not definition.custom:
-            emptied.forget(definition.schema(definition.storage_version), obj)
-
-    def omit_empty(self, obj: Object) -> None:
-        """Of a valid object about to be stored: empty lists that validation alone has told from absent ones."""
-        definition = self.definition
-        if not definition.custom:
-            emptied.omit(definition.schema(definition.storage_version), obj)
+            schema = definition.schema(definition.storage_version)
+            emptied.forget(schema, obj)
+            emptied.omit(schema, obj)
 
     def context(self, request: Request, dry_run: bool = False) -> Context:
+        """Return the registry context of a request."""
         info = request_info(request)
         namespace = info.namespace if self.definition.namespaced else ""
         return Context(
@@ -75,6 +74,7 @@ class Scope:
 
 
 def request_info(request: Request) -> RequestInfo:
+    """Return the request info. Raises ValueError if the request has none."""
     info = request.info
     if info is None:
         raise ValueError("an endpoint needs the request info")
@@ -82,6 +82,6 @@ def request_info(request: Request) -> RequestInfo:
 
 
 def request_name(request: Request) -> str:
-    """The name in the path ("" for a collection); a field selector's does not count."""
+    """Return the name in the path ("" for a collection), ignoring field selectors."""
     parts = request_info(request).parts
     return parts[1] if len(parts) > 1 else ""

@@ -1,4 +1,7 @@
-"""PUT of an object or a subresource that is an update of it (upstream: handlers/update.go)."""
+"""PUT of an object, or of a subresource that updates it.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/update.go
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.negotiation.accept import Accepted
 from tetrapod.generic.negotiation.choosing import body_media_type, negotiate
-from tetrapod.generic.registry.context import LARGE, Context
+from tetrapod.generic.offload import LARGE, offloaded
+from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import Entry, Preconditions
@@ -26,16 +30,17 @@ from tetrapod.machinery.status import bad_request
 _NONE: Final = Preconditions()
 
 Revise = Callable[[Object | None], Awaitable[Object]]
-"""The object that a request wants, from the one that is there (None: none), both in the request's version."""
+"""A function from the stored object (None: absent) to the requested object, both in the request's version."""
 
 
 async def update(scope: Scope, request: Request) -> Response:
+    """Serve a PUT."""
     name = request_name(request)
     if not name:
         raise bad_request("name must be provided")
     accepted = negotiate(request, scope.offer)
     body = await read_body(request)
-    options = decode_write_options(request.query_string, "UpdateOptions")
+    options = decode_write_options(request.query(), "UpdateOptions")
     media_type = body_media_type(request, scope.offer)
     obj = await scope.decoder.decode_any(body, media_type, options.field_validation, request.warnings)
     if request.audit is not None:
@@ -44,13 +49,13 @@ async def update(scope: Scope, request: Request) -> Response:
     context.large = len(body) >= LARGE
     ensure_namespace(obj, context.namespace)
     check_name(obj, name)
-    dedup_owner_references(obj, request.warnings)
+    await offloaded(context.large, dedup_owner_references, obj, request.warnings)
     manager = manager_name(request, options.field_manager)
     ownership = scope.ownership
 
     async def revise(current: Object | None) -> Object:
         new = carry(obj, copy_object(obj))
-        return new if ownership is None else await ownership.run(lambda: ownership.update(current, new, manager))
+        return new if ownership is None else await ownership.run(context.large, lambda: ownership.update(current, new, manager))
 
     writing = Writing(scope, request, context, name, options.to_object("UpdateOptions"), options.to_object("CreateOptions"))
     uid = obj["metadata"].get("uid")
@@ -59,7 +64,7 @@ async def update(scope: Scope, request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """The part that updates and patches share: admission around a revision of what is stored, the write, the answer."""
+    """The common part of updates and patches: admission, the write and the response."""
 
     scope: Scope
     request: Request
@@ -70,16 +75,23 @@ class Writing:
 
     @property
     def admitting(self) -> Admitting:
+        """The admission calls of this request."""
         return Admitting(self.scope, self.request, self.context, self.name)
 
     async def answer(
         self, revise: Revise, accepted: Accepted, preconditions: Preconditions = _NONE, *, force_create: bool = False, applies: bool = False
     ) -> Response:
+        """Write the object that `revise` returns, and return the response.
+
+        Args:
+            force_create: create the object if it does not exist, regardless of the strategy.
+            applies: whether this is server-side apply.
+        """
         scope = self.scope
         if scope.rest is not None:
             transform = self._rest_transform(revise)
-            made, created = await scope.rest.update(self.context, self.name, transform, self._validate_update, self.update_options)
-            return scope.representation.object(made, accepted, 201 if created else 200)
+            result, created = await scope.rest.update(self.context, self.name, transform, self._validate_update, self.update_options)
+            return await offloaded(self.context.large, scope.representation.object, result, accepted, 201 if created else 200)
         try:
             entry, created = await self._stored(self._transform(revise), preconditions, force_create)
         except StoredTooLarge:  # managed fields can be large: without them it may fit, but what is applied is nothing without an owner
@@ -123,22 +135,20 @@ class Writing:
             new = await self.admitting.mutate("CREATE", new, None, self.create_options)
         else:
             new = await self.admitting.mutate("UPDATE", new, current, self.update_options)
-        dedup_owner_references(new, self.request.warnings, after_mutation=True)
+        await offloaded(self.context.large, dedup_owner_references, new, self.request.warnings, after_mutation=True)
         return new
 
     async def _validate_create(self, new: Object) -> None:
-        self._settle(new)
+        await self._settle(new)
         await self.admitting.may_create()
         await self.admitting.validate("CREATE", new, None, self.create_options)
 
     async def _validate_update(self, new: Object, old: Object) -> None:
-        self._settle(new)
+        await self._settle(new)
         await self.admitting.validate("UPDATE", new, old, self.update_options)
 
-    def _settle(self, new: Object) -> None:
-        """The kind's own validation has told empty from absent."""
-        self.scope.forget_empty(new)
-        self.scope.omit_empty(new)
+    async def _settle(self, new: Object) -> None:
+        await offloaded(self.context.large, self.scope.settle_empty, new)
 
 
 def _without_managed_fields(transform: Revise) -> Revise:

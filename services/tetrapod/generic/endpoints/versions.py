@@ -1,7 +1,7 @@
-"""`AdmissionVersions`: how admission sees the objects of a request in the version that a webhook or a policy asks for.
+"""`AdmissionVersions`: converts the objects of a request to the version that a webhook or policy requests.
 
-Upstream: admission.ObjectInterfaces, ConvertToGVK of k8s.io/apiserver/pkg/admission/conversion.go, and the
-EquivalentResourceRegistry of k8s.io/apimachinery/pkg/runtime/mapper.go.
+Upstream: admission.ObjectInterfaces; staging/src/k8s.io/apiserver/pkg/admission/conversion.go, ConvertToGVK;
+staging/src/k8s.io/apimachinery/pkg/runtime/mapper.go, EquivalentResourceRegistry
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DecoderOf = Callable[[ResourceDefinition, str], Decoder]
 
 
 class AdmissionVersions:
-    """Implements `Versions` for one resource or subresource. What a Rest answers (a Scale, an Eviction) is never converted."""
+    """The `Versions` of one resource or subresource. Objects of a Rest (a Scale, an Eviction) are never converted."""
 
     def __init__(self, definition: ResourceDefinition, declared: Subresource | None, decoder: Decoder, decoder_of: DecoderOf) -> None:
         self._definition, self._declared = definition, declared
@@ -64,17 +64,17 @@ class AdmissionVersions:
     def schema(self, kind: GroupVersionKind) -> SchemaNode | None:
         decoder = self._way(kind)[1] if self._converts else self._own_decoder
         if not self._converts and kind.group != self._definition.group:
-            return None  # a Scale, an Eviction: its own group-version has no schema of it, and that is where upstream looks
+            return None  # a Scale or an Eviction: upstream looks in the resource's group-version, which has no schema of it
         try:
             return decoder.schema
         except KeyError:
             return None
 
     def _way(self, kind: GroupVersionKind) -> tuple[Conversion, Decoder]:
-        found = self._ways.get(kind)
-        if found is None:
-            found = self._ways[kind] = self._find(kind)
-        return found
+        way = self._ways.get(kind)
+        if way is None:
+            way = self._ways[kind] = self._find(kind)
+        return way
 
     def _find(self, kind: GroupVersionKind) -> tuple[Conversion, Decoder]:
         for definition in (self._definition, *self._definition.equivalents()):
@@ -85,9 +85,11 @@ class AdmissionVersions:
 
 
 def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
-    """
+    """Check and normalize an object.
+
     Raises:
-        ValueError: of the wrong kind, or with a value of a wrong type; with an unknown field if `strict`.
+        ValueError: the object is of the wrong kind or has a value of a wrong type; if `strict`, also if it has an
+            unknown field.
     """
     expected = decoder.kind
     if decoder.custom:
@@ -103,11 +105,11 @@ def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
 
 
 def _check_custom(decoder: Decoder, obj: Object) -> None:
-    """A custom object must say what it is; another version of its group is passed over.
+    """Check the type of a custom object. Another version of its group is ignored.
 
     Raises:
-        ValueError: it says no kind.
-        StatusError: another kind (422), or another group (500).
+        ValueError: it has no kind.
+        StatusError: it is of another kind (422), or of another group (500).
     """
     expected, kind = decoder.kind, obj.get("kind")
     if not kind or not isinstance(kind, str):

@@ -1,10 +1,13 @@
-"""A watch: one JSON line or protobuf frame per event, until the time is over, the client goes, or the server ends it.
+"""Watches: one JSON line or protobuf frame per event, until the timeout, the client or the server ends them.
 
-The bytes of an event are made once per form: the plain form is the object's finished bytes between a head and a tail, other
-forms are kept with the object. Follows k8s.io/apiserver/pkg/endpoints/handlers/watch.go and response.go (watchEncoder).
+An event is encoded once per form: the plain form is the object's bytes between a head and a tail, other forms are
+cached with the object.
 
-A watch-list is compressed for who takes gzip, as upstream does it: what is written at once is a block of its own, so that a watch
-at rest holds next to no state. That of an event is made once for all.
+As upstream, a watch-list is compressed if the client accepts gzip. Each write is a separate deflate block, so that an
+idle watch keeps almost no compression state. The block of an event is compressed once for all watchers.
+
+A client that requests an upgrade to WebSocket gets each event as an uncompressed message.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/watch.go, response.go (watchEncoder)
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
+from tetrapod.generic.http import websocket_stream
+from tetrapod.generic.http.websocket import asks_for_websocket
+from tetrapod.generic.http.websocket_stream import serve_messages, watch_handshake
 from tetrapod.generic.negotiation.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
 from tetrapod.generic.registry.predicate import Selection
 from tetrapod.generic.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
@@ -41,18 +47,20 @@ from tetrapod.machinery.status import method_not_supported, not_acceptable
 log = logging.getLogger(__name__)
 
 MIN_TIMEOUT: Final = 1800.0
-"""Without `timeoutSeconds` a watch lasts between this and twice this (upstream: --min-request-timeout)."""
+"""Without `timeoutSeconds` a watch lasts for a random time between this and twice this (upstream:
+--min-request-timeout).
+"""
 HIGH_WATER: Final = 1 << 20
-"""Unsent bytes from which on the client is waited for."""
+"""Unsent bytes above which the server waits for the client."""
 MOST_BEHIND: Final = 4096
-"""Events that may wait for a client that is behind."""
+"""Events that may be queued for a slow client."""
 BATCH: Final = 100
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 GZIP: Final = "gzip"
 
 
 async def watch(scope: Scope, request: Request, options: ListOptions, selection: Selection, accepted: Accepted) -> Response:
-    """Start a watch; what is wrong with it is told before the first byte."""
+    """Start a watch. Errors in its parameters are reported before the response starts."""
     if scope.rest is not None:
         raise method_not_supported(scope.definition.group_resource, "watch")
     if accepted.media_type == YAML:
@@ -69,18 +77,38 @@ async def watch(scope: Scope, request: Request, options: ListOptions, selection:
     )
     seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
+    if request.upgrade is not None and asks_for_websocket(request.headers):
+        return _over_websocket(source, frames, seconds, request)
     gzip = bool(query.initial_events and query.bookmarks) and accepts_gzip(request)
     headers = [*frames.headers(), *HEADERS] if gzip else frames.headers()
     return StreamResponse(200, headers, _Serving(source, frames, seconds, request, gzip=gzip).run, endless=True)
 
 
-class _Serving:
-    """One watch being served. Events go out within the cacher's own step, no task is woken for them.
+def _over_websocket(source: Watch, frames: Frames, seconds: float, request: Request) -> Response:
+    """Serve a watch over WebSocket.
 
-    While the client is behind, they queue up as shared events, not as bytes of its own; a client that stays behind is ended.
+    Upstream: WatchServer.HandleWS
+    """
+    handshake = watch_handshake(request)
+    if isinstance(handshake, Response):
+        source.close()
+        return handshake
+    serving = _Serving(source, frames, seconds, request, gzip=False, separate=True)
+    return serve_messages(handshake, serving.run, frames.message)
+
+
+class _Serving:
+    """One watch being served. Events are written within the cacher's own step, without waking a task.
+
+    While the client is slow, events are queued in their shared form, not as encoded bytes. A client that stays slow
+    is disconnected.
+
+    Args:
+        separate: whether each event is written on its own, because each write is a message.
     """
 
-    def __init__(self, source: Watch, frames: Frames, seconds: float, request: Request, *, gzip: bool) -> None:
+    def __init__(self, source: Watch, frames: Frames, seconds: float, request: Request, *, gzip: bool, separate: bool = False) -> None:
+        self._separate = separate
         self._gzip = BlockStream() if gzip else None
         self._source, self._frames, self._seconds = source, frames, seconds
         self._received, self._scope = request.received, scope_of(request.info) if request.info is not None else ""
@@ -88,9 +116,10 @@ class _Serving:
         self._catching_up: asyncio.Task[None] | None = None
 
     async def run(self, writer: StreamWriter) -> None:
+        """Write the events until the watch ends."""
         self._writer = writer
         try:
-            if self._seconds > 0:  # upstream's `timeoutSeconds=-1` is over before there is anything to tell
+            if self._seconds > 0:  # upstream's `timeoutSeconds=-1` has expired before the first event
                 async with asyncio.timeout(self._seconds) as limit:
                     await (self._pull() if self._frames.asynchronous else self._pushed())
         except TimeoutError:
@@ -116,7 +145,7 @@ class _Serving:
             await self._catching_up
 
     def _take(self, events: Sequence[WatchEvent]) -> None:
-        """The cacher's sink."""
+        """Write events, or queue them while the client is slow. This is the cacher's sink."""
         if self._catching_up is not None:
             self._behind.extend(events)
             if len(self._behind) > MOST_BEHIND:
@@ -143,7 +172,7 @@ class _Serving:
             self._catching_up = None
 
     async def _pull(self) -> None:
-        """For objects whose conversion has to be waited for."""
+        """Serve objects whose conversion is asynchronous."""
         frames = self._frames
         async for batch in self._source:
             await frames.representation.conversion.ready([event.entry for event in batch if event.entry is not None])
@@ -153,20 +182,34 @@ class _Serving:
             self._begun(batch)
 
     def _begun(self, batch: Sequence[WatchEvent]) -> None:
-        """Whether all that there was has been told now."""
+        """Record the duration of the initial events once they are complete."""
         if batch and batch[-1].initial_end:
             TO_INITIAL_END.observe((*self._frames.of, self._scope), time.monotonic() - self._received)
 
     async def _send(self, frames: list[bytes]) -> bool:
-        """Of this watch alone. False: nothing can be written in this form."""
+        """Write frames that other watches do not share. Return False if events cannot be encoded in the requested
+        form.
+        """
         return self._write(frames, [await block_of(b"".join(frames))] if self._gzip is not None and any(frames) else frames)
 
     def _write(self, frames: list[bytes], written: list[bytes]) -> bool:
-        """False: nothing can be written in this form. `written` is what the frames are on the wire."""
+        """Write frames. `written` are their bytes on the wire. Return False if events cannot be encoded in the
+        requested form.
+        """
+        if self._separate:
+            return self._write_separately(frames)
         data = written[0] if len(written) == 1 else b"".join(written)
         if not data and self._frames.impossible:
             return False
         self._writer.write(data if self._gzip is None else self._gzip.take(frames, data))
+        self._frames.sent.count(frames)
+        return True
+
+    def _write_separately(self, frames: list[bytes]) -> bool:
+        if self._frames.impossible and not any(frames):
+            return False
+        for frame in frames:
+            self._writer.write(frame)
         self._frames.sent.count(frames)
         return True
 
@@ -179,12 +222,12 @@ _HEADS: Final = {kind: f'{{"type":"{kind}","object":'.encode() for kind in ("ADD
 
 
 class Frames:
-    """Events as lines, in the form that one watch wants."""
+    """The events of one watch as JSON lines, in the accepted form."""
 
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         self.representation: Representation = scope.representation
         self.asynchronous = scope.definition.convert_many is not None
-        self.impossible = accepted.form == PARTIAL_LIST  # an object cannot be a list: upstream gives up at the first event
+        self.impossible = accepted.form == PARTIAL_LIST  # an object cannot be a list, and upstream ends the watch at the first event
         self._scope = scope
         self.of = (scope.gvr.group, scope.gvr.version, scope.gvr.resource)
         self.sent = sent_of(self.of)
@@ -196,31 +239,37 @@ class Frames:
         self._keys = {kind: (kind, scope.kind.api_version) for kind in _HEADS}
 
     def headers(self) -> HeaderList:
+        """Return the response headers."""
         return json_headers()
 
+    def message(self, event: bytes) -> bytes:
+        """Return the WebSocket frame of an event."""
+        return websocket_stream.text(event)
+
     def shared_frame(self, event: WatchEvent) -> bytes:
-        """As `frame`, of an event that many may watch: made once, kept with the object."""
+        """Return the same as `frame`, encoded once and cached with the object for all watches."""
         entry = event.entry
         if entry is None or not self._plain:
             return self.frame(event)
         kept, key = entry.representations, self._keys[event.type]
-        made: bytes | None = kept.get(key)
-        if made is None:
-            made = kept[key] = _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
-        return made
+        encoded: bytes | None = kept.get(key)
+        if encoded is None:
+            encoded = kept[key] = _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
+        return encoded
 
     def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
-        """A shared frame compressed, kept with the object too."""
+        """Return a shared frame compressed; it is cached with the object too."""
         entry = event.entry
         if entry is None or not self._plain:
             return block(frame) if frame else b""
         kept, key = entry.representations, (GZIP, *self._keys[event.type])
-        made: bytes | None = kept.get(key)
-        if made is None:
-            made = kept[key] = block(frame)
-        return made
+        compressed: bytes | None = kept.get(key)
+        if compressed is None:
+            compressed = kept[key] = block(frame)
+        return compressed
 
     def frame(self, event: WatchEvent) -> bytes:
+        """Return an event in the accepted form."""
         entry = event.entry
         if entry is not None and self._plain:
             return _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
@@ -236,10 +285,10 @@ class Frames:
 
     def _partial(self, entry: Entry) -> bytes:
         key = (PARTIAL, self._version, self._conversion.metadata_version)
-        made: bytes | None = entry.representations.get(key)
-        if made is None:
-            made = entry.representations[key] = partial_bytes(self._conversion.metadata_bytes(entry), self._version)
-        return made
+        encoded: bytes | None = entry.representations.get(key)
+        if encoded is None:
+            encoded = entry.representations[key] = partial_bytes(self._conversion.metadata_bytes(entry), self._version)
+        return encoded
 
     def _table(self, entry: Entry, event: WatchEvent) -> bytes:
         assert self._tables is not None
@@ -252,7 +301,7 @@ class Frames:
         return table
 
     def _bookmark(self, event: WatchEvent) -> bytes:
-        """An object with nothing but a resourceVersion, and the mark that ends the initial events."""
+        """Return an object with only a resourceVersion, and the annotation that ends the initial events."""
         obj = self._empty_object(str(event.revision), event.initial_end)
         if self._plain:
             return encode(obj)
@@ -274,7 +323,7 @@ class Frames:
 
 
 class MessageFrames(Frames):
-    """Events as protobuf, each behind its length."""
+    """The events of one watch as protobuf messages, each preceded by its length."""
 
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         super().__init__(scope, accepted)
@@ -282,6 +331,10 @@ class MessageFrames(Frames):
 
     def headers(self) -> HeaderList:
         return [(b"content-type", f"{PROTOBUF};stream=watch".encode())]
+
+    def message(self, event: bytes) -> bytes:
+        """Return the WebSocket frame of an event, whose message needs no length prefix."""
+        return websocket_stream.binary(event[protobuf.LENGTH_BYTES :])
 
     def shared_frame(self, event: WatchEvent) -> bytes:
         return self.frame(event)

@@ -1,15 +1,17 @@
-"""What is sent in watches, in numbers (upstream: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go).
+"""Metrics of sent watch events.
 
-The same frame goes to every watcher of a resource, one after the other: its size is looked up once.
+All watchers of a resource get the same frame one after the other, so its size bucket is computed once.
+Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from tetrapod.generic.metrics import CounterFunction, Histogram
+from tetrapod.generic.series import on_change
 
 _Of: TypeAlias = tuple[str, str, str]
 _OF: Final = ("group", "version", "resource")
@@ -23,7 +25,7 @@ TO_INITIAL_END: Final = Histogram(
 
 
 class Sent:
-    """The events of one resource's watches."""
+    """The sent events of one resource."""
 
     __slots__ = ("_bucket", "_last", "_row")
 
@@ -32,6 +34,7 @@ class Sent:
         self._last, self._bucket = b"", 0
 
     def count(self, frames: Sequence[bytes]) -> None:
+        """Count the frames that were sent to one watcher."""
         row, native = self._row, _SIZES.native
         for frame in frames:
             if frame is not self._last:
@@ -45,7 +48,17 @@ class Sent:
 _sent: Final[dict[_Of, Sent]] = {}
 
 
+def _forget(labels: Mapping[str, str]) -> None:
+    """Drop the counts of a deleted or re-created resource."""
+    for of in [of for of in _sent if (of[0], of[2]) == (labels.get("group"), labels.get("resource"))]:
+        del _sent[of]
+
+
+on_change(_forget)
+
+
 def sent_of(of: _Of) -> Sent:
+    """Return the counts of a resource."""
     return _sent.get(of) or _sent.setdefault(of, Sent(of))
 
 

@@ -1,8 +1,9 @@
-"""`IdentityLease`: every API server holds a Lease in kube-system that says that it is there; those of servers long gone are deleted.
+"""`IdentityLease`: a Lease in kube-system for every API server; expired ones are deleted.
 
-Upstream: pkg/controlplane/apiserver/server.go (start-kube-apiserver-identity-lease-*), pkg/controlplane/controller/leaderelection
-and apiserverleasegc. The name is made of the host name, so that a server that starts again takes up its lease; of a service that runs
-apart of its name and port too, since a host may have several. Its label says what it is: the front door is the `kube-apiserver`.
+Upstream: pkg/controlplane/apiserver/server.go (start-kube-apiserver-identity-lease-*), pkg/controlplane/controller/leaderelection and
+apiserverleasegc. The name is derived from the host name, so that a restarted server reuses its lease. For a service that runs as a
+separate process it is also derived from the service's name and port, because a host may run several. The label is the component; the
+aggregator is `kube-apiserver`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,12 @@ from datetime import timedelta
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.keeping import kept
 from tetrapod.generic.client.periodic import every
 from tetrapod.generic.client.reading import get_if_there
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
-from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now, now_micro, parse_micro
-
-log = logging.getLogger(__name__)
 
 LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
 NAMESPACE: Final = "kube-system"
@@ -36,7 +34,16 @@ COLLECT_EVERY: Final = 3600.0
 
 
 class IdentityLease:
-    """`address` (host:port) is what other API servers would reach this one by; `component` and `apart` are of a service that runs apart."""
+    """The Lease of one server.
+
+    Args:
+        client: the client for the Lease.
+        hostname: the host name, from which the Lease's name is derived.
+        address: host:port at which other API servers can reach this one.
+        namespaces_ready: set once kube-system exists.
+        component: the value of the label.
+        apart: name and port of a service that runs as a separate process; "" for the aggregator.
+    """
 
     def __init__(
         self,
@@ -57,14 +64,12 @@ class IdentityLease:
         self._held = asyncio.Event()
 
     def register(self, lifecycle: Lifecycle) -> None:
+        """Register the post-start hooks that hold the Lease and delete expired ones."""
+        keep = kept(lifecycle, f"identity lease {self.name}", self.renew, RENEW_EVERY, after=self._namespaces_ready)
+
         async def hold() -> None:
-            await self._namespaces_ready.wait()
-            try:
-                await self.renew()
-            except (StatusError, Unavailable, OSError) as error:  # admission may refuse it: no reason not to serve
-                log.warning("the lease %s could not be taken: %s", self.name, error)
+            await keep()
             self._held.set()
-            lifecycle.background("identity-lease", self.keep())
 
         async def collect() -> None:
             await self._namespaces_ready.wait()
@@ -72,7 +77,7 @@ class IdentityLease:
             lifecycle.background("identity-lease-gc", work)
 
         async def advertise() -> None:
-            """The lease tells the others where this server is."""
+            """Wait until the Lease, which has the address of this server, is written."""
             await self._held.wait()
 
         lifecycle.on_start("peer-endpoint-reconciler-controller", advertise)
@@ -80,27 +85,27 @@ class IdentityLease:
         lifecycle.on_start("start-kube-apiserver-identity-lease-garbage-collector", collect)
 
     async def keep(self) -> None:
-        """Where no hook of the start waits for it: from when there is somebody to hold it at, until cancelled."""
+        """Hold the Lease until cancelled; for services without a post-start hook for it. Failures are logged and retried."""
         await every(RENEW_EVERY, f"identity lease {self.name}", self.renew, level=logging.DEBUG)
 
     async def renew(self) -> None:
-        """Take the lease, or say that it is still held."""
-        wanted = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now_micro()}
+        """Create or renew the Lease."""
+        spec = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now_micro()}
         labels = {LABEL: self._component, "kubernetes.io/hostname": self._hostname}
         annotations = {"kubernetes.io/peer-advertise-address": self._address}
         current = await get_if_there(self._client, LEASES, NAMESPACE, self.name)
         if current is None:
             metadata = {"name": self.name, "namespace": NAMESPACE, "labels": labels, "annotations": annotations}
-            lease = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": wanted}
+            lease = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": spec}
             await self._client.create(LEASES, NAMESPACE, lease)
             return
         meta = current["metadata"]
         meta["labels"] = {**(meta.get("labels") or {}), **labels}
         meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
-        await self._client.update(LEASES, NAMESPACE, {**current, "spec": wanted})
+        await self._client.update(LEASES, NAMESPACE, {**current, "spec": spec})
 
     async def collect(self) -> None:
-        """Delete the leases that nobody has renewed for as long as they last."""
+        """Delete expired leases."""
         page = await self._client.list(LEASES, NAMESPACE, labelSelector=LABEL)
         for lease in page.get("items") or ():
             if _expired(lease):

@@ -1,7 +1,7 @@
-"""`PeerLeases`: a key for every front door that is alive, which vanishes when nobody renews it.
+"""`PeerLeases`: a key in the store for every running aggregator, which expires unless it is renewed.
 
-Upstream: storageLeases in pkg/controlplane/reconcilers/lease.go, its keys and its objects: stock API servers and ours over one etcd see
-each other.
+Upstream: storageLeases in pkg/controlplane/reconcilers/lease.go, with the same keys and objects, so that kube-apiservers and
+aggregators over one etcd see each other.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.unavailable import Unavailable
 
 TTL: Final = 15
-"""Seconds (upstream: DefaultEndpointReconcilerTTL)."""
+"""Seconds until a key expires (upstream: DefaultEndpointReconcilerTTL)."""
 _TRIES: Final = 5
 
 
 class PeerLeases:
+    """The keys of all aggregators."""
+
     def __init__(self, backend: Backend, prefix: str) -> None:
-        """`prefix` is what all keys of the store begin with."""
+        """Create the accessor. `prefix` is the common prefix of all keys of the store."""
         self._backend = backend
         self._prefix = f"{prefix}/masterleases/"
 
     async def addresses(self) -> list[str]:
-        found = await self._backend.range(self._prefix, f"{self._prefix[:-1]}0", keys_only=True)
-        return sorted(kv.key.removeprefix(self._prefix) for kv in found.kvs)
+        """Return the sorted addresses of the running aggregators."""
+        result = await self._backend.range(self._prefix, f"{self._prefix[:-1]}0", keys_only=True)
+        return sorted(kv.key.removeprefix(self._prefix) for kv in result.kvs)
 
     async def renew(self, address: str) -> None:
-        """Raises Unavailable."""
+        """Create or renew the key of an address. Raises Unavailable."""
         subsets = [{"addresses": [{"ip": address}]}]
         value = orjson.dumps({"kind": "Endpoints", "apiVersion": "v1", "metadata": {"creationTimestamp": None}, "subsets": subsets})
         key = self._prefix + address
@@ -43,6 +46,6 @@ class PeerLeases:
         raise Unavailable(f"the lease of {address} changes all the time")
 
     async def remove(self, address: str) -> bool:
-        """Whether there was one. Raises Unavailable."""
+        """Delete the key of an address, and return whether it existed. Raises Unavailable."""
         current = await self._backend.get(self._prefix + address)
         return current is not None and (await self._backend.delete_if(current.key, current.mod_revision)).succeeded

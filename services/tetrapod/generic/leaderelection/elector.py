@@ -1,9 +1,9 @@
-"""`Elector`: leads while it holds a Lease, and works only while it leads.
+"""`Elector`: holds a Lease and runs work only while it holds it.
 
-Upstream: client-go/tools/leaderelection/leaderelection.go. A lease has expired once it has not changed for as long as it lasts by the
-clock of who looks at it: clocks of replicas are never compared. Stricter than there in two things: a leader that sees another one stops
-at once instead of after the renew deadline, and the deadline counts from the last renewal, so that a process that was stopped for a
-while does not go on working when it wakes up.
+Upstream: client-go/tools/leaderelection/leaderelection.go. A lease has expired once it was not changed for its duration, by the clock
+of the observing replica: clocks of replicas are never compared. It is stricter than upstream in two ways. A leader that sees another
+holder stops immediately instead of after the renew deadline. The deadline counts from the last renewal, so that a process that was
+suspended does not continue to work when it resumes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FAILURES: Final = (StatusError, Unavailable, OSError, TimeoutError)
 
 
 class Elector:
-    """Implements `Leadership`."""
+    """An implementation of `Leadership` with a Lease."""
 
     def __init__(self, lock: LeaseLock, config: ElectionConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._lock = lock
@@ -56,15 +56,16 @@ class Elector:
 
     @property
     def leader(self) -> str:
-        """Who led when it was last looked at."""
+        """The identity of the last observed leader; "" if there is none."""
         return str(self._observed.get("holderIdentity") or "")
 
     @property
     def leading(self) -> bool:
+        """Whether this replica was the last observed leader."""
         return self.leader == self._lock.identity
 
     async def run(self, work: Work) -> None:
-        """Wait for the lease, work while it is held, and again; until cancelled, which gives the lease back."""
+        """Acquire the lease, run the work while it is held, and repeat. On cancellation the lease is released."""
         while True:
             await self._acquire()
             await self._term(work)
@@ -83,22 +84,22 @@ class Elector:
         STATUS.set(name, 1)
         working = asyncio.create_task(work(), name=f"leading {self._lock.name}")
         renewing = asyncio.create_task(self._renew(), name=f"renewing {self._lock.name}")
-        told = asyncio.create_task(self._lock.tell("became leader"))
+        event = asyncio.create_task(self._lock.tell("became leader"))
         try:
             await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             STATUS.set(name, 0)
-            for task in (working, renewing, told):
+            for task in (working, renewing, event):
                 task.cancel()
-            outcomes = await asyncio.gather(working, renewing, told, return_exceptions=True)
+            outcomes = await asyncio.gather(working, renewing, event, return_exceptions=True)
             for outcome in outcomes[:2]:
                 if isinstance(outcome, Exception):
                     log.error("leading %s ended: %s", self._lock, outcome, exc_info=outcome)
-            # Only now, with nothing at work any more, may somebody else begin.
+            # Another replica may only start after the work of this one has ended.
             await self._release()
 
     async def _renew(self) -> None:
-        """Returns when the lease is lost."""
+        """Renew the lease periodically; returns when it is lost."""
         while True:
             await asyncio.sleep(self._config.retry_period)
             if not await self._renewed():
@@ -117,7 +118,7 @@ class Elector:
         return False
 
     async def _release(self) -> None:
-        """Give back what is still held, so that another replica need not wait for its end."""
+        """Release the lease if it is still held, so that another replica need not wait until it expires."""
         if not self.leading or not self._valid():
             return
         try:
@@ -142,7 +143,7 @@ class Elector:
             log.info("lease %s could not be released: %s", self._lock, error or type(error).__name__)
 
     async def _try_for(self, seconds: float) -> bool:
-        """Take the lease or renew it; False where another holds it, or nothing could be found out."""
+        """Acquire or renew the lease within some seconds; False if another replica holds it or the attempt fails."""
         began = self._clock()
         try:
             async with asyncio.timeout(seconds):
@@ -155,16 +156,17 @@ class Elector:
         return held
 
     async def _take(self) -> bool:
+        """Acquire or renew the lease; False if another replica holds it."""
         moment = now_micro()
-        wanted: Object = {
+        new_record: Object = {
             "holderIdentity": self._lock.identity,
             "leaseDurationSeconds": int(self._config.lease_duration),
             "acquireTime": moment,
             "renewTime": moment,
             "leaseTransitions": 0,
         }
-        if self.leading and self._valid():  # as it was when we wrote it, most likely
-            record = {**wanted, **self._kept()}
+        if self.leading and self._valid():  # most likely the lease is still as we wrote it
+            record = {**new_record, **self._kept()}
             try:
                 await self._lock.update(record)
             except _FAILURES as error:
@@ -173,22 +175,22 @@ class Elector:
                 self._observe(record)
                 return True
         try:
-            found = await self._lock.get()
+            stored = await self._lock.get()
         except StatusError as error:
             if error.code != 404:
                 raise
-            await self._lock.create(wanted)
-            self._observe(wanted)
+            await self._lock.create(new_record)
+            self._observe(new_record)
             return True
-        if found != self._observed:
-            self._observe(found)
+        if stored != self._observed:
+            self._observe(stored)
         if self.leader and self._valid() and not self.leading:
             return False
         if self.leading:
             SLOW_PATH.add((self._lock.name,))
-            record = {**wanted, **self._kept()}
+            record = {**new_record, **self._kept()}
         else:
-            record = {**wanted, "leaseTransitions": int(found.get("leaseTransitions") or 0) + 1}
+            record = {**new_record, "leaseTransitions": int(stored.get("leaseTransitions") or 0) + 1}
         await self._lock.update(record)
         self._observe(record)
         return True

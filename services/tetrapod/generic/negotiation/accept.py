@@ -1,6 +1,6 @@
-"""Media types: what an Accept header wants of what an endpoint offers, and what a Content-Type header says.
+"""Media types: the choice between an Accept header and the offer of an endpoint, and the parsing of Content-Type.
 
-Pure functions of header texts, remembered, since the same few headers come again and again. Follows
+The functions depend only on header texts. Results are cached, because clients send few different headers. Upstream:
 k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go, munnerlyn/goautoneg, and Go's mime.ParseMediaType.
 """
 
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, NamedTuple
+
+from tetrapod.machinery.boundedcache import bounded
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
-"""What upstream names in its texts, and what there is a codec for."""
+"""The media types with a serializer, which upstream's error texts list."""
 STREAM_TYPES: Final = (*MEDIA_TYPES, f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
 META_GROUP: Final = "meta.k8s.io"
@@ -27,18 +28,18 @@ PARTIAL_LIST: Final = "PartialObjectMetadataList"
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The outcome: a media type, and what the object is turned into (`form` "" is the object itself)."""
+    """The result: a media type, and the representation of the object; `form` is "" for the object itself."""
 
     media_type: str = JSON
     form: str = ""
     form_version: str = "v1"
     pretty: bool = False
     include: str = ""
-    """`?includeObject`, what the rows of a Table carry."""
+    """The value of `?includeObject`: what the rows of a Table contain."""
 
     @property
     def plain(self) -> bool:
-        """The stored bytes will do as they are."""
+        """Whether the stored bytes can be sent unchanged."""
         return not self.form and not self.pretty and self.media_type == JSON
 
 
@@ -47,8 +48,15 @@ PLAIN: Final = Accepted()
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What an endpoint can give: the media types that its texts name, whether as a Table, and whether there are messages of its kind.
-    Of a custom resource there are none, but its metadata has one; the object itself then comes as the next clause of Accept says."""
+    """The offer of an endpoint.
+
+    Attributes:
+        named: the media types that error texts list.
+        messages: whether the kind has a protobuf message. Custom resources have none, but their metadata has; the object
+            itself is then sent as the next clause of Accept requests.
+        table: whether the object can be sent as a Table.
+        partial: whether it can be sent as PartialObjectMetadata.
+    """
 
     named: tuple[str, ...] = MEDIA_TYPES
     messages: bool = True
@@ -60,10 +68,12 @@ DEFAULT_OFFER: Final = Offer()
 
 
 _SORTED_AT_MOST: Final = 64
+_LONGEST: Final = 8192
+"""The most characters of a header that are parsed. Clients send some hundred; parsing happens before authorization."""
 
 
 class Clause(NamedTuple):
-    """One of an Accept header: what it takes, and how much it is wanted (0 to 1)."""
+    """A clause of an Accept header. `quality` is from 0 to 1."""
 
     type: str
     subtype: str
@@ -71,31 +81,34 @@ class Clause(NamedTuple):
     parameters: tuple[tuple[str, str], ...]
 
     def takes(self, media_type: str) -> bool:
-        """Whether the media type, without parameters, is one of those that are meant; `*` stands for any part."""
+        """Return whether the clause accepts a media type without parameters; `*` matches any part."""
         wanted = (self.type, self.subtype)
         type_, subtype = media_type.split("/")
         return wanted in ((type_, subtype), (type_, "*"), ("*", "*"))
 
     def first_of(self, media_types: Sequence[str]) -> str:
-        """Empty where it takes none."""
+        """Return the first media type that the clause accepts, or ""."""
         return next((media_type for media_type in media_types if self.takes(media_type)), "")
 
     def before(self, other: Clause) -> bool:
-        """Whether it is wanted more: goautoneg's rule, which is no order."""
+        """Return whether this clause is preferred to another, by goautoneg's rule, which is not a consistent order."""
         if self.quality > other.quality:
             return True
         return (self.type != "*" and other.type == "*") or (self.subtype != "*" and other.subtype == "*")
 
 
-@lru_cache(maxsize=512)
 def choose(header: str, offer: Offer) -> Accepted | None:
-    """The first clause, in order of preference, that one of the media types satisfies."""
-    if not header:
-        return PLAIN
+    """Return the result for the first clause, in order of preference, that the offer satisfies; None if there is none."""
+    return _choose((header, offer)) if header else PLAIN
+
+
+@bounded(count=1024, size=1 << 20, largest=2048)
+def _choose(asked: tuple[str, Offer]) -> Accepted | None:
+    header, offer = asked
     for clause in parse_accept(header):
         for media_type in MEDIA_TYPES:
-            if clause.takes(media_type) and (found := _satisfy(clause, media_type, offer)):
-                return found
+            if clause.takes(media_type) and (accepted := _satisfy(clause, media_type, offer)):
+                return accepted
     return None
 
 
@@ -123,9 +136,9 @@ def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The clauses of an Accept header, most wanted first; what does not parse is left out. Only spaces count as blank."""
+    """Return the clauses of an Accept header, most preferred first, without malformed ones. Only spaces are white space."""
     clauses = []
-    for part in header.split(","):
+    for part in readable(header).split(","):
         media, *parameters = part.strip(" ").split(";")
         type_, slash, subtype = media.strip(" ").partition("/")
         type_, subtype = type_.strip(" "), subtype.strip(" ")
@@ -135,7 +148,7 @@ def parse_accept(header: str) -> list[Clause]:
             subtype = "*"
         if "/" in subtype:
             continue
-        quality, kept = 1.0, []
+        quality, other_parameters = 1.0, []
         for parameter in parameters:
             key, _, value = parameter.partition("=")
             if not value or "=" in value:
@@ -143,13 +156,18 @@ def parse_accept(header: str) -> list[Clause]:
             if key.strip(" ") == "q":
                 quality = _float(value)
             else:
-                kept.append((key.strip(" "), value.strip(" ")))
-        clauses.append(Clause(type_, subtype, quality, tuple(kept)))
+                other_parameters.append((key.strip(" "), value.strip(" ")))
+        clauses.append(Clause(type_, subtype, quality, tuple(other_parameters)))
     return _sorted(clauses)
 
 
+def readable(header: str) -> str:
+    """Return the complete elements of a header within the limit."""
+    return header if len(header) <= _LONGEST else header[:_LONGEST].rpartition(",")[0]
+
+
 def _sorted(clauses: list[Clause]) -> list[Clause]:
-    """By insertion, as Go sorts so few: with a rule that is no order it matters how."""
+    """Sort by insertion, as Go does for short slices: the result depends on the algorithm, because the rule is not a consistent order."""
     for i in range(1, min(len(clauses), _SORTED_AT_MOST)):
         while i > 0 and clauses[i].before(clauses[i - 1]):
             clauses[i], clauses[i - 1] = clauses[i - 1], clauses[i]
@@ -164,9 +182,11 @@ def _float(text: str) -> float:
         return 0.0
 
 
-@lru_cache(maxsize=256)
+@bounded(count=512, size=256 << 10, largest=1024)
 def parse_media_type(header: str) -> str:
-    """The media type in lower case, "" where the header is malformed (Go's mime.ParseMediaType)."""
+    """Return the media type in lower case, "" if the header is malformed (Go's mime.ParseMediaType)."""
+    if len(header) > _LONGEST:
+        return ""
     media_type, _, rest = header.partition(";")
     media_type = media_type.strip().lower()
     type_, slash, subtype = media_type.partition("/")

@@ -1,6 +1,6 @@
-"""A document as an answer: its validators, its whole or some ranges of it, gzip.
+"""HTTP responses with a document: validators, byte ranges and gzip.
 
-Upstream serves OpenAPI through Go's http.ServeContent, whose rules these and those of `preconditions.py` are.
+Upstream serves OpenAPI through Go's http.ServeContent, whose rules this module and `preconditions.py` follow.
 """
 
 from __future__ import annotations
@@ -23,9 +23,15 @@ BY_CODING: Final = (b"vary", b"Accept-Encoding")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`pieces` are the body, written a few at a time where there are several. `etag` with its quotes, or "" for none; `modified` is
-    compared with the times that a request names. `further` headers tell caches what the answer depends on, and how long it holds.
-    `compressed`: for who takes gzip."""
+    """A document that can be sent as a response.
+
+    Attributes:
+        pieces: the body. Several pieces are written one after the other.
+        modified: compared with the times in conditional requests.
+        etag: including its quotes, or "" for none.
+        further: additional headers, for caches.
+        compressed: whether to use gzip if the client accepts it.
+    """
 
     pieces: Sequence[bytes]
     media_type: str
@@ -35,7 +41,9 @@ class Content:
     compressed: bool = False
 
     def settled(self, request: Request) -> Response | None:
-        """The answer that needs no body, where the request's conditions make it one: it need not be made then."""
+        """Return the response if the request's conditions allow one without body (304 or 412), otherwise None. The body is not needed
+        then.
+        """
         match outcome(request, self.etag, self.modified):
             case Outcome.UNCHANGED:
                 headers = self._validators()
@@ -47,6 +55,7 @@ class Content:
                 return None
 
     def answer(self, request: Request) -> Response:
+        """Return the response to a request."""
         if (settled := self.settled(request)) is not None:
             return settled
         headers = self._validators()
@@ -87,37 +96,37 @@ class Content:
         writer.write(compressor.flush())
 
     def _part(self, asked: str, headers: HeaderList) -> Response | None:
-        """The ranges that are asked for, or why not; None where they are as much as all of it."""
+        """Return a response with the requested ranges or a 416. Return None if the ranges are not smaller than the document."""
         size = self._size
         try:
-            found = ranges(asked, size)
+            byte_ranges = ranges(asked, size)
         except BadRange as error:
             return _unsatisfiable(str(error), size if str(error) == NO_OVERLAP else None)
-        if not found or sum(length for _, length in found) > size:
+        if not byte_ranges or sum(length for _, length in byte_ranges) > size:
             return None
-        parts = [(_content_range(start, length, size), self._between(start, start + length)) for start, length in found]
+        parts = [(_content_range(start, length, size), self._between(start, start + length)) for start, length in byte_ranges]
         headers.append((b"accept-ranges", b"bytes"))
         if len(parts) == 1:
             headers += [(b"content-type", self.media_type.encode()), (b"content-range", parts[0][0])]
             return Response(206, headers, parts[0][1])
         boundary = secrets.token_hex(30).encode()
         headers.append((b"content-type", b"multipart/byteranges; boundary=" + boundary))
-        told = b"Content-Type: " + self.media_type.encode()
-        body = [b"--%b\r\nContent-Range: %b\r\n%b\r\n\r\n%b\r\n" % (boundary, where, told, part) for where, part in parts]
+        type_line = b"Content-Type: " + self.media_type.encode()
+        body = [b"--%b\r\nContent-Range: %b\r\n%b\r\n\r\n%b\r\n" % (boundary, where, type_line, part) for where, part in parts]
         return Response(206, headers, b"".join((*body, b"--%b--\r\n" % boundary)))
 
     def _between(self, start: int, end: int) -> bytes:
-        found: list[bytes] = []
+        slices: list[bytes] = []
         position = 0
         for piece in self.pieces:
             if position < end and position + len(piece) > start:
-                found.append(piece[max(start - position, 0) : end - position])
+                slices.append(piece[max(start - position, 0) : end - position])
             position += len(piece)
-        return b"".join(found)
+        return b"".join(slices)
 
 
 def _takes_gzip(request: Request) -> bool:
-    """By the rules of NYTimes' gziphandler, which upstream has in front of Swagger alone."""
+    """Return whether the client accepts gzip, by the rules of NYTimes' gziphandler, which upstream uses for Swagger only."""
     for part in request.header(b"accept-encoding").split(","):
         coding, *parameters = (word.strip().lower() for word in part.split(";"))
         if coding == "gzip":

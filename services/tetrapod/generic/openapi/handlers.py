@@ -25,7 +25,7 @@ from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.source import DocumentSource, hash_of
 from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.generic.request import HeaderList, Request, Response
-from tetrapod.machinery.requestinfo import query_values
+from tetrapod.machinery.failure import result_of
 
 Build: TypeAlias = Callable[[], Awaitable[Iterable[bytes] | None]]
 _Key: TypeAlias = tuple[str, str, str]
@@ -71,7 +71,7 @@ class OpenAPIHandlers:
         if media_type is None:
             return Response(406, [_BY_ACCEPT])
         etag = f'"{digest}"'
-        asked = query_values(request.query_string).get("hash", "")
+        asked = request.query().values.get("hash", "")
         if asked and asked != digest:
             headers: HeaderList = [
                 (b"location", f"/openapi/v3/{name}?hash={digest}".encode()),
@@ -122,7 +122,7 @@ class OpenAPIHandlers:
         if making is None:  # it goes on when the client has gone or the request has taken too long: the next one finds it made
             making = self._making[key] = asyncio.create_task(self._make(key, build))
             making.add_done_callback(lambda done: self._made(key, done))
-        return await asyncio.shield(making)
+        return await result_of(making)
 
     async def _make(self, key: _Key, build: Build) -> list[bytes] | None:
         async with self._one:

@@ -1,7 +1,8 @@
-"""A document handed over from a server to the one in front of it: in parts, one to a line, as they are made.
+"""Transfer of an OpenAPI document from a service to the aggregator in parts, one per line.
 
-Neither side has the whole of it as objects at any time: a part is read before the next one is asked for, and the sender waits for
-the reader. Clients never see this form; to a server that does not know it the media type is JSON, and the answer one part.
+Neither side holds the whole document as objects: the receiver processes a part before it reads the next one, and the sender waits for
+it.
+Clients never see this form. A server that does not know it treats the media type as JSON, and the response as a single part.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from tetrapod.machinery.gvk import Object
 
 MEDIA_TYPE: Final = "application/json;stream=parts"
 _MEMBERS: Final = 16
-"""Paths or schemas of one line: a core group has hundreds, and reading a line must not hold others up."""
+"""The number of paths or schemas of a line. A core group has hundreds, and parsing a line must not block the event loop for long."""
 
 
 async def hand_over(source: DocumentSource, name: str) -> Response:
+    """Return a response with the parts of a document, or a 404 if there is no such document."""
     parts = aiter(source.parts(name))
     first = await anext(parts, None)
     if first is None:
@@ -46,18 +48,18 @@ def _lines(part: Object) -> Iterator[bytes]:
     paths, schemas = iter(part.get("paths", {}).items()), iter(components.get("schemas", {}).items())
     first = True
     while True:
-        found, defined = dict(islice(paths, _MEMBERS)), dict(islice(schemas, _MEMBERS))
-        if not (first or found or defined):
+        paths_chunk, schemas_chunk = dict(islice(paths, _MEMBERS)), dict(islice(schemas, _MEMBERS))
+        if not (first or paths_chunk or schemas_chunk):
             return
-        line = {**part, "paths": found}
+        line = {**part, "paths": paths_chunk}
         if "schemas" in components:
-            line["components"] = {**components, "schemas": defined}
+            line["components"] = {**components, "schemas": schemas_chunk}
         yield orjson.dumps(line) + b"\n"
         first = False
 
 
 async def taken_over(chunks: AsyncIterator[bytes]) -> AsyncIterator[Object]:
-    """The parts, from an answer as it comes."""
+    """Yield the parts in a response body."""
     waiting = bytearray()
     async for chunk in chunks:
         searched = len(waiting)

@@ -1,7 +1,7 @@
-"""Where OpenAPI documents come from: `DocumentSource`, and the one of a server's own declarations.
+"""Sources of OpenAPI documents: the protocol `DocumentSource`, and the source of a server's own resources.
 
-A document's hash is made of what it is built from, so that the index of all documents costs no building. A server's source can
-be joined with others' (`JoinedSource`), as the aggregator does.
+The hash of a document is computed from the inputs of its generation, so that the index of all documents does not require building them.
+A server's source can be joined with others (`JoinedSource`), as in the aggregator.
 """
 
 from __future__ import annotations
@@ -18,22 +18,27 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 
 
 class DocumentSource(Protocol):
+    """A source of OpenAPI v3 documents."""
+
     async def index(self) -> Mapping[str, str]:
-        """Name (`api/v1`, `apis/apps`, `version`) → hash."""
+        """Return the hashes of all documents by name (`api/v1`, `apis/apps`, `version`)."""
         ...
 
     def parts(self, name: str) -> AsyncIterator[Object]:
-        """The document in parts, documents whose paths and schemas together are its own: of thousands of kinds it is large.
+        """Yield a document in parts, which are documents whose paths and schemas together are those of the whole.
 
-        The caller may change them. None come where there is no document of that name.
+        Documents are split because those of thousands of kinds are large. The caller may modify the parts. If there is no document of
+        that name,
+        nothing is yielded.
         """
         ...
 
 
 class Whole:
-    """For sources whose documents have one part."""
+    """A base class of sources whose documents have one part."""
 
     async def document(self, name: str) -> Object | None:
+        """Return a document, or None if there is none of that name."""
         raise NotImplementedError
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
@@ -43,7 +48,7 @@ class Whole:
 
 
 class Definitions(Protocol):
-    """What discovery's DefinitionSource is: the resources of each group-version."""
+    """The resources of each group-version, as discovery's DefinitionSource has them."""
 
     @property
     def generation(self) -> int: ...
@@ -52,7 +57,7 @@ class Definitions(Protocol):
 
 
 class BuiltinSource(Whole):
-    """Documents of declared resources, and of other endpoints by name (`extra`: `openid/v1/jwks`)."""
+    """The documents of built-in resources, and of other endpoints by name (`extra`: `openid/v1/jwks`)."""
 
     def __init__(self, definitions: Definitions, extra: Mapping[str, Callable[[], Object]] | None = None) -> None:
         self._definitions = definitions
@@ -62,7 +67,7 @@ class BuiltinSource(Whole):
     async def index(self) -> Mapping[str, str]:
         generation = self._definitions.generation
         if self._index[0] != generation:
-            self._index = (generation, await asyncio.to_thread(self._hashes))  # some hundred milliseconds of hashing
+            self._index = (generation, await asyncio.to_thread(self._hashes))  # hashing takes some hundred milliseconds
         return self._index[1]
 
     async def document(self, name: str) -> Object | None:
@@ -70,17 +75,17 @@ class BuiltinSource(Whole):
         return None if build is None else await asyncio.to_thread(build)
 
     def _builders(self) -> dict[str, Callable[[], Object]]:
-        from tetrapod.generic.openapi import v3  # for the first who asks
+        from tetrapod.generic.openapi import v3  # imported on first use
 
-        found = dict(self._extra)
+        builders = dict(self._extra)
         for gv in self._definitions.group_versions():
-            found[gv_name(gv)] = self._group_version_builder(gv)
+            builders[gv_name(gv)] = self._group_version_builder(gv)
             if gv.group:
-                found[f"apis/{gv.group}"] = _group_builder(gv.group)
-                found["apis"] = v3.apis_document
+                builders[f"apis/{gv.group}"] = _group_builder(gv.group)
+                builders["apis"] = v3.apis_document
             else:
-                found["api"] = v3.api_document
-        return found
+                builders["api"] = v3.api_document
+        return builders
 
     def _group_version_builder(self, gv: GroupVersion) -> Callable[[], Object]:
         def build() -> Object:
@@ -93,11 +98,11 @@ class BuiltinSource(Whole):
     def _hashes(self) -> dict[str, str]:
         from tetrapod.generic.openapi import v3
 
-        of_resources = {
+        paths_by_name = {
             gv_name(gv): [v3.resource_paths(d, gv.version) for d in self._definitions.definitions(*gv)]
             for gv in self._definitions.group_versions()
         }
-        return {name: hash_of(name, of_resources.get(name)) for name in sorted(self._builders())}
+        return {name: hash_of(name, paths_by_name.get(name)) for name in sorted(self._builders())}
 
 
 def _group_builder(group: str) -> Callable[[], Object]:
@@ -110,17 +115,17 @@ def _group_builder(group: str) -> Callable[[], Object]:
 
 
 class JoinedSource:
-    """Several sources as one; of a name that several have, the first's document counts."""
+    """Several sources as one. If several have a document of the same name, the first source wins."""
 
     def __init__(self, sources: Sequence[DocumentSource]) -> None:
         self._sources = sources
 
     async def index(self) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         for source in self._sources:
             for name, digest in (await source.index()).items():
-                found.setdefault(name, digest)
-        return dict(sorted(found.items()))
+                digests.setdefault(name, digest)
+        return dict(sorted(digests.items()))
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
         found = False
@@ -133,11 +138,14 @@ class JoinedSource:
 
 
 def gv_name(gv: GroupVersion) -> str:
+    """Return the name of the document of a group-version."""
     return f"apis/{gv.group}/{gv.version}" if gv.group else f"api/{gv.version}"
 
 
 def hash_of(*inputs: object) -> str:
-    """The hash of a document made of these inputs (whose repr tells all of them) and of the facts of this package."""
+    """Return the hash of a document that is generated from these inputs (whose repr must be complete) and from this package's
+    data files.
+    """
     return hashlib.sha512(repr((_facts_digest(), inputs)).encode()).hexdigest().upper()
 
 

@@ -1,7 +1,10 @@
-"""What operations and their parameters are described as.
+"""Descriptions of operations and their parameters.
 
-Upstream: the Doc() of each route in k8s.io/apiserver/pkg/endpoints/installer.go; the texts of parameters are those of the options' fields
-(k8s.io/apimachinery/pkg/apis/meta/v1/types.go and core/v1, Apache-2.0) and stay beside this file, as data.
+Parameter descriptions are the comments of the option types' fields (k8s.io/apimachinery/pkg/apis/meta/v1/types.go and core/v1,
+Apache-2.0),
+stored as data beside this file.
+
+Upstream: the Doc() of each route in k8s.io/apiserver/pkg/endpoints/installer.go.
 """
 
 from __future__ import annotations
@@ -19,17 +22,17 @@ _OF_ITEM: Final = {"get": "read", "put": "replace", "patch": "partially update"}
 
 
 def operation_text(action: str, method: str, kind: str, subresource: str = "", *, watched: bool = False) -> str:
-    """`kind` is the resource's own, also where a subresource is of another."""
-    of = f"{subresource} of " if subresource else ""
+    """Return the description of an operation. `kind` is that of the resource, even if a subresource has another kind."""
+    prefix = f"{subresource} of " if subresource else ""
     if action in _OF_ITEM:
-        return f"{_OF_ITEM[action]} {of}the specified {kind}"
+        return f"{_OF_ITEM[action]} {prefix}the specified {kind}"
     match action:
         case "list":
             return f"list{' or watch' if watched else ''} objects of kind {kind}"
         case "post":
-            return f"create {of}{_with_article(kind)}"
+            return f"create {prefix}{_with_article(kind)}"
         case "delete":
-            return f"delete {of}{_with_article(kind)}"
+            return f"delete {prefix}{_with_article(kind)}"
         case "deletecollection":
             return f"delete collection of {kind}"
         case "watch":
@@ -46,19 +49,28 @@ def _with_article(noun: str) -> str:
 
 
 def query_text(name: str, context: Container[str]) -> str:
-    """`context`: the parts of the path and the method, where the same name means different things."""
-    found = _texts().get(name, "")
-    return found if isinstance(found, str) else next((text for key, text in found.items() if key in context), found.get("", ""))
+    """Return the description of a query parameter.
+
+    Args:
+        context: the parts of the path and the method, because the meaning of a name may depend on them.
+    """
+    description = _texts().get(name, "")
+    return (
+        description
+        if isinstance(description, str)
+        else next((text for key, text in description.items() if key in context), description.get("", ""))
+    )
 
 
 def path_text(name: str, kind: str) -> str:
+    """Return the description of a path parameter."""
     if name == "name":
         return f"name of the {kind}"
-    found = _texts().get(name, "")
-    return found if isinstance(found, str) else found["in path"]
+    text = _texts().get(name, "")
+    return text if isinstance(text, str) else text["in path"]
 
 
 @cache
 def _texts() -> dict[str, str | dict[str, str]]:
-    found: dict[str, str | dict[str, str]] = orjson.loads(files(__package__).joinpath("data/parameters.json").read_bytes())
-    return found
+    texts: dict[str, str | dict[str, str]] = orjson.loads(files(__package__).joinpath("data/parameters.json").read_bytes())
+    return texts

@@ -1,4 +1,4 @@
-"""Which objects a quota is about: the scopes that it names."""
+"""The scopes of a quota, which select the objects that it limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def scopes_of(quota: Object) -> list[Object]:
-    """As requirements, however the quota writes them."""
+    """Return the scopes as scope selector requirements, in whichever field the quota has them."""
     spec = quota.get("spec") or {}
-    wanted: list[Object] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
-    return [*wanted, *((spec.get("scopeSelector") or {}).get("matchExpressions") or ())]
+    requirements: list[Object] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
+    return [*requirements, *((spec.get("scopeSelector") or {}).get("matchExpressions") or ())]

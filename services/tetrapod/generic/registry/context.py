@@ -1,23 +1,22 @@
-"""What the registry, strategies and admission know of the request that they serve."""
+"""The request context that the registry, strategies and admission share."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, ParamSpec
+from typing import ParamSpec
 
+from tetrapod.generic.offload import in_thread
 from tetrapod.generic.tracing.spans import seen
 from tetrapod.generic.user import LOOPBACK, UserInfo
 from tetrapod.machinery.lengthy import Lengthy
 
-LARGE: Final = 128 * 1024
-"""Bytes of an object from which on it is decoded and validated in a thread: others must not wait for it."""
-
 
 @dataclass(slots=True)
 class Context:
-    """One request, or with the defaults work of the server's own. `warnings` and `annotations` are added to on the way."""
+    """The context of one request, or, with the defaults, of the server's own work. Handlers append to `warnings` and
+    `annotations`.
+    """
 
     user: UserInfo = LOOPBACK
     namespace: str = ""
@@ -27,9 +26,9 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
     large: bool = False
-    """Whether it is worked on in a thread."""
+    """Whether the new or the stored object is large. Work on it then runs in a thread."""
     verb: str = ""
-    """As authorization names it."""
+    """The verb that is authorized."""
 
 
 _P = ParamSpec("_P")
@@ -37,10 +36,11 @@ _P = ParamSpec("_P")
 
 @seen(lambda _, work, *__, **___: work.__name__.replace("_", " "), detailed=True)
 async def without_delay(ctx: Context, work: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> None:
-    """Done at once, or in a thread: where the object is large, or where the work says on the way that it is `Lengthy`."""
+    """Call `work` on the event loop, or in a thread if the object is large or the function raises `Lengthy`."""
     if not ctx.large:
         try:
-            return work(*args, **kwargs)
+            work(*args, **kwargs)
+            return
         except Lengthy:
             ctx.large = True
-    return await asyncio.to_thread(work, *args, **kwargs)
+    await in_thread(work, *args, **kwargs)

@@ -1,6 +1,7 @@
-"""CREATE: system metadata, generated names, the strategy's hooks, validation, storage.
+"""CREATE: sets system metadata, generates names, runs the strategy's hooks and validation, and stores the object.
 
-Follows Store.Create of k8s.io/apiserver/pkg/registry/generic/registry/store.go and BeforeCreate of pkg/registry/rest/create.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.Create;
+pkg/registry/rest/create.go, BeforeCreate
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import Final
 
+from tetrapod.generic.offload import in_thread
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
@@ -16,29 +18,33 @@ from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.generic.storage.unreadable import NotTransformable
-from tetrapod.machinery.copying import copy_object
-from tetrapod.machinery.field import distinct
+from tetrapod.machinery.copying import copy_large, copy_object
+from tetrapod.machinery.field import FieldError, distinct, limited
 from tetrapod.machinery.gointeger import parse_uint
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta
 from tetrapod.machinery.names import name_is_path_segment
-from tetrapod.machinery.status import StatusError, bad_request, generate_name_conflict, invalid
+from tetrapod.machinery.status import StatusError, already_exists, bad_request, generate_name_conflict, invalid
 from tetrapod.machinery.timestamps import now_rfc3339
 
 _MAX_NAME_ATTEMPTS: Final = 8
-"""Enough for a million objects of one generateName with one failure in a thousand (upstream's reckoning)."""
+"""Enough for a million objects with one generateName and a failure rate of one in a thousand (upstream's
+calculation).
+"""
 _NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 async def create(store: Stored, ctx: Context, obj: Object, validate: ValidateObject | None) -> Entry:
+    """Create an object, trying again with another name if a generated name is taken."""
     meta = obj.get("metadata") or {}
     if meta.get("name") or not meta.get("generateName"):
         return await _create(store, ctx, obj, validate)
     for _ in range(_MAX_NAME_ATTEMPTS - 1):
         try:
-            return await _create(store, ctx, copy_object(obj), validate)
-        except StatusError as refusal:
-            if refusal.reason != "AlreadyExists":
+            copy = await in_thread(copy_large, obj) if ctx.large else copy_object(obj)
+            return await _create(store, ctx, copy, validate)
+        except StatusError as error:
+            if error.reason != "AlreadyExists":
                 raise
     return await _create(store, ctx, obj, validate)
 
@@ -63,22 +69,25 @@ async def _create(store: Stored, ctx: Context, obj: Object, validate: ValidateOb
         if validate is not None:
             await validate(obj)
         return await _store(store, ctx, obj)
-    taken = Taken(strategy, ctx)
-    await taken.begin_create(obj)
+    allocation = Taken(strategy, ctx)
+    await allocation.begin_create(obj)
     try:
         await prepare(store, strategy, ctx, obj)
         if validate is not None:
             await validate(obj)
         entry = await _store(store, ctx, obj)
     except BaseException:
-        await taken.end(False)
+        await allocation.end(False)
         raise
-    await taken.end(True)
+    await allocation.end(True)
     return entry
 
 
 def _then_refuse(validate: ValidateObject | None) -> ValidateObject:
-    """A new object that names a revision is refused by the storage, behind all else (upstream: ErrResourceVersionSetOnCreate, a 500)."""
+    """Return a validation that rejects an object with a resourceVersion after all other validation.
+
+    Upstream rejects it in storage, behind everything else (ErrResourceVersionSetOnCreate, a 500).
+    """
 
     async def refuse(obj: Object) -> None:
         if validate is not None:
@@ -98,35 +107,38 @@ async def _store(store: Stored, ctx: Context, obj: Object) -> Entry:
             if await store.storage.get(key) is not None:
                 raise KeyExists(key)
             return Unstored(key, obj)
-    except StatusError as refusal:
-        if refusal.reason == "AlreadyExists":
-            raise await _already_exists(store, key, obj, refusal) from refusal
+    except StatusError as error:
+        if error.reason == "AlreadyExists":
+            raise await _already_exists(store, key, obj) from error
         raise
 
 
-async def _already_exists(store: Stored, key: str, obj: Object, refusal: StatusError) -> StatusError:
-    """Says so where the name was generated, and where the other object is on its way out, if it can be read."""
+async def _already_exists(store: Stored, key: str, obj: Object) -> StatusError:
+    """Return the error for a name that exists.
+
+    It says if the name was generated, and if the existing object is being deleted (provided that object can be read).
+    """
     meta = obj["metadata"]
-    if meta.get("generateName"):
-        refusal = generate_name_conflict(store.resource, meta["name"], 1)
+    generated = bool(meta.get("generateName"))
+    error = generate_name_conflict(store.resource, meta["name"], 1) if generated else already_exists(store.resource, meta["name"])
     try:
         existing = await store.storage.get(key)
     except (StatusError, NotTransformable):
-        return refusal
+        return error
     if existing is not None and existing.peek()["metadata"].get("deletionTimestamp"):
-        refusal.message = f"object is being deleted: {refusal.message}"
-    return refusal
+        error.message = f"object is being deleted: {error.message}"
+    return error
 
 
 def wipe_system_fields(obj: Object) -> None:
-    """Take away what a request that creates cannot set (upstream: rest.WipeObjectMetaSystemFields)."""
+    """Remove metadata that a create request cannot set (upstream: rest.WipeObjectMetaSystemFields)."""
     metadata = obj["metadata"]
     for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         metadata.pop(name, None)
 
 
 def fill_system_fields(obj: Object) -> Object:
-    """Give a new object its uid and time of creation. Returns its metadata."""
+    """Set the uid and creation time of a new object, and return its metadata."""
     meta: Object | None = obj.get("metadata")
     if not meta:
         meta = obj["metadata"] = {}
@@ -136,11 +148,12 @@ def fill_system_fields(obj: Object) -> Object:
 
 
 async def prepare(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> None:
+    """Run `before_create`, in a thread if the object is large."""
     await without_delay(ctx, before_create, store, strategy, ctx, obj)
 
 
 def before_create(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> None:
-    """Make `obj` what will be stored, or refuse it."""
+    """Convert `obj` to the object that will be stored, or raise StatusError if it is invalid."""
     meta = obj["metadata"]
     ensure_namespace(meta, ctx.namespace if store.namespaced else "")
     if strategy.has_status:
@@ -148,20 +161,26 @@ def before_create(store: Stored, strategy: Strategy, ctx: Context, obj: Object) 
     if strategy.generation is not None:
         meta["generation"] = 1
     strategy.prepare_for_create(ctx, obj)
+    with limited():
+        errors = _creation_errors(store, strategy, ctx, obj)
+    if errors:
+        raise invalid(store.kind, meta.get("name") or "", errors)
+    ctx.warnings.extend(strategy.warnings_on_create(ctx, obj))
+    strategy.canonicalize(obj)
+
+
+def _creation_errors(store: Stored, strategy: Strategy, ctx: Context, obj: Object) -> list[FieldError]:
+    meta = obj["metadata"]
     if strategy.metadata_rules == "late":
         errors = strategy.validate(ctx, obj) or validate_object_meta(meta, store.namespaced, name_is_path_segment)
     else:
         kube = strategy.qualified_finalizers and strategy.metadata_rules == "kube"
         validate_meta = validate_kube_object_meta if kube else validate_object_meta
         errors = validate_meta(meta, store.namespaced, strategy.validate_name) + strategy.validate(ctx, obj)
-        if not errors and name_is_path_segment(meta["name"], False):  # a kind whose names may be anything
+        if not errors and name_is_path_segment(meta["name"], False):  # kinds whose own name validation accepts anything
             errors = validate_object_meta(meta, store.namespaced, name_is_path_segment)
-    if errors:
-        if strategy.qualified_finalizers:  # the kinds whose validation is in part declared: filtering errors makes them distinct
-            errors = distinct(errors)
-        raise invalid(store.kind, meta.get("name") or "", errors)
-    ctx.warnings.extend(strategy.warnings_on_create(ctx, obj))
-    strategy.canonicalize(obj)
+    # Kinds with partly declarative validation: upstream's filtering of those errors removes duplicates.
+    return distinct(errors) if errors and strategy.qualified_finalizers else errors
 
 
 def _reset_status(strategy: Strategy, obj: Object) -> None:
@@ -172,10 +191,10 @@ def _reset_status(strategy: Strategy, obj: Object) -> None:
 
 
 def ensure_namespace(meta: Object, expected: str) -> None:
-    """The object is in the namespace of the request; one in a body is dropped where the kind has none.
+    """Set the namespace of the request on the object. For cluster-scoped kinds, remove the namespace.
 
     Raises:
-        StatusError: 400.
+        StatusError: 400, the object names another namespace.
     """
     given = meta.get("namespace") or ""
     if given == expected:

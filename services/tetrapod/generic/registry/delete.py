@@ -1,7 +1,10 @@
-"""DELETE: preconditions, graceful deletion, finalizers, propagation; the object goes at once only if nothing holds it.
+"""DELETE: preconditions, graceful deletion, finalizers and propagation. An object is removed at once if nothing holds
+it.
 
-Follows Store.Delete of k8s.io/apiserver/pkg/registry/generic/registry/store.go and BeforeDelete of pkg/registry/rest/delete.go.
-A held object is updated: deletionTimestamp is when it may go, deletionGracePeriodSeconds the time it was given.
+An object that is held is updated: deletionTimestamp is the time when it may be removed, deletionGracePeriodSeconds
+its grace period.
+Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.Delete;
+pkg/registry/rest/delete.go, BeforeDelete
 """
 
 from __future__ import annotations
@@ -25,15 +28,15 @@ _NOT_CORRUPT: Final = "unsafe deletion is not allowed because the object is deco
 
 
 class Grace(Enum):
-    """What a deletion means for an object's grace period."""
+    """The effect of a deletion on an object's grace period."""
 
-    NONE = auto()  # it goes at once, unless finalizers hold it
-    STARTED = auto()  # the object was marked, or its period shortened
-    PENDING = auto()  # it is being deleted already, and the period asked for is no shorter
+    NONE = auto()  # the object is removed at once, unless finalizers hold it
+    STARTED = auto()  # the object was marked as deleting, or its period was shortened
+    PENDING = auto()  # the object is being deleted already, and the requested period is not shorter
 
 
 async def delete(store: Stored, ctx: Context, name: str, options: Object, validate: ValidateObject | None) -> tuple[Entry, bool]:
-    """Returns the object as it is now or was last, and whether it is gone."""
+    """Delete an object. Return its current or last state, and whether it was removed."""
     key = store.key(ctx, name)
     with Translated(store.resource, name, "delete", store.path(key, dry_run=ctx.dry_run)):
         entry = await store.storage.get(key)
@@ -43,7 +46,7 @@ async def delete(store: Stored, ctx: Context, name: str, options: Object, valida
 
 
 class _Delete:
-    """One deletion. `options` is its own: a strategy's grace period is written into it."""
+    """One deletion. It owns `options`, because strategies write the grace period into it."""
 
     def __init__(self, store: Stored, ctx: Context, key: str, options: Object, validate: ValidateObject | None) -> None:
         self.store, self.ctx, self.key, self.options, self.validate = store, ctx, key, options, validate
@@ -70,7 +73,7 @@ class _Delete:
         return await self._remove(), True
 
     async def _mark(self) -> Entry | None:
-        """Write down that the object is being deleted. Returns it; None where an earlier deletion is left as it is."""
+        """Store that the object is being deleted and return it; return None if an earlier deletion remains unchanged."""
         storage = self.store.storage
         try:
             if self.ctx.dry_run:
@@ -80,7 +83,9 @@ class _Delete:
         except _AlreadyDeleting:
             return None
         except _DeleteNow as now:
-            if self.preconditions.resource_version is not None:  # upstream reads it off an object that it did not fill in
+            if (
+                self.preconditions.resource_version is not None
+            ):  # upstream compares with the resourceVersion of an object that it has not read
                 self.preconditions = Preconditions(self.preconditions.uid, "")
             return now.entry
         self.marked = held
@@ -89,7 +94,7 @@ class _Delete:
         return held
 
     async def _attempt(self, obj: Object | None, entry: Entry | None) -> Updated:
-        assert obj is not None and entry is not None  # absence is KeyNotFound
+        assert obj is not None and entry is not None  # an absent object raises KeyNotFound before
         self.waits = False
         if self.validate is not None:
             await self.validate(entry.peek())
@@ -125,22 +130,24 @@ class _Delete:
         except KeyNotFound:
             if self.marked is None:
                 raise
-            deleted = self.marked  # a kubelet saw the mark and was faster
+            deleted = self.marked  # a kubelet saw the mark and deleted the object first
         await self.store.after_delete(self.ctx, deleted)
         return deleted
 
 
 class _AlreadyDeleting(Exception):
-    pass
+    """The object is being deleted already, and stays unchanged."""
 
 
 class _DeleteNow(Exception):
+    """The object needs no update before it is removed."""
+
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
 
 
 def before_delete(store: Stored, ctx: Context, obj: Object, options: Object) -> Grace:
-    """Check the preconditions and settle the grace period, writing it into `obj` where it begins or shrinks."""
+    """Check the preconditions and determine the grace period, setting it on `obj` if it starts or is shortened."""
     meta = obj["metadata"]
     _check_preconditions(store, meta, options.get("preconditions") or {})
     if (options.get("gracePeriodSeconds") or 0) < 0:
@@ -160,23 +167,23 @@ def before_delete(store: Stored, ctx: Context, obj: Object, options: Object) -> 
 
 
 def _again(meta: Object, options: Object) -> Grace:
-    """The object is being deleted already: its period can only shrink."""
-    left: int | None = meta.get("deletionGracePeriodSeconds")
-    if not left:
-        return Grace.NONE  # at 0 the removal that should have followed did not happen: do it now
-    asked: int | None = options.get("gracePeriodSeconds")
-    if asked is None:
-        options["gracePeriodSeconds"] = left
+    """Return the effect on an object that is being deleted already: its grace period can only be shortened."""
+    remaining: int | None = meta.get("deletionGracePeriodSeconds")
+    if not remaining:
+        return Grace.NONE  # a period of 0 means that the removal that should have followed failed: do it now
+    requested: int | None = options.get("gracePeriodSeconds")
+    if requested is None:
+        options["gracePeriodSeconds"] = remaining
         return Grace.PENDING
-    if asked >= left:
+    if requested >= remaining:
         return Grace.PENDING
-    meta["deletionTimestamp"] = format_time(parse(meta["deletionTimestamp"]) - timedelta(seconds=left - asked))
-    meta["deletionGracePeriodSeconds"] = asked
+    meta["deletionTimestamp"] = format_time(parse(meta["deletionTimestamp"]) - timedelta(seconds=remaining - requested))
+    meta["deletionGracePeriodSeconds"] = requested
     return Grace.STARTED
 
 
 def _check_preconditions(store: Stored, meta: Object, wanted: Object) -> None:
-    # Upstream names the kind here where every other text has the resource.
+    # Upstream puts the kind here, where all other error texts have the resource.
     kind = GroupResource(*store.kind)
     uid, version = wanted.get("uid"), wanted.get("resourceVersion")
     if uid is not None and uid != meta.get("uid", ""):
@@ -189,7 +196,7 @@ def _check_preconditions(store: Stored, meta: Object, wanted: Object) -> None:
 
 
 def mark_as_deleting(meta: Object) -> None:
-    """No grace, but something holds the object: it is due now."""
+    """Mark an object without grace period as due now, because finalizers hold it."""
     due_now, stamp = now_rfc3339(), meta.get("deletionTimestamp")
     if not stamp and meta.get("generation"):
         meta["generation"] += 1

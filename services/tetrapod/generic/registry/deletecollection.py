@@ -1,7 +1,8 @@
-"""DELETE of a collection: list what matches, page by page, and delete each; not atomic.
+"""DELETE of a collection: lists matching objects page by page and deletes each. The operation is not atomic.
 
-Follows Store.DeleteCollection of k8s.io/apiserver/pkg/registry/generic/registry/store.go. Objects that vanish meanwhile are
-passed over; the first refusal ends it, and what was deleted stays so.
+Objects that another request deleted are ignored. The first rejection ends the operation, and earlier deletions
+remain.
+Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.DeleteCollection
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _WORKERS: Final = 8
 
 
 class Verbs(Protocol):
-    """Of a `Store` the verbs that a collection is deleted with: a kind may have its own."""
+    """The verbs of a `Store` that are needed here. A kind may override them."""
 
     async def list(self, ctx: Context, query: ListQuery) -> ListPage: ...
 
@@ -30,7 +31,7 @@ class Verbs(Protocol):
 
 
 async def delete_collection(store: Verbs, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None) -> ListPage:
-    """Returns the objects as they were before, as a list would have. A limit in the query bounds what is deleted."""
+    """Delete the objects that match `query`, at most its limit. Return the list from before the deletion."""
     page = await store.list(ctx, query if query.limit else replace(query, limit=_PAGE_SIZE))
     await _delete_all(store, ctx, options, page.entries, validate)
     if query.limit:
@@ -39,10 +40,10 @@ async def delete_collection(store: Verbs, ctx: Context, options: Object, query: 
     token = page.continue_token
     while token:
         following = replace(query, limit=_PAGE_SIZE, continue_token=token, resource_version="", match="")
-        more = await store.list(ctx, following)
-        await _delete_all(store, ctx, options, more.entries, validate)
-        entries += more.entries
-        token = more.continue_token
+        page_of_rest = await store.list(ctx, following)
+        await _delete_all(store, ctx, options, page_of_rest.entries, validate)
+        entries += page_of_rest.entries
+        token = page_of_rest.continue_token
     return ListPage(entries, page.resource_version, "", None)
 
 
@@ -54,19 +55,22 @@ async def _delete_all(store: Verbs, ctx: Context, options: Object, entries: Sequ
     results = await asyncio.gather(*workers, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
-            raise result
+            try:
+                raise result
+            finally:
+                del result, results
 
 
 async def _worker(store: Verbs, ctx: Context, options: Object, waiting: Iterator[Entry], validate: ValidateObject | None) -> None:
     try:
         for entry in waiting:
             try:
-                # Each object settles its own grace period, so each gets options of its own.
+                # Each deletion writes its grace period into its options, so each gets a copy.
                 await store.delete(ctx, entry.name, dict(options), validate)
-            except StatusError as refusal:
-                if refusal.reason != "NotFound":
+            except StatusError as error:
+                if error.reason != "NotFound":
                     raise
     except BaseException:
-        for _ in waiting:  # the other workers find nothing more to do
+        for _ in waiting:  # leave nothing to the other workers
             pass
         raise

@@ -1,6 +1,6 @@
-"""What storage raises, as the refusals that clients get: one place for the texts.
+"""Translates storage errors to the StatusErrors that clients get, with upstream's texts.
 
-Follows k8s.io/apiserver/pkg/storage/errors/storage.go and pkg/storage/etcd3/errors.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/errors/storage.go, pkg/storage/etcd3/errors.go
 """
 
 from __future__ import annotations
@@ -37,34 +37,35 @@ _RETRY_UNAVAILABLE_SECONDS: Final = 2
 
 
 def expired(error: TooOldResourceVersion) -> StatusError:
-    """410. A list that was begun can be gone on with, inconsistently, by the token in `metadata.continue`."""
-    refusal = resource_expired(str(error))
+    """Return a 410. With the token in `metadata.continue` the client can continue the list inconsistently."""
+    status_error = resource_expired(str(error))
     if error.fresh_token:
-        refusal.metadata = {"continue": error.fresh_token}
-    return refusal
+        status_error.metadata = {"continue": error.fresh_token}
+    return status_error
 
 
 def too_large(error: TooLargeResourceVersion) -> StatusError:
-    refusal = timeout(str(error), error.retry_seconds)
+    """Return the error for a resourceVersion that was not reached in time."""
+    status_error = timeout(str(error), error.retry_seconds)
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    refusal.details = {"causes": [cause], **(refusal.details or {})}
-    return refusal
+    status_error.details = {"causes": [cause], **(status_error.details or {})}
+    return status_error
 
 
 def storage_error_text(path: str, detail: str) -> str:
-    """An InvalidObj error as upstream prints it; `path` is the whole key."""
+    """Return the text of upstream's InvalidObj error. `path` is the full key."""
     return f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {detail}"
 
 
 class StoredTooLarge(StatusError):
-    """What the store says of an object that is larger than it takes, as upstream passes it on."""
+    """The object exceeds the size limit of the store; the text is the store's, as upstream."""
 
     def __init__(self, message: str) -> None:
         super().__init__(500, "", message)
 
 
 class Translated:
-    """Within it, what storage raises leaves as a StatusError. `path` is the whole key, for the texts that show it."""
+    """A context manager that converts storage errors to StatusErrors. `path` is the full key, for error texts."""
 
     __slots__ = ("action", "name", "path", "resource")
 
@@ -77,9 +78,12 @@ class Translated:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if error is None or isinstance(error, StatusError):
             return
-        refusal = self._refusal(error)
-        if refusal is not None:
-            raise refusal from error
+        status_error = self._refusal(error)
+        if status_error is not None:
+            try:
+                raise status_error from error
+            finally:
+                del status_error
 
     def _refusal(self, error: BaseException) -> StatusError | None:
         match error:
@@ -110,9 +114,9 @@ class Translated:
 
 
 class TranslatedRead(Translated):
-    """The same for reads, where a ValueError is a resourceVersion or a continue token that cannot be read.
+    """A `Translated` for reads, where a ValueError is a malformed resourceVersion or continue token.
 
-    Upstream makes a bad request of that in lists alone (storage.ValidateListOptions); elsewhere it is an error like any other.
+    Upstream returns a 400 for that only in lists (storage.ValidateListOptions), and a 500 otherwise.
     """
 
     __slots__ = ()

@@ -1,7 +1,8 @@
-"""`Mirror`: all objects of a resource as this process sees them now, each made into something of use once per revision.
+"""`Mirror`: all objects of a resource, each converted once per revision to a form that is ready for use.
 
-Fed by a watch within the cacher's own step, so that what was written through this process is seen by the next request. For what
-has to be looked at on every request and seldom changes: webhook configurations, policies. Upstream: an informer with its lister.
+A watch updates it within the cacher's own step, so that the next request sees what was written through this process.
+It is meant for objects that every request needs and that seldom change: webhook configurations, policies. Upstream:
+an informer with its lister
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ T = TypeVar("T")
 
 
 class Mirror(Generic[T]):
-    """`make` is called once for each revision of an object; what it raises is logged, and the object passed over."""
+    """The converted objects of one resource.
+
+    `make` is called once for each revision of an object. If it raises, the error is logged and the object is ignored.
+    """
 
     def __init__(self, storage: ResourceStorage, make: Callable[[Entry], T]) -> None:
         self._storage = storage
@@ -32,14 +36,15 @@ class Mirror(Generic[T]):
 
     @property
     def items(self) -> list[T]:
-        """In the order of their keys. Not to be changed."""
+        """The converted objects in key order. The list must not be modified."""
         if self._sorted is None:
             self._sorted = [self._by_key[key][1] for key in sorted(self._by_key)]
         return self._sorted
 
     def get(self, key: str) -> T | None:
-        found = self._by_key.get(key)
-        return found[1] if found is not None else None
+        """Return the converted object with this key, or None."""
+        item = self._by_key.get(key)
+        return item[1] if item is not None else None
 
     async def run(self) -> None:
         """Follow the storage until cancelled."""
@@ -62,11 +67,11 @@ class Mirror(Generic[T]):
         if known is not None and known[0] >= entry.revision:
             return
         try:
-            made = self._make(entry)
+            item = self._make(entry)
         except (KeyError, TypeError, ValueError) as error:
             log.error("object %s is malformed: %r", entry.key, error)
             return
-        self._by_key[entry.key] = (entry.revision, made)
+        self._by_key[entry.key] = (entry.revision, item)
         self._tell()
 
     def drop(self, key: str) -> None:

@@ -1,13 +1,14 @@
-"""Label and field selectors of lists, watches and collection deletes, as what storage is asked.
+"""Converts label and field selectors of lists, watches and collection deletes to storage queries.
 
-Follows k8s.io/apiserver/pkg/storage/selection_predicate.go and ListPredicate of pkg/registry/generic/registry/store.go: a
-selector that names one object asks for its key alone.
+A selector that names one object becomes a query for its key.
+Upstream: staging/src/k8s.io/apiserver/pkg/storage/selection_predicate.go; pkg/registry/generic/registry/store.go,
+ListPredicate
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.keys import object_key, root_key
@@ -19,7 +20,7 @@ from tetrapod.machinery.status import StatusError, bad_request
 
 
 class Selection(NamedTuple):
-    """The `prefix`, `predicate` and `single` of a ListQuery or WatchQuery."""
+    """The `prefix`, `predicate` and `single` fields of a ListQuery or WatchQuery."""
 
     prefix: str
     predicate: Predicate
@@ -29,10 +30,10 @@ class Selection(NamedTuple):
 def select(
     definition: ResourceDefinition, namespace: str, label_selector: str = "", field_selector: str = "", version: str = ""
 ) -> Selection:
-    """What a request in `namespace` ("": all) asks for by these selectors, as its query writes them.
+    """Return the selection for a request in `namespace` ("": all) with these selectors, in query syntax.
 
     Raises:
-        StatusError: 400 for a selector that cannot be read, or a field that the kind does not know.
+        StatusError: 400 for a malformed selector, or a field that the kind does not support.
     """
     if not label_selector and not field_selector:
         return Selection(root_key(definition.namespaced, namespace, definition.storage_prefix), EVERYTHING, False)
@@ -40,9 +41,9 @@ def select(
     selector = parse_fields(definition, field_selector, version)
     predicate = Predicate(by_label, _field_match(definition, selector)) if by_label or not selector.empty else EVERYTHING
     if not namespace and definition.namespaced:
-        wanted = selector.requires_exact_match("metadata.namespace")
-        if wanted and not validate_namespace_name(wanted, False):
-            namespace = wanted
+        selected_namespace = selector.requires_exact_match("metadata.namespace")
+        if selected_namespace and not validate_namespace_name(selected_namespace, False):
+            namespace = selected_namespace
     key = _single_key(definition, namespace, selector)
     if key is not None:
         return Selection(key, predicate, True)
@@ -50,7 +51,8 @@ def select(
 
 
 def parse_fields(definition: ResourceDefinition, text: str, version: str) -> FieldSelector:
-    """
+    """Parse a field selector and translate its labels for the version.
+
     Raises:
         StatusError: 400.
     """
@@ -71,17 +73,20 @@ def _label_match(text: str) -> Callable[[Mapping[str, str]], bool] | None:
     return None if selector.empty else selector.matches
 
 
+_IN_KEY: Final = ("metadata.name", "metadata.namespace")
+
+
 def _field_match(definition: ResourceDefinition, selector: FieldSelector) -> Callable[[Entry], bool] | None:
     if selector.empty:
         return None
-    cheap = [r for r in selector.requirements if r.field in ("metadata.name", "metadata.namespace")]
-    deep = [r for r in selector.requirements if r not in cheap]
+    cheap = [r for r in selector.requirements if r.field in _IN_KEY]
+    deep = [r for r in selector.requirements if r.field not in _IN_KEY]
     selectable_fields = definition.strategy.selectable_fields
 
     def matches(entry: Entry) -> bool:
         for field, op, value in cheap:
-            found = entry.name if field == "metadata.name" else entry.namespace
-            if (found == value) is not (op == "="):
+            actual = entry.name if field == "metadata.name" else entry.namespace
+            if (actual == value) is not (op == "="):
                 return False
         return not deep or _all_match(deep, selectable_fields(entry.peek()))
 
@@ -93,7 +98,7 @@ def _all_match(requirements: list[FieldRequirement], values: Mapping[str, str]) 
 
 
 def _single_key(definition: ResourceDefinition, namespace: str, selector: FieldSelector) -> str | None:
-    """The key where the selector names one object and a key can be made of what is known."""
+    """Return the key if the selector names one object and the key is complete, else None."""
     name = selector.requires_exact_match("metadata.name")
     if not name:
         return None

@@ -1,4 +1,6 @@
-"""`ShownStore`: of a kind of which not all that is stored is shown to readers (upstream: a Store's Decorator)."""
+"""`ShownStore`: the store of a kind whose stored objects contain fields that readers do not see (upstream: a Store's
+Decorator).
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,27 @@ from tetrapod.machinery.gvk import Object
 
 
 class ShownStore(Store, ABC):
-    """What an update is made of and compared with is the object as it is stored."""
+    """A store that hides fields in responses. Updates are based on the stored object."""
 
     @abstractmethod
     def hides(self, item: bytes) -> bool:
-        """Whether an object of these bytes may have something that is not shown: a list of others stays a join of bytes."""
+        """Return whether an object with these bytes may have hidden fields. Lists of other objects are served from
+        bytes.
+        """
 
     @abstractmethod
     def hide(self, obj: Object) -> bool:
-        """Take out, in place, what is not shown; whether there was any."""
+        """Remove hidden fields from `obj` in place, and return whether there were any."""
 
     def shown(self, entry: Entry) -> Entry:
+        """Return the entry without hidden fields."""
         if not self.hides(entry.item):
             return entry
-        made: Entry | None = entry.representations.get(self)
-        if made is None:
+        visible: Entry | None = entry.representations.get(self)
+        if visible is None:
             obj = entry.object()
-            made = entry.representations[self] = Unstored(entry.key, obj, entry.revision) if self.hide(obj) else entry
-        return made
+            visible = entry.representations[self] = Unstored(entry.key, obj, entry.revision) if self.hide(obj) else entry
+        return visible
 
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
         return await self.written(ctx, await super().get(ctx, name, resource_version))
@@ -53,7 +58,9 @@ class ShownStore(Store, ABC):
 
 
 class HiddenStore(ShownStore):
-    """What is not shown is not seen by who changes the object either: the strategy compares it, as part of the old object."""
+    """A store whose updates are also based on objects without the hidden fields. The strategy still sees them in the
+    old object.
+    """
 
     async def update(self, ctx: Context, name: str, transform: Transform, **options: Any) -> tuple[Entry, bool]:
         async def of_shown(current: Object | None) -> Object:

@@ -1,6 +1,8 @@
-"""UPDATE and PATCH of an object or a subresource: read, transform, check, write; creates or deletes where the rules say so.
+"""UPDATE and PATCH of an object or a subresource: reads, transforms, validates and writes it. May create or delete
+the object.
 
-Follows Store.Update of k8s.io/apiserver/pkg/registry/generic/registry/store.go and BeforeUpdate of pkg/registry/rest/update.go.
+Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.Update;
+pkg/registry/rest/update.go, BeforeUpdate
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tetrapod.generic.metrics import Histogram
+from tetrapod.generic.offload import LARGE
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare, wipe_system_fields
@@ -40,7 +43,9 @@ _FAST, _SLOW, _EQUAL = ("unequal_objects_fast",), ("unequal_objects_slow",), ("e
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """`strategy` is a subresource's; `force_create` lets server-side apply create whatever the strategy says."""
+    """Options of an update. `strategy` is that of a subresource; `force_create` lets server-side apply create
+    regardless of the strategy.
+    """
 
     validate_create: ValidateObject | None = None
     validate_update: ValidateUpdate | None = None
@@ -50,11 +55,11 @@ class UpdateOptions:
 
 
 class _Emptied(Exception):
-    """The update took the last finalizer of a deleted object: it is removed instead of written."""
+    """The update removed the last finalizer of an object being deleted, so the object is removed instead of written."""
 
 
 async def update(store: Stored, ctx: Context, name: str, transform: Transform, options: UpdateOptions) -> tuple[Entry, bool]:
-    """Returns what is stored now, and whether it was created."""
+    """Update an object. Return the stored entry, and whether it was created."""
     attempt = _Update(store, ctx, name, transform, options)
     try:
         entry = await attempt.run()
@@ -66,7 +71,7 @@ async def update(store: Stored, ctx: Context, name: str, transform: Transform, o
 
 
 class _Update:
-    """One update through all its tries."""
+    """One update, with all its attempts."""
 
     def __init__(self, store: Stored, ctx: Context, name: str, transform: Transform, options: UpdateOptions) -> None:
         self.store, self.ctx, self.name, self.transform, self.options = store, ctx, name, transform, options
@@ -89,10 +94,11 @@ class _Update:
                 return await self._remove()
 
     async def attempt(self, current: Object | None, entry: Entry | None) -> Updated:
-        """Storage's TryUpdate; storage itself sees where nothing would change."""
+        """Make one attempt; called by the storage (`TryUpdate`), which skips the write if nothing changes."""
         if entry is None or current is None:
             return await self._create()
         self.created = False
+        self.ctx.large = self.ctx.large or len(entry.raw) >= LARGE
         old = entry.peek()
         new = await self.transform(current)
         self._check_version(new, entry.revision)
@@ -119,20 +125,24 @@ class _Update:
         return Updated(obj, self.strategy.ttl(obj) or None)
 
     def _check_version(self, new: Object, stored: int) -> None:
-        """An update names the version that it changes, unless the kind allows to leave it out."""
+        """Check the resourceVersion of the update, which may be missing only if the kind allows it. Sets a missing
+        one.
+        """
         meta = new["metadata"]
         given = _revision(meta.get("resourceVersion") or "0")
         if given == 0:
             if not self.strategy.allow_unconditional_update:
                 error = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-                # Upstream has no place for a resource in this error and puts it where the kind goes.
+                # Upstream's error has no field for a resource, so the resource takes the place of the kind.
                 raise invalid(GroupKind(*self.store.resource), self.name, [error])
             meta["resourceVersion"] = str(stored)
         elif given != stored:
             raise conflict(self.store.resource, self.name, OPTIMISTIC_LOCK)
 
     async def _remove(self) -> Entry:
-        """The request was an update and is answered as one, with the object that it would have stored."""
+        """Remove the object and return it as the update would have stored it, because that is the response to an
+        update.
+        """
         assert self.emptied is not None
         preconditions, storage = self.options.preconditions, self.store.storage
         try:
@@ -142,14 +152,15 @@ class _Update:
                 deleted = await storage.delete(self.key, preconditions=preconditions)
                 await self.store.after_delete(self.ctx, deleted)
         except KeyNotFound:
-            pass  # two updates took finalizers away at once, and the other was first
+            pass  # another update that removed finalizers at the same time was first
         return self.emptied
 
 
 def _revision(text: str) -> int:
-    """
+    """Parse a resourceVersion.
+
     Raises:
-        StatusError: 500, as upstream's.
+        StatusError: 500, as upstream.
     """
     try:
         return parse_uint(text)
@@ -158,7 +169,7 @@ def _revision(text: str) -> int:
 
 
 def before_update(store: Stored, strategy: Strategy, ctx: Context, new: Object, old: Object) -> None:
-    """Make `new` what will be stored in place of `old`, or refuse it."""
+    """Convert `new` to the object that will replace `old`, or raise StatusError if it is invalid."""
     meta, old_meta = new["metadata"], old["metadata"]
     ensure_namespace(meta, ctx.namespace if store.namespaced else "")
     _restore(meta, old_meta, "generation")
@@ -168,7 +179,9 @@ def before_update(store: Stored, strategy: Strategy, ctx: Context, new: Object, 
     if strategy.generation is not None and _begins_generation(store, strategy, new, old):
         meta["generation"] = (old_meta.get("generation") or 0) + 1
     _restore_system_fields(meta, old_meta)
-    if errors := _update_errors(store, strategy, ctx, new, old):
+    with field.limited():
+        errors = _update_errors(store, strategy, ctx, new, old)
+    if errors:
         raise invalid(store.kind, meta.get("name") or "", errors)
     ctx.warnings.extend(strategy.warnings_on_update(ctx, new, old))
     strategy.canonicalize(new)
@@ -178,9 +191,9 @@ def _begins_generation(store: Stored, strategy: Strategy, new: Object, old: Obje
     definition = store.definition
     if strategy.tells_empty or definition.custom:
         return strategy.changes_generation(new, old)
-    told = emptied.omit(definition.schema(definition.storage_version), new)
+    omitted = emptied.omit(definition.schema(definition.storage_version), new)
     changed = strategy.changes_generation(new, old)
-    emptied.put_back(new, told)
+    emptied.put_back(new, omitted)
     return changed
 
 
@@ -192,7 +205,9 @@ def _restore(new: Object, old: Object, name: str) -> None:
 
 
 def _restore_system_fields(meta: Object, old_meta: Object) -> None:
-    """What an update cannot change, whether it leaves it out or says something else; a wrong uid is refused later."""
+    """Copy immutable system fields (uid, creationTimestamp, …) from the stored object. A mismatched uid is rejected
+    later.
+    """
     if not meta.get("uid"):
         _restore(meta, old_meta, "uid")
     if old_meta.get("creationTimestamp"):
@@ -218,7 +233,7 @@ def _update_errors(store: Stored, strategy: Strategy, ctx: Context, new: Object,
 
 
 def _deletes(new: Object, old: Object) -> bool:
-    """Whether `new` has no finalizer left and `old` was only waiting for that."""
+    """Return whether `new` has no finalizers and `old` was waiting only for their removal."""
     old_meta = old["metadata"]
     if new["metadata"].get("finalizers") or not old_meta.get("deletionTimestamp"):
         return False
@@ -226,14 +241,16 @@ def _deletes(new: Object, old: Object) -> bool:
 
 
 def _ignore_managed_fields_times(new: Object, old: Object) -> None:
-    """An update that changes nothing but times in managedFields changes nothing (IgnoreManagedFieldsTimestampsTransformer)."""
-    began = time.monotonic()
+    """Restore managedFields if only their times differ, so that the update changes nothing (upstream:
+    IgnoreManagedFieldsTimestampsTransformer).
+    """
+    started = time.monotonic()
     path = _compared(new, old)
-    _COMPARISON.observe(path, time.monotonic() - began)
+    _COMPARISON.observe(path, time.monotonic() - started)
 
 
 def _compared(new: Object, old: Object) -> tuple[str]:
-    """How far one had to look, in upstream's words."""
+    """Restore managedFields if only their times differ. Return the label of upstream's metric for the comparison."""
     meta, old_meta = new["metadata"], old["metadata"]
     entries, old_entries = meta.get("managedFields"), old_meta.get("managedFields")
     if not entries or not old_entries or entries == old_entries or len(entries) != len(old_entries):

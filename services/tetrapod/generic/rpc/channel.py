@@ -1,4 +1,4 @@
-"""`Channel`: calls to one address, over one connection that is made when it is needed, and anew after it was lost."""
+"""Calls to one address over one connection, which is made on demand and again after it was lost."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tetrapod.generic.rpc.stream import Call
 
 
 class Channel:
-    """Calls of one server, over one connection, made by `connect`; `path` is a Unix socket's, in place of host and port.
+    """A channel to one server, over one connection at a time. Call `connect` before the first call and after a loss.
 
-    A server that answers neither a call nor a ping within `patience` seconds is silent: `on_silent` is told, what may be repeated ends.
+    A server that answers neither a call nor a ping within `patience` seconds is silent: `on_silent` is called, and repeatable calls
+    end.
     """
 
     def __init__(
@@ -30,9 +31,12 @@ class Channel:
         patience: float = math.inf,
         on_silent: Callable[[], None] | None = None,
     ) -> None:
-        """`tls` is asked at each connection. With `path`, over that socket of this host; `host` is what the server is called then.
-
-        `patience` and `on_silent`: see Http2Connection.
+        """Args:
+        host: the host, or, with `path`, the name of the server for the authority.
+        tls: returns the TLS context of each new connection; None means plain TCP.
+        path: the path of a Unix socket, instead of host and port.
+        patience: in seconds, see Http2Connection.
+        on_silent: see Http2Connection.
         """
         self._host = host
         self._port = port
@@ -47,11 +51,15 @@ class Channel:
 
     @property
     def ready(self) -> bool:
-        """Whether it may be called: connected, and the server has not said that it goes away."""
+        """Whether calls are possible: connected, and the server has not announced that it closes the connection."""
         return self._connection is not None and not self._connection.closing
 
     async def connect(self) -> None:
-        """Returns once the server may be called. Not to be called twice at a time. Raises RpcError, OSError."""
+        """Connect, and return once calls are possible. Must not be called concurrently.
+
+        Raises:
+            RpcError, OSError: the connection failed.
+        """
         if self.ready:
             return
         if self._closed:
@@ -59,10 +67,13 @@ class Channel:
         connection = Http2Connection(self._patience, self._on_silent)
         await self._reach(connection)
         try:
-            await connection.greeted
+            failure = await connection.greeted
         except BaseException:
             connection.close()
             raise
+        if failure is not None:
+            connection.close()
+            raise failure.error()
         self._connection = connection
 
     async def _reach(self, connection: Http2Connection) -> None:
@@ -77,12 +88,24 @@ class Channel:
     async def unary(
         self, path: str, message: bytes, timeout: float, metadata: tuple[tuple[str, str], ...] = (), *, repeatable: bool = False
     ) -> bytes:
-        """The one message of the answer. `repeatable`: it changes nothing, and is ended where the server is silent. Raises RpcError."""
+        """Send a message and return the only message of the response.
+
+        Args:
+            timeout: in seconds.
+            repeatable: whether the call has no side effects, so that it is ended if the server is silent.
+
+        Raises:
+            RpcError: the call failed.
+        """
         call = await self._open.begin(request_block(self._scheme, self._authority, path, timeout, metadata), message, repeatable=repeatable)
         return await call.unary(timeout)
 
     async def stream(self, path: str, metadata: tuple[tuple[str, str], ...] = ()) -> Call:
-        """A call of any number of messages, either way, which is ended where the server is silent. Raises RpcError."""
+        """Start a call with any number of messages in both directions. It is ended if the server is silent.
+
+        Raises:
+            RpcError: the channel is not connected.
+        """
         return await self._open.begin(request_block(self._scheme, self._authority, path, None, metadata), None, repeatable=True)
 
     @property
@@ -92,7 +115,7 @@ class Channel:
         return self._connection
 
     async def close(self) -> None:
-        """Ends the connection and its calls; it cannot be connected again."""
+        """Close the connection and end its calls. The channel cannot be connected again."""
         self._closed = True
         if self._connection is not None:
             self._connection.close()

@@ -1,4 +1,4 @@
-"""`Http2Connection`: one connection to an etcd member: frames in and out, flow control, and who may still call."""
+"""An HTTP/2 connection to an etcd member: frames, flow control, and the admission of calls."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tetrapod.generic.rpc.errors import Code, RpcError
 from tetrapod.generic.rpc.headers import LARGEST, HeaderReader
 from tetrapod.generic.rpc.silence import Silence
 from tetrapod.generic.rpc.stream import Call
+from tetrapod.machinery.failure import Failure
 
 _FRAME: Final = 1 << 20
 _REPLENISH: Final = 1 << 30
@@ -33,15 +34,17 @@ _GREETING: Final = (
 
 
 class Http2Connection(asyncio.Protocol):
-    """`greeted` is done when the server has said its settings: from then on it may be called, until `closing`.
+    """An HTTP/2 connection. `greeted` completes with the server's settings; from then until `closing` it accepts calls.
 
-    With `patience`, a server that is silent for longer while a call waits is given up by `on_silent`: it is called no more, calls that may
-    be repeated end, and the others wait on, since what they do may be done yet.
+    Args:
+        patience: the seconds after which a server that sends nothing while a call waits counts as silent.
+        on_silent: called when the server is silent. The connection then accepts no new calls and ends repeatable ones. Other calls keep
+            waiting, because the server may still execute them.
     """
 
     def __init__(self, patience: float = math.inf, on_silent: Callable[[], None] | None = None) -> None:
         self.loop = asyncio.get_running_loop()
-        self.greeted: asyncio.Future[None] = self.loop.create_future()
+        self.greeted: asyncio.Future[Failure[RpcError] | None] = self.loop.create_future()
         self.closing = False
         self.patience = patience
         self._on_silent = on_silent
@@ -50,19 +53,23 @@ class Http2Connection(asyncio.Protocol):
         self._calls: dict[int, Call] = {}
         self._ids = itertools.count(1, 2)
         self._headers = HeaderReader()
-        self._block: tuple[int, int, bytes] | None = None  # stream, flags and bytes of a header block that goes on
+        self._block: tuple[int, int, bytes] | None = None  # stream, flags and bytes of an incomplete header block
         self._window = frames.DEFAULT_WINDOW
         self._first_window = frames.DEFAULT_WINDOW
         self._largest_frame = frames.DEFAULT_FRAME
         self._most_calls = 1 << 31
-        self._room: deque[asyncio.Future[None]] = deque()  # who waits for a call to end
+        self._room: deque[asyncio.Future[None]] = deque()  # futures of callers that wait for another call to end
         self._received = 0
         self._silence = Silence(self._ping, lambda: bool(self._calls) and not self.closing, self._lost, self._silent)
 
     # --- calls
 
     async def begin(self, block: bytes, message: bytes | None, *, repeatable: bool) -> Call:
-        """A new call, with its only message, or without one yet. Raises RpcError."""
+        """Start a call, with its only message or, if `message` is None, without one yet.
+
+        Raises:
+            RpcError: the connection is closing.
+        """
         while len(self._calls) >= self._most_calls and not self.closing:
             room: asyncio.Future[None] = self.loop.create_future()
             self._room.append(room)
@@ -78,7 +85,7 @@ class Http2Connection(asyncio.Protocol):
         return call
 
     def forget(self, call: Call) -> None:
-        """A call has ended: the next one that waits for room begins, and a connection that closes does so after its last."""
+        """Remove a call that has ended: start the next waiting one, or close a closing connection after its last call."""
         self._calls.pop(call.id, None)
         if self._room:
             self._make_room()
@@ -93,12 +100,12 @@ class Http2Connection(asyncio.Protocol):
                 return
 
     def write(self, data: bytes) -> None:
-        """Whole frames; none once the connection is on its way out."""
+        """Write whole frames. They are dropped if the connection is closing."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     def flush(self, call: Call) -> None:
-        """Send of a call what the windows and the size of frames allow."""
+        """Send as much of a call's pending data as the flow control windows and the maximum frame size allow."""
         parts: list[bytes | memoryview] = []
         while call.pending:
             piece = call.pending[0]
@@ -117,7 +124,7 @@ class Http2Connection(asyncio.Protocol):
             self.write(b"".join(parts))
 
     def close(self, error: RpcError | None = None) -> None:
-        """Every call ends."""
+        """Close the connection and end every call with `error`."""
         self.write(frames.goaway(frames.NO_ERROR))
         if self._transport is not None:
             self._transport.close()
@@ -126,8 +133,7 @@ class Http2Connection(asyncio.Protocol):
     def _ended(self, error: RpcError) -> None:
         self.closing = True
         if not self.greeted.done():
-            self.greeted.set_exception(error)
-            self.greeted.exception()
+            self.greeted.set_result(Failure(error))
         for call in list(self._calls.values()):
             call.end(error)
         while self._room:
@@ -137,7 +143,7 @@ class Http2Connection(asyncio.Protocol):
     # --- is the member there?
 
     def doubt(self) -> None:
-        """A call has waited for `patience` seconds: the server is asked whether it is there, if nothing has come from it."""
+        """Ping the server if nothing has arrived, because a call has waited for `patience` seconds."""
         self._silence.doubt(self.patience)
 
     def _ping(self) -> None:
@@ -155,7 +161,7 @@ class Http2Connection(asyncio.Protocol):
         self._stop_calls(lambda call: call.repeatable, RpcError(Code.UNAVAILABLE, "the server does not answer"))
 
     def _stop_calls(self, ended: Callable[[Call], bool], error: RpcError) -> None:
-        """No new ones; of those that there are these end, and with the last of the others the connection."""
+        """Accept no new calls, end the calls for which `ended` is true, and close the connection after the last of the others."""
         self.closing = True
         for call in list(self._calls.values()):
             if ended(call):
@@ -173,7 +179,7 @@ class Http2Connection(asyncio.Protocol):
         self.write(_GREETING)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Every call ends with UNAVAILABLE."""
+        """End every call with UNAVAILABLE."""
         self._ended(RpcError(Code.UNAVAILABLE, str(exc) if exc else "connection closed by the server"))
 
     def data_received(self, data: bytes) -> None:
@@ -275,10 +281,10 @@ class Http2Connection(asyncio.Protocol):
     def _settings(self, flags: int, payload: bytes) -> None:
         if flags & frames.ACK:
             return
-        found = frames.read_settings(payload)
-        self._most_calls = found.get(frames.MAX_CONCURRENT_STREAMS, self._most_calls)
-        self._largest_frame = found.get(frames.MAX_FRAME_SIZE, self._largest_frame)
-        window = found.get(frames.INITIAL_WINDOW_SIZE, self._first_window)
+        values = frames.read_settings(payload)
+        self._most_calls = values.get(frames.MAX_CONCURRENT_STREAMS, self._most_calls)
+        self._largest_frame = values.get(frames.MAX_FRAME_SIZE, self._largest_frame)
+        window = values.get(frames.INITIAL_WINDOW_SIZE, self._first_window)
         if window > frames.LARGEST_WINDOW:
             raise frames.ProtocolError(frames.FLOW_CONTROL_ERROR, "a window is too large")
         change, self._first_window = window - self._first_window, window
@@ -291,7 +297,7 @@ class Http2Connection(asyncio.Protocol):
         self._make_room()
 
     def _goaway(self, payload: bytes) -> None:
-        """The member stops: calls that it has taken go on, the others and new ones do not."""
+        """Handle a GOAWAY: calls up to the last accepted stream continue, later ones end, and no new ones start."""
         last, code, text = frames.read_goaway(payload)
         error = RpcError(Code.UNAVAILABLE, f"the server is closing the connection (code {code}) {text.decode('utf-8', 'replace')}".strip())
         self._stop_calls(lambda call: call.id > last, error)

@@ -1,6 +1,8 @@
-"""Header blocks (RFC 7541). Ours are literals that enter no table, so that a call's block is made once; answers are decoded by hpack.
+"""HTTP/2 header blocks (RFC 7541).
 
-We announce a dynamic table of no size: equal blocks then mean the same, and there are as many as methods and outcomes.
+Requests use literals without indexing, so that the block of a call can be cached. Responses are decoded by hpack. This client announces
+a
+dynamic table of size 0, so equal blocks have equal meaning; there are only as many as methods and outcomes.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def _literal(name: int | str, value: str) -> bytes:
 
 @lru_cache(maxsize=256)
 def request_block(scheme: str, authority: str, path: str, timeout: float | None, metadata: tuple[tuple[str, str], ...]) -> bytes:
-    """The headers of a call as HPACK without a dynamic table, so that it may be remembered; `timeout` in seconds."""
+    """Return the headers of a call as HPACK without a dynamic table, so that the block can be cached. `timeout` is in seconds."""
     block = _integer(_POST, 7, 0x80) + _integer(_SCHEMES[scheme], 7, 0x80)
     block += _literal(_PATH, path) + _literal(_AUTHORITY, authority)
     block += _literal(_CONTENT_TYPE, "application/grpc") + _literal(_USER_AGENT, "tetrapod") + _literal("te", "trailers")
@@ -55,7 +57,7 @@ def request_block(scheme: str, authority: str, path: str, timeout: float | None,
 
 
 class HeaderReader:
-    """Of one connection."""
+    """The header decoder of one connection."""
 
     def __init__(self) -> None:
         self._decoder = hpack.Decoder(max_header_list_size=LARGEST)
@@ -64,17 +66,21 @@ class HeaderReader:
         self._known: dict[bytes, dict[str, str]] = {}
 
     def read(self, block: bytes) -> dict[str, str]:
-        """Raises ProtocolError."""
-        known = self._known.get(block)
-        if known is not None:
-            return known
+        """Decode a header block.
+
+        Raises:
+            ProtocolError: the block is malformed.
+        """
+        cached = self._known.get(block)
+        if cached is not None:
+            return cached
         try:
-            found = {_text(name): _text(value) for name, value in self._decoder.decode(block, raw=True)}
+            headers = {_text(name): _text(value) for name, value in self._decoder.decode(block, raw=True)}
         except (hpack.HPACKError, UnicodeDecodeError) as error:
             raise ProtocolError(COMPRESSION_ERROR, f"a header block cannot be read: {error}") from error
         if len(self._known) < 64:
-            self._known[block] = found
-        return found
+            self._known[block] = headers
+        return headers
 
 
 def _text(raw: bytes | str) -> str:

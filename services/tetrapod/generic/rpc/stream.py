@@ -1,4 +1,4 @@
-"""`Call`: one call, which is one stream: messages out as far as the windows allow, messages in, and how it ends."""
+"""A gRPC call, which is one HTTP/2 stream: sending within flow control, receiving messages, and its completion."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ from typing import Final, Protocol
 
 from tetrapod.generic.rpc import frames
 from tetrapod.generic.rpc.errors import Code, RpcError, of_http, of_reset, of_trailers
+from tetrapod.machinery.failure import Failure
 
 _PREFIX: Final = 5
 _REPLENISH: Final = 1 << 30
-_MOMENT: Final = 0.002  # clocks of loops tick in milliseconds
+_MOMENT: Final = 0.002  # seconds; the clock of an event loop has a resolution of milliseconds
 
 
 class Carrier(Protocol):
-    """The connection, as its calls see it."""
+    """The interface of a connection that calls use."""
 
     loop: asyncio.AbstractEventLoop
     patience: float
 
     def doubt(self) -> None:
-        """A call has waited as long as the patience is."""
+        """Handle that a call has waited for `patience` seconds."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Frames, as they are."""
+        """Write frames."""
         ...
 
     def flush(self, call: Call) -> None:
-        """Send of what is pending what the windows allow."""
+        """Send as much of the pending data as the flow control windows allow."""
         ...
 
     def forget(self, call: Call) -> None:
-        """It has ended."""
+        """Remove a call that has ended."""
         ...
 
 
 class Call:
-    """Iterate for the messages of the answer; `unary` is for calls that have one. Both raise RpcError."""
+    """A call. Iterate over it to receive the messages of the response; `unary` is for calls with a single one. Both raise RpcError."""
 
     __slots__ = (
         "_buffer",
@@ -62,17 +63,17 @@ class Call:
     def __init__(self, connection: Carrier, id: int, window: int, repeatable: bool) -> None:
         self.connection = connection
         self.id = id
-        self.window = window  # what the server takes of this stream
+        self.window = window  # the flow control window of the stream: bytes that the server accepts
         self.repeatable = repeatable
-        self.pending: deque[memoryview] = deque()  # what it has not taken yet
-        self.last_sent = False  # nothing follows what is pending
+        self.pending: deque[memoryview] = deque()  # data that has not been sent yet
+        self.last_sent = False  # whether the pending data ends the request
         self.ended = False
         self._chunks: list[bytes] = []
         self._buffer = b""
         self._headers: dict[str, str] | None = None
         self._messages: deque[bytes] = deque()
         self._received = 0
-        self._error: RpcError | None = None
+        self._error: Failure[RpcError] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -80,20 +81,27 @@ class Call:
     # --- the caller's side
 
     def send(self, message: bytes, *, last: bool = False) -> None:
-        """Nothing is sent any more once the call has ended."""
+        """Send a message, unless the call has ended."""
         if not self.ended:
             self.pending.append(memoryview(_prefixed(message)))
             self.last_sent = last
             self.connection.flush(self)
 
     def cancel(self, error: RpcError | None = None) -> None:
-        """The server is told, and whoever waits gets `error`, or CANCELLED."""
+        """Reset the stream, and end the call with `error` or CANCELLED."""
         if not self.ended:
             self.connection.write(frames.reset(self.id, frames.CANCEL))
             self.end(error or RpcError(Code.CANCELLED, "cancelled"))
 
     async def unary(self, timeout: float) -> bytes:
-        """The one message of the answer, within `timeout` seconds. Raises RpcError."""
+        """Return the only message of the response.
+
+        Args:
+            timeout: in seconds.
+
+        Raises:
+            RpcError: the call failed or timed out.
+        """
         self._deadline = self.connection.loop.time() + timeout
         self._timer = self.connection.loop.call_later(min(timeout, self.connection.patience), self._time_passes)
         try:
@@ -105,7 +113,7 @@ class Call:
         finally:
             self._timer.cancel()
         if self._error is not None:
-            raise self._error
+            raise self._error.error()
         self._parse()
         if len(self._messages) != 1:
             raise RpcError(Code.INTERNAL, f"{len(self._messages)} messages for an answer")
@@ -122,16 +130,16 @@ class Call:
                 return self._messages.popleft()
             if self.ended:
                 if self._error is not None:
-                    raise self._error
+                    raise self._error.error()
                 raise StopAsyncIteration
             await self._wait()
 
     def _time_passes(self) -> None:
-        left = self._deadline - self.connection.loop.time()
-        if left < _MOMENT:
+        remaining = self._deadline - self.connection.loop.time()
+        if remaining < _MOMENT:
             self.cancel(RpcError(Code.DEADLINE_EXCEEDED, "Deadline Exceeded"))
             return
-        self._timer = self.connection.loop.call_later(min(left, self.connection.patience), self._time_passes)
+        self._timer = self.connection.loop.call_later(min(remaining, self.connection.patience), self._time_passes)
         self.connection.doubt()
 
     async def _wait(self) -> None:
@@ -139,7 +147,11 @@ class Call:
         await self._waiter
 
     def _parse(self) -> None:
-        """Raises RpcError. Messages of the bytes that have come."""
+        """Split the received bytes into messages.
+
+        Raises:
+            RpcError: a message is compressed.
+        """
         data = b"".join((self._buffer, *self._chunks))
         self._chunks.clear()
         at = 0
@@ -156,7 +168,7 @@ class Call:
     # --- the connection's side
 
     def on_headers(self, headers: dict[str, str], *, last: bool) -> None:
-        """The headers of the answer, or its trailers, which say how it went."""
+        """Handle the headers of the response, or its trailers, which contain the status."""
         if self._headers is None:
             self._headers = headers
             if headers.get(":status") != "200":
@@ -166,7 +178,7 @@ class Call:
             self.end(of_trailers(headers))
 
     def on_data(self, data: bytes, size: int, *, last: bool) -> None:
-        """`size` is what the data takes of the window."""
+        """Handle data. `size` is the number of bytes that it takes of the flow control window."""
         self._received += size
         if self._received >= _REPLENISH and not last:
             self.connection.write(frames.window_update(self.id, self._received))
@@ -179,15 +191,17 @@ class Call:
             self._wake()
 
     def on_reset(self, reason: int) -> None:
-        """The server gave the stream up."""
+        """Handle a reset by the server."""
         self.end(of_reset(reason))
 
     def end(self, error: RpcError | None) -> None:
-        """Well, or with an error; only the first end counts. The server need not send what is left."""
+        """End the call, successfully or with an error. Only the first call has an effect. If the request is incomplete, the stream is
+        reset.
+        """
         if self.ended:
             return
         self.ended = True
-        self._error = error
+        self._error = None if error is None else Failure(error)
         self.pending.clear()
         if not self.last_sent and error is None:
             self.connection.write(frames.reset(self.id, frames.NO_ERROR))

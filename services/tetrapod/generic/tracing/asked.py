@@ -1,14 +1,15 @@
-"""`?trace=1`: a request's way through the server, as the answer to it, for system:masters.
+"""`?trace=1`: returns the trace of a request instead of its response, to members of system:masters.
 
-The request is done as it would be without; its answer is thrown away, and what is sent instead is the trace, which says what the
-answer was. An answer without an end (a watch, a log that is followed, exec) is broken off as soon as it has begun. `?trace=1` is JSON,
-`?trace=text` is text. The parameter is taken away before anybody looks at the request; only of a request that is passed on to
-something behind a `proxy` subresource it stays, for there it is not ours.
+The request is executed as usual. Its response is discarded; the trace, which includes status and headers of the response, is sent
+instead. A long-running response (a watch, followed logs, exec) is cancelled as soon as it has begun. `?trace=1` returns JSON,
+`?trace=text` text. The parameter is removed before any filter sees the request. It is kept for a `proxy` subresource, because the
+backend may have a parameter of that name.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -26,7 +27,9 @@ from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.status import StatusError
 
 JSON, TEXT = "1", "text"
-_PARAMETERS: Final = {"trace=1": JSON, "trace=json": JSON, "trace=text": TEXT}
+_FORMS: Final = {"1": JSON, "json": JSON, "text": TEXT}
+_PATTERN: Final = re.compile(r"(?:^|&)trace=(1|json|text)(?=&|$)")
+_parameter = _PATTERN.search
 _DISCARD_SECONDS: Final = 30.0
 _JSON_HEADERS: Final = [(b"content-type", b"application/json")]
 _TEXT_HEADERS: Final = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
@@ -34,21 +37,24 @@ _KEPT: Final = frozenset({b"audit-id", b"warning"})
 
 
 def asked_form(request: Request) -> str:
-    """JSON or TEXT, "" where no trace is asked for."""
-    form = next((_PARAMETERS[part] for part in request.query_string.split("&") if part in _PARAMETERS), "")
+    """Return JSON or TEXT, or "" if no trace is requested."""
+    match = _parameter(request.query_string)
+    form = _FORMS[match[1]] if match is not None else ""
     if form:
-        info = requestinfo.parse(request.method, request.path, request.query_string)
+        info = requestinfo.parse(request.method, request.path, request.query_string, request.query)
         if info.is_resource_request and (info.subresource == "proxy" or info.verb == "proxy"):
             return ""
     return form
 
 
 def without_parameter(query: str) -> str:
-    return "&".join(part for part in query.split("&") if part not in _PARAMETERS)
+    """Return the query string without the parameter."""
+    left = _PATTERN.sub("", query)
+    return left if query.startswith("&") else left.removeprefix("&")
 
 
 def with_permission(handler: Handler) -> Handler:
-    """Behind authentication: only system:masters may see how their request is done."""
+    """Return a handler, to be called after authentication, that rejects traced requests of users outside system:masters."""
 
     async def trace_permission(request: Request) -> Response:
         span = current()
@@ -65,7 +71,7 @@ def with_permission(handler: Handler) -> Handler:
 
 
 async def answer_with_trace(handler: Handler, request: Request, form: str, server: str) -> Response:
-    """The trace, or the answer itself where that is a refusal to tell."""
+    """Execute a request and return its trace; or the response itself if the user may not see the trace or a front proxy collects it."""
     uri = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
     request.query_string = without_parameter(request.query_string)
     trace = Trace(detailed=True)
@@ -83,14 +89,14 @@ async def answer_with_trace(handler: Handler, request: Request, form: str, serve
         report = _report(request, uri, response, size, root)
     finally:
         trace.closed = True
-    kept = [header for header in response.headers if header[0] in _KEPT]
+    kept_headers = [header for header in response.headers if header[0] in _KEPT]
     if form == TEXT:
-        return Response(200, [*_TEXT_HEADERS, *kept], text(report).encode())
-    return Response(200, [*_JSON_HEADERS, *kept], orjson.dumps(report, option=orjson.OPT_INDENT_2, default=str) + b"\n")
+        return Response(200, [*_TEXT_HEADERS, *kept_headers], text(report).encode())
+    return Response(200, [*_JSON_HEADERS, *kept_headers], orjson.dumps(report, option=orjson.OPT_INDENT_2, default=str) + b"\n")
 
 
 def _report(request: Request, uri: str, response: Response, size: int, root: Span) -> dict[str, Any]:
-    whole = told(root, root.started)
+    root_span = told(root, root.started)
     began = datetime.now(UTC).timestamp() - (root.ended - root.started)
     hidden = _KEPT | {TRACE_SPANS}
     return {
@@ -98,7 +104,7 @@ def _report(request: Request, uri: str, response: Response, size: int, root: Spa
         "traceID": f"{root.trace.trace_id:032x}",
         "server": root.name,
         "time": datetime.fromtimestamp(began, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "took": whole["took"],
+        "took": root_span["took"],
         "request": {"method": request.method, "uri": uri, "user": request.user.name, "client": request.remote},
         "response": {
             "status": response.status,
@@ -106,12 +112,12 @@ def _report(request: Request, uri: str, response: Response, size: int, root: Spa
             "headers": {name.decode(): value.decode("latin-1") for name, value in response.headers if name not in hidden},
         },
         "dropped": root.trace.dropped,
-        "spans": whole.get("spans", []),
+        "spans": root_span.get("spans", []),
     }
 
 
 async def _discarded(response: Response, request: Request) -> int:
-    """Let a stream be written to nobody, and an upgraded connection end at once. Returns how many bytes it was."""
+    """Run a stream without a client, or end an upgraded connection at once. Returns the number of bytes of the response."""
     writer = _Discarding()
     if isinstance(response, StreamResponse):
         work = asyncio.ensure_future(response.run(writer))
@@ -123,7 +129,7 @@ async def _discarded(response: Response, request: Request) -> int:
     with detail("writing the answer") as span:
         await asyncio.wait([work], timeout=0 if endless else _DISCARD_SECONDS)
         if endless:
-            await asyncio.sleep(0)  # it has begun now: what it holds is let go of by its own hand
+            await asyncio.sleep(0)  # let the task start, so that cancelling it runs its cleanup
         if not work.done():
             span.event("broken off, having begun")
             work.cancel()
@@ -132,7 +138,7 @@ async def _discarded(response: Response, request: Request) -> int:
 
 
 class _Discarding:
-    """A StreamWriter to nowhere."""
+    """A StreamWriter that discards everything."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -151,7 +157,7 @@ class _Discarding:
 
 
 class _Closed(asyncio.Transport):
-    """A `Hijacked` connection, and its transport, whose client has gone already."""
+    """A `Hijacked` connection, and its transport, whose client has already disconnected."""
 
     def __init__(self) -> None:
         super().__init__()

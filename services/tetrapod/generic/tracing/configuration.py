@@ -1,4 +1,4 @@
-"""`--tracing-config-file`: a TracingConfiguration, read strictly and refused in upstream's words.
+"""The file of `--tracing-config-file`: a TracingConfiguration, decoded strictly, with upstream's error texts.
 
 Upstream: k8s.io/apiserver/pkg/server/options/tracing.go, k8s.io/component-base/tracing/api/v1/config.go.
 """
@@ -24,14 +24,17 @@ _NAMING: Final = "https://github.com/grpc/grpc/blob/master/doc/naming.md"
 
 @dataclass(frozen=True, slots=True)
 class TracingConfiguration:
+    """The endpoint of the collector and the sampling rate."""
+
     endpoint: str = DEFAULT_ENDPOINT
     sampling_rate_per_million: int = 0
 
 
 def read_configuration(path: str) -> TracingConfiguration:
-    """
+    """Read and validate a file.
+
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the file cannot be read or is invalid; the text is upstream's.
     """
     try:
         data = read(path)
@@ -40,8 +43,9 @@ def read_configuration(path: str) -> TracingConfiguration:
     try:
         obj = load(data, _kinds())
     except ValueError as error:
-        why = str(error).replace(f"struct field {_KIND}.", f"struct field {_KIND}.{_KIND}.")  # Go's struct has its fields of one inside
-        raise ValueError(f"failed to read tracing config: unable to decode tracing configuration data: {why}") from None
+        # Go's struct embeds another one, which doubles the name
+        message = str(error).replace(f"struct field {_KIND}.", f"struct field {_KIND}.{_KIND}.")
+        raise ValueError(f"failed to read tracing config: unable to decode tracing configuration data: {message}") from None
     rate, endpoint = obj.get("samplingRatePerMillion"), obj.get("endpoint")
     errors = _rate_errors(rate) if rate is not None else []
     if endpoint is not None:

@@ -1,8 +1,8 @@
-"""`Exporter`: spans in batches to an OpenTelemetry collector, OTLP over gRPC.
+"""`Exporter`: sends spans in batches to an OpenTelemetry collector by OTLP over gRPC.
 
-Over the HTTP/2 client that speaks to etcd: OpenTelemetry's own gRPC exporter brings grpcio (12 MB a process, see ARCHITECTURE.md), its
-HTTP one a second HTTP client and a thread, and what upstream's configuration file names is a gRPC target. The messages are
-OpenTelemetry's (opentelemetry-proto), imported with the first batch. Queue and batches are as in Go's batch span processor.
+It uses the HTTP/2 client of the etcd backend. OpenTelemetry's own gRPC exporter requires grpcio (12 MB a process, see ARCHITECTURE.md).
+Its HTTP exporter requires a second HTTP client and a thread, while upstream's configuration file names a gRPC target. The messages are
+OpenTelemetry's (opentelemetry-proto), imported with the first batch. Queue and batch sizes are those of Go's batch span processor.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 _QUEUE, _BATCH = 2048, 512
 _SCHEDULE: Final = 5000
 _SCHEDULE_VARIABLE: Final = "OTEL_BSP_SCHEDULE_DELAY"
-"""OpenTelemetry's name for how many milliseconds spans wait for others; Go's SDK, and so upstream, looks there too."""
+"""OpenTelemetry's variable for the delay of a batch in milliseconds; Go's SDK, and so upstream, reads it too."""
 _TIMEOUT: Final = 10.0
 _LAST_TIMEOUT: Final = 2.0
 _PATH: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -34,7 +34,7 @@ _FIRST_WAIT, _LONGEST_WAIT, _PATIENCE = 0.5, 5.0, 30.0
 
 
 class Exporter:
-    """`resource` says who tells: service.name and service.instance.id."""
+    """The exporter. `resource` has the attributes service.name and service.instance.id."""
 
     def __init__(self, endpoint: str, resource: dict[str, str]) -> None:
         self._channel = channel_to(endpoint)
@@ -43,12 +43,12 @@ class Exporter:
         self._waiting: deque[Span] = deque()
         self._enough = asyncio.Event()
         self._clock = time.time() - time.monotonic()
-        said = os.environ.get(_SCHEDULE_VARIABLE, "")
-        self._schedule = (int(said) if said.isdigit() else _SCHEDULE) / 1000
+        delay = os.environ.get(_SCHEDULE_VARIABLE, "")
+        self._schedule = (int(delay) if delay.isdigit() else _SCHEDULE) / 1000
         self.dropped = 0
 
     def add(self, spans: Iterable[Span]) -> None:
-        """Never waits: what does not fit into the queue is dropped."""
+        """Queue spans, dropping those that do not fit into the queue. Never waits."""
         for span in spans:
             if len(self._waiting) >= _QUEUE:
                 self.dropped += 1
@@ -58,6 +58,8 @@ class Exporter:
             self._enough.set()
 
     def follow(self, lifecycle: Lifecycle) -> None:
+        """Register the hooks that run and close the exporter."""
+
         async def start() -> None:
             lifecycle.background("trace exporter", self.run())
 
@@ -65,6 +67,7 @@ class Exporter:
         lifecycle.on_shutdown("trace exporter", self.close)
 
     async def run(self) -> None:
+        """Export batches until cancelled."""
         while True:
             try:
                 async with asyncio.timeout(self._schedule):
@@ -76,7 +79,7 @@ class Exporter:
                 await self._export(_PATIENCE)
 
     async def _export(self, patience: float) -> None:
-        """One batch; given up after `patience` seconds."""
+        """Send one batch, with retries for `patience` seconds."""
         batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
         message = await asyncio.to_thread(self._encode, batch)
         wait, until = _FIRST_WAIT, time.monotonic() + patience
@@ -100,14 +103,14 @@ class Exporter:
         return encode(batch, self._resource, self._clock)
 
     async def close(self) -> None:
-        """Send what is left, if that can be done at once."""
+        """Send the queued spans, with a short timeout."""
         while self._waiting:
             await self._export(_LAST_TIMEOUT)
         await self._channel.close()
 
 
 def channel_to(endpoint: str) -> Channel:
-    """A gRPC target: host:port, dns://[authority]/host:port, unix:///path, unix-abstract:///name."""
+    """Return a channel to a gRPC target: host:port, dns://[authority]/host:port, unix:///path or unix-abstract:///name."""
     if "//" not in endpoint:
         host, _, port = endpoint.rpartition(":")
         return Channel(host.strip("[]"), int(port)) if host and port.isdigit() else Channel(endpoint, 443)

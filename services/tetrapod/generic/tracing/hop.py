@@ -1,8 +1,8 @@
-"""What the front says to the service that a request is passed on to, and what that one tells of its part.
+"""The exchange of traces between the front proxy (the aggregator) and the service that a request is proxied to.
 
-Headers begin as identities do, so that no client's and no other server's passes our front (proxy/headers.py); what they say is believed
-from the front proxy only (authentication/requestheader.py). The services behind take the front's word that it is a trace to be told of,
-and that the `traceparent` is the front's own.
+The headers share the prefix of the identity headers, so the aggregator removes them from requests of clients and responses of other
+servers (proxy/headers.py). They are accepted from the front proxy only (authentication/requestheader.py). A service behind it trusts
+the aggregator that a trace may be returned, and that the `traceparent` header is the aggregator's own.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tetrapod.generic.tracing.spans import Nothing, Span
 
 ASKED: Final = b"x-remote-trace"
 STATE: Final = "what the front asks of traces"
-"""Where in `Request.state` the authenticator of the front proxy leaves it."""
+"""The key in `Request.state` under which the front proxy's authenticator stores the header."""
 TELL: Final = "tell"
 BELIEVE: Final = "believe"
 _LIMIT: Final = 256 * 1024
 
 
 def asking(step: Span | Nothing) -> HeaderList:
-    """Headers for the service behind."""
+    """Return the headers for the service behind the aggregator."""
     return [(ASKED, (TELL if step.trace.detailed else BELIEVE).encode())] if isinstance(step, Span) else []
 
 
 def target(request: Request, step: Span | Nothing) -> str:
-    """What is asked of the service behind: the trace as well, where somebody reads it."""
+    """Return path and query for the service; with `trace=1` if a detailed trace is requested."""
     query = request.query_string
     if isinstance(step, Span) and step.trace.detailed:
         query = f"{query}&trace=1" if query else "trace=1"
@@ -37,24 +37,25 @@ def target(request: Request, step: Span | Nothing) -> str:
 
 
 def asks_to_tell(request: Request) -> bool:
+    """Return whether the front proxy asks for a detailed trace."""
     return request.state.get(STATE) == TELL
 
 
 def vouches(request: Request) -> bool:
-    """The `traceparent` is our front's."""
+    """Return whether the `traceparent` header is the aggregator's own."""
     return request.state.get(STATE) in (TELL, BELIEVE)
 
 
 def telling(response: Response, root: Span) -> None:
-    """Put the spans below `root` into the answer."""
+    """Add the spans below `root` to the response headers, unless they are too large."""
     root.end()
-    found = packed(told(root, root.started).get("spans", []), default=str)
-    if len(found) <= _LIMIT:
-        response.headers.append((FOUND, found))
+    encoded = packed(told(root, root.started).get("spans", []), default=str)
+    if len(encoded) <= _LIMIT:
+        response.headers.append((FOUND, encoded))
 
 
 def graft(response: Response, step: Span | Nothing) -> None:
-    """Take what a service has told out of its answer, and put it below the step that called it."""
+    """Remove the service's spans from its response and attach them to the span of the call."""
     for spans in take_out(response, FOUND):
         if isinstance(step, Span):
             step.grafts += spans

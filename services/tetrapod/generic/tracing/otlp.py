@@ -1,4 +1,4 @@
-"""Spans as OTLP's protobuf. Upstream: go.opentelemetry.io/otel/exporters/otlp/otlptrace/internal/tracetransform."""
+"""Spans as OTLP protobuf messages. Upstream: go.opentelemetry.io/otel/exporters/otlp/otlptrace/internal/tracetransform."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NANO = 1_000_000_000
 
 
 def encode(spans: Iterable[Span], resource: dict[str, str], clock: float) -> bytes:
-    """`clock` is what makes the time of day of the monotonic clock."""
+    """Encode spans. `clock` is added to monotonic times to give seconds since the epoch."""
     scopes: dict[str, list[Message]] = {}
     for span in spans:
         scopes.setdefault(_SCOPES.get(span.scope, span.scope), []).append(_message(span, clock))
-    told = [ScopeSpans(scope=InstrumentationScope(name=name), spans=messages) for name, messages in scopes.items()]
-    whole = ResourceSpans(resource=Resource(attributes=_pairs(resource)), scope_spans=told)
-    return ExportTraceServiceRequest(resource_spans=[whole]).SerializeToString()
+    scope_spans = [ScopeSpans(scope=InstrumentationScope(name=name), spans=messages) for name, messages in scopes.items()]
+    resource_spans = ResourceSpans(resource=Resource(attributes=_pairs(resource)), scope_spans=scope_spans)
+    return ExportTraceServiceRequest(resource_spans=[resource_spans]).SerializeToString()
 
 
 def _message(span: Span, clock: float) -> Message:

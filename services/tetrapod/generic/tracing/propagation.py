@@ -1,4 +1,4 @@
-"""The W3C trace context: `traceparent` in and out, `tracestate` and `baggage` passed on.
+"""The W3C trace context: `traceparent` is read and written, `tracestate` and `baggage` are forwarded.
 
 https://www.w3.org/TR/trace-context/; upstream: go.opentelemetry.io/otel/propagation, as set up by k8s.io/component-base/tracing.
 """
@@ -20,7 +20,7 @@ _FORM: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-
 
 
 class Remote(NamedTuple):
-    """The span of whoever called."""
+    """The span of the caller."""
 
     trace_id: int
     span_id: int
@@ -28,11 +28,11 @@ class Remote(NamedTuple):
 
 
 def extract(headers: HeaderList) -> Remote | None:
-    """None where there is none, or none that can be believed."""
-    found = [value for name, value in headers if name == TRACEPARENT]
-    if not found:
+    """Return the caller's span from the headers; None if the header is missing or malformed."""
+    values = [value for name, value in headers if name == TRACEPARENT]
+    if not values:
         return None
-    match = _FORM.fullmatch(found[0])
+    match = _FORM.fullmatch(values[0])
     if match is None:
         return None
     version, trace_id, span_id, flags, more = match.groups()
@@ -42,15 +42,17 @@ def extract(headers: HeaderList) -> Remote | None:
 
 
 def carried(headers: HeaderList) -> HeaderList:
+    """Return the headers to forward."""
     return [header for header in headers if header[0] in _CARRIED]
 
 
 def traceparent(span: Span) -> str:
+    """Return the value of the `traceparent` header."""
     return f"00-{span.trace.trace_id:032x}-{span.span_id:016x}-{'01' if span.trace.sampled else '00'}"
 
 
 def inject(headers: HeaderList, span: Span) -> HeaderList:
-    """`headers` of a request that `span` makes."""
+    """Return the headers of a request that `span` sends, with the trace context."""
     kept = [header for header in headers if header[0] != TRACEPARENT]
     known = {name for name, _ in kept}
     more = [header for header in span.trace.carried if header[0] not in known]
@@ -58,7 +60,7 @@ def inject(headers: HeaderList, span: Span) -> HeaderList:
 
 
 def outgoing(exchange: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-    """A decorator of `BackendPool.exchange`: what a traced request asks of others is a step, and they are told (upstream: otelhttp)."""
+    """Decorate `BackendPool.exchange`: a traced request to another server becomes a span, and gets trace headers (upstream: otelhttp)."""
     ask = cast(Callable[..., Coroutine[Any, Any, R]], exchange)
 
     async def traced(parent: Span, pool: Any, endpoint: Any, method: str, target: str, headers: HeaderList, *more: Any, **named: Any) -> R:

@@ -1,8 +1,7 @@
 """A trace as JSON and as text.
 
-In JSON a span has its children inside; times are milliseconds, those of beginnings since the request came. As text there is a line a
-step: when it began, how long it took, how long without what is below it. Filters, each of which has the next one inside, stand one below
-the other.
+In JSON a span contains its children. Times are in milliseconds, start times relative to the arrival of the request. The text has one
+line for each span: start, duration, and duration without its children. Filters, each of which contains the next one, are not indented.
 """
 
 from __future__ import annotations
@@ -18,25 +17,27 @@ Told = dict[str, Any]
 
 
 def told(span: Span, zero: float) -> Told:
-    """A span as JSON; `zero` is when the request came."""
-    found: Told = {"name": span.name, "start": _ms(span.started - zero), "took": _ms((span.ended or span.started) - span.started)}
+    """Return a span as JSON. `zero` is when the request arrived."""
+    document: Told = {"name": span.name, "start": _ms(span.started - zero), "took": _ms((span.ended or span.started) - span.started)}
     if span.scope == FILTER:
-        found["filter"] = True
+        document["filter"] = True
     if span.attributes:
-        found["attributes"] = span.attributes
+        document["attributes"] = span.attributes
     if span.error:
-        found["error"] = span.error
+        document["error"] = span.error
     if span.events:
-        found["events"] = [{"at": _ms(at - zero), "name": name} for at, name in span.events]
+        document["events"] = [{"at": _ms(at - zero), "name": name} for at, name in span.events]
     children = [told(child, zero) for child in span.children]
-    children += [_moved(graft, found["start"]) for graft in span.grafts]
+    children += [_moved(graft, document["start"]) for graft in span.grafts]
     if children:
-        found["spans"] = children
-    return found
+        document["spans"] = children
+    return document
 
 
 def _moved(graft: Told, by: float) -> Told:
-    """A span of another service: its clock began when the request came there, which is when our step began."""
+    """Shift the times of another service's span. Its clock starts when the request arrives there, which is when our span
+    of the call started.
+    """
     moved = {**graft, "start": round(graft["start"] + by, 3)}
     if "events" in graft:
         moved["events"] = [{**event, "at": round(event["at"] + by, 3)} for event in graft["events"]]
@@ -50,7 +51,7 @@ def _ms(seconds: float) -> float:
 
 
 def text(report: Told) -> str:
-    """The whole report, for people."""
+    """Return the report as text."""
     request, response = report["request"], report["response"]
     lines = [
         f"{request['method']} {request['uri']}",
@@ -69,10 +70,10 @@ def _lines(spans: list[Told], depth: int) -> Iterator[str]:
     for span in spans:
         below = span.get("spans", ())
         own = max(span["took"] - _covered(below), 0.0)
-        said = " ".join(f"{key}={value}" for key, value in span.get("attributes", {}).items() if value != "" and key not in _SAID_ABOVE)
+        pairs = " ".join(f"{key}={value}" for key, value in span.get("attributes", {}).items() if value != "" and key not in _SAID_ABOVE)
         failed = f"  ! {span['error']}" if "error" in span else ""
         name = f"filter {span['name']}" if span.get("filter") else span["name"]
-        yield f"{span['start']:>10.3f} {span['took']:>10.3f} {own:>10.3f}  {'  ' * depth}{name}{'  ' + said if said else ''}{failed}"
+        yield f"{span['start']:>10.3f} {span['took']:>10.3f} {own:>10.3f}  {'  ' * depth}{name}{'  ' + pairs if pairs else ''}{failed}"
         for event in span.get("events", ()):
             yield f"{event['at']:>10.3f} {'':>10} {'':>10}  {'  ' * (depth + 1)}· {event['name']}"
         if span.get("filter") and len(below) == 1 and below[0].get("filter"):
@@ -82,7 +83,7 @@ def _lines(spans: list[Told], depth: int) -> Iterator[str]:
 
 
 def _covered(spans: Any) -> float:
-    """How much time the spans take up together; some run side by side."""
+    """Return the time that the spans cover together; some overlap."""
     total, end = 0.0, float("-inf")
     for span in sorted(spans, key=lambda s: s["start"]):
         begins, ends = max(span["start"], end), span["start"] + span["took"]
@@ -95,4 +96,4 @@ def _covered(spans: Any) -> float:
 _SAID_ABOVE: Final = frozenset(
     {"audit-id", "accept", "client", "protocol", "scope", "url", "user-agent", "verb", "api-group", "api-version", "resource", "namespace"}
 )
-"""What every report says of the request as a whole."""
+"""Attributes that the report already shows for the request as a whole."""
