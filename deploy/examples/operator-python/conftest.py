@@ -1,4 +1,4 @@
-"""What every test of this project finds: the definitions that the operator is for."""
+"""The custom resource definitions that every test of this project needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the library serves: books (namespaced, with a status of their own) and shelves (of the whole cluster), each from a JSON schema."""
+"""The resources of the library, each with a JSON schema: books (namespaced, with a status subresource) and shelves (cluster-scoped)."""
 
 from __future__ import annotations
 
