@@ -1,0 +1,62 @@
+"""The short form of `make stall`: no request of an unprivileged user keeps the event loop of one process busy for long.
+
+CPU time inside the server decides, not the clock, and a case that fails is measured again: tests share the host with others. Sizes are
+eighths and quarters of the largest that the server accepts; limits are those of the largest (tests/stall/case.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stall.case import BODY, WAITS, Case
+from stall.cases.generated import generated
+from stall.measure import Measuring, Sample
+from stall.setup import prepare
+from stall.short import SHORT
+from stall.worlds import World, one_process
+
+_SHARE: Final = 8
+"""The largest size divided by this is the smaller size measured here."""
+_EXPONENT: Final = 1.6
+_ATTEMPTS: Final = 3
+_WORTH: Final = 0.4
+"""Seconds of CPU time below which growth is not judged: so short a time is measured too coarsely."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with one_process(tmp_path_factory.mktemp("stall") / "world") as world:
+        asyncio.run(prepare(Measuring(world, None).admin))
+        yield world
+
+
+def measured(world: World, case: Case, n: int) -> Sample:
+    """Return the attempt that kept the event loop busy for the shortest time, of as many as it takes to meet the limit."""
+    found: list[Sample] = []
+    while len(found) < _ATTEMPTS and (not found or found[-1].caused > WAITS[case.who]):
+        found.append(asyncio.run(Measuring(world, None).sample(case, n)))
+    return min(found, key=lambda sample: sample.caused)
+
+
+@pytest.mark.parametrize("case", SHORT, ids=lambda case: case.name)
+def test_a_request_does_not_stall_the_server(world: World, case: Case) -> None:
+    n = max(2, case.largest() // _SHARE)
+    small = measured(world, case, n)
+    large = measured(world, case, 2 * n)
+    assert large.caused <= WAITS[case.who], f"{case.name}: a step of {large.caused * 1000:.0f} ms at {large.size} bytes"
+    if large.cpu > _WORTH:
+        assert large.cpu <= small.cpu * 2**_EXPONENT + 0.1, f"{case.name}: {small.cpu:.2f} s of CPU time became {large.cpu:.2f} s"
+
+
+@settings(max_examples=8, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.data())
+def test_a_generated_request_does_not_stall_the_server(world: World, data: st.DataObject) -> None:
+    case = data.draw(generated(BODY // _SHARE))
+    sample = measured(world, case, case.largest())
+    assert sample.caused <= WAITS[case.who], f"{case.name}: a step of {sample.caused * 1000:.0f} ms at {sample.size} bytes"

@@ -1,0 +1,70 @@
+"""`make stall`: send every case to every form of the server, and write docs/reference/stalls.md.
+
+`make stall ARGS='--only YAML --forms one'` measures a part and prints it. KUBE_APISERVER names a kube-apiserver to measure beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from stall.case import Case
+from stall.cases import CASES
+from stall.measure import Measuring, Result, failed, probing
+from stall.report import OUT, line, render
+from stall.setup import prepare
+from stall.short import SHORT
+from stall.worlds import FORMS
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="stall", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="measure the cases alone whose name matches this expression; prints, writes nothing")
+    parser.add_argument("--who", default="", help="measure the cases of these users alone, comma-separated; prints, writes nothing")
+    parser.add_argument("--short", action="store_true", help="measure the cases of the short form alone")
+    parser.add_argument("--forms", default="one,four", help="one, four, kube-apiserver, comma-separated (%(default)s)")
+    parser.add_argument("--doublings", type=int, default=4, help="sizes of each case besides the largest (%(default)s)")
+    parser.add_argument("--out", type=Path, help=f"where the table goes ({OUT.name} by default, for a whole run)")
+    return parser.parse_args()
+
+
+async def _measure(form: str, cases: Sequence[Case], doublings: int, directory: Path) -> list[Result]:
+    results = []
+    with FORMS[form](directory / form) as world, probing(world) as probe:
+        measuring = Measuring(world, probe, doublings)
+        await prepare(measuring.admin)
+        for case in cases:
+            result = await measuring.case(case)
+            results.append(result)
+            print(line(form, result), flush=True)
+    return results
+
+
+def main() -> int:
+    arguments = _arguments()
+    forms = [*arguments.forms.split(",")]
+    if os.environ.get("KUBE_APISERVER") and "kube-apiserver" not in forms:
+        forms.append("kube-apiserver")
+    users = set(filter(None, arguments.who.split(",")))
+    cases = [
+        case for case in (SHORT if arguments.short else CASES) if re.search(arguments.only, case.name) and (not users or case.who in users)
+    ]
+    results: dict[str, list[Result]] = {}
+    out = arguments.out or (OUT if not arguments.only and not users and not arguments.short else None)
+    with tempfile.TemporaryDirectory(prefix="stall-", ignore_cleanup_errors=True) as directory:
+        for form in forms:
+            results[form] = asyncio.run(_measure(form, cases, arguments.doublings, Path(directory)))
+            if out is not None:  # after each form: upstream's takes minutes for some of the cases
+                out.write_text(render(results))
+    bad = [result for form in forms if form != "kube-apiserver" for result in failed(results[form])]
+    print(f"{len(bad)} of {sum(map(len, results.values()))} fail")
+    return int(bool(bad))
+
+
+sys.exit(main())

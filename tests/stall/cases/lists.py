@@ -1,0 +1,62 @@
+"""Reads of many objects, and writes to many: in the namespace there are 2,000 ConfigMaps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stall.case import HEAD, Case
+from stall.message import Headers, Message
+from stall.setup import MAPS
+
+_TABLE: Final = (("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"),)
+_PARTIAL: Final = (("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"),)
+_PROTOBUF: Final = (("Accept", "application/vnd.kubernetes.protobuf"),)
+_YAML: Final = (("Accept", "application/yaml"),)
+_GZIP: Final = (("Accept-Encoding", "gzip"),)
+_MOST: Final = 16
+
+
+def _list(name: str, query: str = "", headers: Headers = ()) -> Case:
+    return Case(f"list: {name}", "user", lambda n: Message("GET", f"{MAPS}?{query}", headers, copies=n), most=_MOST)
+
+
+CASES: Final = [
+    _list("JSON"),
+    _list("gzip", headers=_GZIP),
+    _list("Table", headers=_TABLE),
+    _list("Table with objects", "includeObject=Object", _TABLE),
+    _list("metadata", headers=_PARTIAL),
+    _list("protobuf", headers=_PROTOBUF),
+    _list("YAML", headers=_YAML),
+    _list("YAML, gzip", headers=(*_YAML, *_GZIP)),
+    _list("indented", "pretty=true"),
+    _list("pages", "limit=500"),
+    _list("selector that nothing matches", "labelSelector=a=b"),
+    _list("selector that all match", "labelSelector=n"),
+    _list("field selector", "fieldSelector=metadata.name=m1"),
+    _list(
+        "watch with an initial list",
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1",
+    ),
+    _list("watch from the beginning", "watch=1&resourceVersion=0&timeoutSeconds=1"),
+    _list("watch of Tables", "watch=1&timeoutSeconds=1", _TABLE),
+    Case("list: set of many values", "user", lambda n: Message("GET", f"{MAPS}?labelSelector=n+in+({','.join(map(str, range(n)))})"), HEAD),
+    Case(
+        "list: many requirements",
+        "user",
+        lambda n: Message("GET", f"{MAPS}?labelSelector=" + ",".join(f"!k{i}" for i in range(n))),
+        200_000,
+    ),
+    Case("list: watches with an initial list", "user", lambda n: Message("GET", f"{MAPS}?watch=1&timeoutSeconds=1", parallel=n), most=64),
+    Case("deletecollection, dry run", "user", lambda n: Message("DELETE", f"{MAPS}?dryRun=All", copies=n), most=1),
+    Case("discovery", "anonymous", lambda n: Message("GET", "/apis", copies=n), most=64),
+    Case("OpenAPI v2", "user", lambda n: Message("GET", "/openapi/v2", copies=n), most=4),
+    Case(
+        "OpenAPI v2, protobuf",
+        "user",
+        lambda n: Message("GET", "/openapi/v2", (("Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"),), copies=n),
+        most=4,
+    ),
+    Case("OpenAPI v3", "user", lambda n: Message("GET", "/openapi/v3/apis/apps/v1", copies=n), most=16),
+    Case("health checks", "anonymous", lambda n: Message("GET", "/readyz?verbose", copies=n), most=256),
+]

@@ -1,0 +1,55 @@
+"""The product with a control socket, `python -m stall.launcher up …`: the harness reads and resets measurements of the process there.
+
+The socket answers one command per connection, in a thread of its own. Scraping `/metrics` for every request would cost more than most
+of the requests that are measured. STALL_SOCKETS names a directory; the socket is called by the process' id.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import socket
+import threading
+from pathlib import Path
+
+from tetrapod.cli.main import main
+from tetrapod.generic import metrics
+from tetrapod.generic.http import loop_monitor
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def rss() -> int:
+    """Return the resident memory of this process in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+
+
+def collect() -> None:
+    """Run the garbage collector, and return what malloc keeps to the kernel."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+
+
+def answer(command: str) -> dict[str, float]:
+    if command == "reset":
+        metrics.reset()
+    if command == "collect":
+        collect()
+    return {**loop_monitor.longest(), "rss": rss()}
+
+
+def serve(listener: socket.socket) -> None:
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(json.dumps(answer(connection.recv(100).decode())).encode())
+
+
+if __name__ == "__main__":
+    control = socket.socket(socket.AF_UNIX)
+    control.bind(str(Path(os.environ["STALL_SOCKETS"], str(os.getpid()))))
+    control.listen()
+    threading.Thread(target=serve, args=(control,), daemon=True, name="stall-control").start()
+    main()

@@ -1,0 +1,189 @@
+"""Sends the cases to a server, and measures what each costs other users."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from stall.case import WAITS, Case
+from stall.client import Client
+from stall.worlds import World
+
+GROWTH: Final = 5_000_000
+"""Bytes that a request may leave behind."""
+EXPONENT: Final = 1.4
+"""Power of the size with which CPU time may grow, between the smallest size that takes a while and the largest. n log n has about 1.1."""
+WORTH: Final = 0.25
+"""Seconds of CPU time at the largest size below which growth is not judged."""
+_TOO_LARGE: Final = (413, 414, 431)
+_REPEATED: Final = 3
+LEAST: Final = 0.03
+"""Seconds of CPU time from which on a size counts for the growth."""
+
+
+@dataclass(slots=True)
+class Sample:
+    """One size of a case, in seconds and bytes.
+
+    `caused` is the longest step or lag of an event loop by CPU time, in the process `where`; `waited` is the longest wait of the probe.
+    """
+
+    n: int
+    size: int
+    status: int
+    seconds: float
+    cpu: float
+    caused: float
+    waited: float
+    where: str = ""
+    answer: bytes = b""
+
+
+@dataclass(slots=True)
+class Result:
+    case: str
+    who: str
+    samples: list[Sample] = field(default_factory=list)
+    """From the largest size to the smallest."""
+    grown: float = 0.0
+
+    @property
+    def largest(self) -> Sample:
+        """Return the largest size that the server did not reject as too large; the smallest one if it rejected all."""
+        return next((sample for sample in self.samples if sample.status not in _TOO_LARGE), self.samples[-1])
+
+    @property
+    def wait(self) -> float:
+        return max(max(sample.caused, sample.waited) for sample in self.samples)
+
+    @property
+    def exponent(self) -> float:
+        """Return the power of the size with which CPU time grows; 0 if it never takes long."""
+        counted = [sample for sample in self.samples if sample.cpu >= LEAST and sample.status not in _TOO_LARGE]
+        if len(counted) < 2 or counted[0].cpu < WORTH:
+            return 0.0
+        last, first = counted[0], counted[-1]
+        return math.log(last.cpu / first.cpu) / math.log(last.n / first.n)
+
+    def complaints(self) -> list[str]:
+        """Return why the case fails; nothing if it passes."""
+        if self.who == "admin":
+            return []
+        found = []
+        if self.wait > WAITS[self.who]:
+            found.append(f"waits of {self.wait * 1000:.0f} ms")
+        if self.exponent > EXPONENT:
+            found.append(f"CPU time grows as n^{self.exponent:.1f}")
+        if self.grown > GROWTH:
+            found.append(f"{self.grown / 1e6:.0f} MB of memory kept")
+        return found
+
+
+class Probe:
+    """The process of `stall.probe`."""
+
+    def __init__(self, world: World) -> None:
+        argv = [sys.executable, "-m", "stall.probe", world.url, str(world.ca), "probe-token", *map(str, world.pids.values())]
+        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def period(self) -> float:
+        """Return the longest wait since the last call."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(b"\n")
+        self._process.stdin.flush()
+        found: dict[str, float] = orjson.loads(self._process.stdout.readline())
+        return max(found.values())
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.communicate()
+
+
+class Measuring:
+    """Measures cases on one server."""
+
+    def __init__(self, world: World, probe: Probe | None, doublings: int = 4) -> None:
+        self.world, self.probe, self._doublings = world, probe, doublings
+        self.admin = Client(world.url, str(world.ca), "admin-token")
+        self._clients = {who: Client(world.url, str(world.ca), f"{who}-token" if who != "anonymous" else "") for who in WAITS}
+
+    async def case(self, case: Case) -> Result:
+        """Send all sizes of a case: the largest first, halved until the server accepts it, and then as many halves as are measured."""
+        result = Result(case.name, case.who)
+        before = self._memory()
+        left, n = self._doublings, case.largest()
+        while True:
+            sample = await self._surely(case, n)
+            result.samples.append(sample)
+            if sample.status not in _TOO_LARGE:
+                left -= 1
+            if left < 0 or n == 1:
+                break
+            n = max(1, n // 2)
+        result.grown = self._memory() - before
+        for _ in range(_REPEATED):  # caches and the pools of malloc are filled once: what a further request leaves counts
+            if result.grown <= GROWTH or case.who == "admin":
+                break
+            before = self._memory()
+            await self.sample(case, result.largest.n)
+            result.grown = self._memory() - before
+        return result
+
+    async def _surely(self, case: Case, n: int) -> Sample:
+        """Send one size of a case. A wait that no event loop explains is measured again: on a busy host others may have caused it."""
+        sample = await self.sample(case, n)
+        for _ in range(_REPEATED):
+            if sample.caused > WAITS[case.who] or sample.waited <= WAITS[case.who]:
+                break
+            again = await self.sample(case, n)
+            sample.waited = min(sample.waited, again.waited)
+            sample.caused = max(sample.caused, again.caused)
+        return sample
+
+    async def sample(self, case: Case, n: int) -> Sample:
+        """Send one size of a case once."""
+        if case.prepare is not None:
+            await case.prepare(self.admin, n)
+        messages = case.messages(n)
+        self.world.control("reset")
+        if self.probe is not None:
+            self.probe.period()
+        cpu = self.world.cpu()
+        began = time.monotonic()
+        outcome = await self._clients[case.who].send(messages)
+        await asyncio.sleep(0.05)
+        seconds = time.monotonic() - began
+        used = self.world.cpu() - cpu
+        measured = self.world.control("read")
+        caused, where = max((max(one["step"], one["cpu"]), name) for name, one in measured.items())
+        waited = self.probe.period() if self.probe is not None else 0.0
+        size = max(message.size() for message in messages)
+        return Sample(n, size, outcome.status, seconds, used, caused, waited, where, outcome.body)
+
+    def _memory(self) -> float:
+        return sum(one["rss"] for one in self.world.control("collect").values())
+
+
+@contextlib.contextmanager
+def probing(world: World) -> Iterator[Probe]:
+    """Run the probe beside the server."""
+    probe = Probe(world)
+    try:
+        yield probe
+    finally:
+        probe.end()
+
+
+def failed(results: Sequence[Result]) -> list[Result]:
+    """Return the results of cases that fail."""
+    return [result for result in results if result.complaints()]

@@ -1,0 +1,59 @@
+"""The cases of the short form: the requests that once stalled the server, and one of every parser."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stall.case import Case
+from stall.cases import CASES
+
+_NAMES: Final = (
+    "label selector: existing keys",
+    "field selector: terms",
+    "query: parameters of a list",
+    "path: escaped quotes",
+    "path: many long paths",
+    "Accept: clauses",
+    "X-Remote-Group: headers",
+    "Impersonate-Group: headers",
+    "headers of many names",
+    "chunks of one byte",
+    "pipelining: GETs of a user",
+    "JSON: entries of data",
+    "JSON: bad keys of data",
+    "JSON: duplicate keys",
+    "JSON: unknown fields, strict",
+    "JSON: long number",
+    "JSON: escapes",
+    "JSON: nested lists",
+    "YAML: entries",
+    "YAML: aliases",
+    "YAML: literal block",
+    "YAML: nested blocks",
+    "protobuf: unknown fields",
+    "metadata: bad labels",
+    "metadata: bad finalizers",
+    "metadata: owner references",
+    "metadata: managers of many fields",
+    "JSON patch: add at the head of a long list",
+    "JSON patch: move a long list",
+    "JSON patch: copy what was copied",
+    "strategic merge patch: $patch: delete",
+    "strategic merge patch: order of env",
+    "strategic merge patch: ports of a Service",
+    "apply: env",
+    "apply: list as a map",
+    "self review: raw label selector",
+    "self review: label requirements",
+    "list: Table",
+    "list: selector that all match",
+    "custom resource: list as a set of objects",
+    "custom resource: pattern",
+    "Pod: volumes",
+    "Pod: one port again and again",
+    "Role: a hundred rules",
+    "Role: verbs, groups and resources",
+    "NetworkPolicy: peers",
+)
+
+SHORT: Final[list[Case]] = [case for case in CASES if case.name in _NAMES]
