@@ -166,6 +166,7 @@ def test_sigterm_ends_open_watches_and_the_process(tmp_path: Path) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
+@pytest.mark.long
 def test_sigterm_does_not_wait_for_clients_that_never_finish(tmp_path: Path) -> None:
     server = start(tmp_path, TOKENS)
     with raw_connection(server) as idle, raw_connection(server) as head, raw_connection(server) as body:
@@ -251,6 +252,7 @@ def test_sigterm_ends_the_process_while_etcd_is_gone(etcd: Etcd, server: Server,
     assert "Traceback" not in server.log.read_text()
 
 
+@pytest.mark.long
 def test_sigterm_ends_the_process_while_etcd_is_frozen(etcd: Etcd, server: Server, client: Client) -> None:
     with watching(server) as watch:
         assert watch.wait_for("kube-root-ca.crt")

@@ -26,6 +26,8 @@ WATCHERS = 1000
 WRITES = 10
 TOGETHER = 50  # of them connect at the same time
 
+pytestmark = pytest.mark.long
+
 
 @contextmanager
 def many_files() -> Iterator[None]:

@@ -144,6 +144,17 @@ async def test_rights_follow_roles_and_bindings(cluster: Cluster) -> None:
     await eventually(lambda: cluster.auth.authorizer.authorize(reads(EVE)), lambda answer: answer.reason == "")
 
 
+async def test_a_role_of_a_billion_rights_is_rejected(cluster: Cluster) -> None:
+    manage = {"verbs": ["create"], "apiGroups": [GROUP], "resources": ["roles"]}
+    await cluster.grant("ns", "manager", "eve", manage)
+    await cluster.eventually(reads(EVE, "roles", verb="create", group=GROUP), Decision.ALLOW)
+    rule = {key: [f"{key}{i}" for i in range(1_000)] for key in ("apiGroups", "resources", "verbs")}
+    with pytest.raises(StatusError, match=f"and {1_000**3 - 2_000} more") as caught:
+        await cluster.put("roles", "ns", "large", user=EVE, rules=[rule])
+    assert caught.value.code == 403
+    assert len(caught.value.message) < 100_000
+
+
 async def test_nobody_grants_what_they_have_not(cluster: Cluster) -> None:
     manage = {"verbs": ["get", "create"], "apiGroups": [GROUP], "resources": ["roles", "rolebindings"]}
     await cluster.grant("ns", "manager", "eve", manage)

@@ -96,11 +96,11 @@ def test_authorizers_by_a_file_that_may_change(tmp_path: Path, hook: WebhookServ
         assert ask(url, "/version", "alice-token")[0] == 200
         metrics = ask(url, "/metrics", "admin-token")[1].splitlines()
         for line in (
-            'apiserver_authorization_decisions_total{decision="denied",name="hook",type="Webhook"} 1.0',
-            'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",status="success"} 1.0',
-            'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",status="failure"} 1.0',
-            'authorization_attempts_total{result="denied"} 1.0',
-            'authorization_attempts_total{result="error"} 1.0',
+            'apiserver_authorization_decisions_total{decision="denied",name="hook",type="Webhook"} 1',
+            'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",status="success"} 1',
+            'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",status="failure"} 1',
+            'authorization_attempts_total{result="denied"} 1',
+            'authorization_attempts_total{result="error"} 1',
             "# TYPE authentication_attempts counter",
             "# TYPE apiserver_request_total counter",
             'authentication_attempts{result="success"} *',

@@ -8,6 +8,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +23,16 @@ _MAPS = "/api/v1/namespaces/default/configmaps"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    directory = tmp_path_factory.mktemp("gc")
+@contextmanager
+def serving(directory: Path) -> Iterator[Server]:
     (directory / "tokens.csv").write_text('gc-token,admin,admin,"system:masters"\n')
     with running(directory, "--token-auth-file", str(directory / "tokens.csv")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("gc")) as found:
         yield found
 
 
@@ -92,3 +99,30 @@ def test_what_an_owner_leaves_goes_though_nobody_watched_the_owner_yet(server: S
     time.sleep(0.5)  # it has been looked at, and its owner was there
     assert ask(server, "DELETE", f"{path}/owner")[0] == 200
     until(lambda: ask(server, "GET", f"{_MAPS}/left")[0] == 404)
+
+
+def reflectors(server: Server) -> int:
+    """Return how many resources the garbage collector watches."""
+    request = urllib.request.Request(f"{server.url}/debug/pprof/heap?debug=2", headers={"Authorization": "Bearer gc-token"})
+    with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
+        lines = answer.read().decode().splitlines()[1:]
+    return sum(int(line.split()[0]) for line in lines if line.split()[2].endswith(".NodeReflector"))
+
+
+def test_a_deleted_resource_is_not_watched_although_an_external_server_is_unavailable(tmp_path: Path) -> None:
+    """Discovery is incomplete as long as a server is away; the group-versions of the others are known all the same."""
+    spec = {"group": "away.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1, "insecureSkipTLSVerify": True}
+    api_service: dict[str, Any] = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": "v1.away.example.com"},
+    }
+    api_service["spec"] = {**spec, "service": {"namespace": "default", "name": "nowhere"}}
+    with serving(tmp_path) as server:
+        made(server, "/apis/apiregistration.k8s.io/v1/apiservices", api_service)
+        path = define(server, "Leaver")
+        before = until(lambda: reflectors(server))
+        made(server, path, custom("Leaver", "one"))
+        until(lambda: reflectors(server), lambda count: count > before, what="the watch of the new kind")
+        assert ask(server, "DELETE", f"{_DEFINITIONS}/leavers.{GROUP}")[0] == 200
+        until(lambda: reflectors(server), lambda count: count <= before, what="the end of the watch")

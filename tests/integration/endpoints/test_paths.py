@@ -110,6 +110,12 @@ async def test_a_name_that_is_no_utf_8_is_named_in_the_answer_as_far_as_it_goes(
     assert answer.json["message"] == 'configmaps "\\xff" not found'
 
 
+async def test_a_namespace_that_is_not_utf_8_is_empty_in_the_cache_and_in_the_store(api: Api) -> None:
+    for resource_version in ("", "&resourceVersion=0", "&resourceVersion=2&resourceVersionMatch=Exact"):
+        answer = await api("GET", f"/api/v1/namespaces/\udcff/configmaps?limit=5{resource_version}")
+        assert (answer.status, answer.json["items"]) == (200, [])
+
+
 @pytest.mark.parametrize("target", ["/api/v1/namespaces/../configmaps", "/api/v1/namespaces/../configmaps/x"])
 async def test_no_namespace_leads_out_of_the_store(api: Api, target: str) -> None:
     answer = await api("GET", target)

@@ -9,7 +9,7 @@ import pytest
 
 from support.server import running
 
-pytestmark = pytest.mark.timeout(600)  # the first build of client-go takes minutes
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]  # the first build of client-go takes minutes
 
 
 def test_clients_that_only_speak_protobuf(goclient: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.types import schema_for
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 RECORDINGS = Path(__file__).parents[2] / "contract" / "recordings"
 MARKS = {"<time>": "2026-11-21T10:00:00Z", "<microtime>": "2026-11-21T10:00:00.123456Z"}

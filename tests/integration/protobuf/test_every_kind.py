@@ -17,7 +17,7 @@ from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind
 from tetrapod.machinery.protobuf.messages import UnknownMessageError
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 SOURCE = Path(__file__).parent / "goclient"
 _NOT_SERVED_ALONE = {"WatchEvent", "List"}

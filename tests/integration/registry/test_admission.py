@@ -105,8 +105,8 @@ async def test_every_call_is_counted_by_plugin_phase_and_outcome() -> None:
     counted = "apiserver_admission_controller_admission_duration_seconds_count"
     found = {line for line in render(every()).decode().splitlines() if line.startswith(counted) and 'name="counted"' in line}
     assert found == {
-        f'{counted}{{name="counted",operation="CREATE",rejected="false",type="admit"}} 1.0',
-        f'{counted}{{name="counted",operation="CREATE",rejected="true",type="validate"}} 1.0',
+        f'{counted}{{name="counted",operation="CREATE",rejected="false",type="admit"}} 1',
+        f'{counted}{{name="counted",operation="CREATE",rejected="true",type="validate"}} 1',
     }
 
 

@@ -11,7 +11,7 @@ from integration.replicas.conftest import Door
 from support.waiting import until
 from support.wire import Answer, Client
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 SERVICES = "/api/v1/namespaces/default/services"
 

@@ -16,7 +16,7 @@ from support.load import Doors
 from support.server import Server, running
 from support.wire import Client
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"

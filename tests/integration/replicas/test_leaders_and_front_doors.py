@@ -11,7 +11,7 @@ from support.services import Services
 from support.waiting import until
 from support.wire import Client
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 CORES = ("core", "core-2")

@@ -21,7 +21,7 @@ from support.wire import Answer, Client, accident
 
 SECONDS: Final = float(os.environ.get("FUZZ_SECONDS", "45"))
 SEED: Final = int(os.environ.get("FUZZ_SEED") or 1)
-pytestmark = pytest.mark.timeout(SECONDS + 180)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(SECONDS + 180)]
 
 PATCHES: Final = ("merge-patch+json", "strategic-merge-patch+json", "json-patch+json", "apply-patch+yaml")
 STRINGS: Final = (
@@ -155,7 +155,7 @@ class Maker:
 @pytest.fixture(scope="module")
 def quick(server: Server) -> Iterator[Client]:
     """A request that takes longer than this hangs."""
-    with Client(server, timeout=15) as client:
+    with Client(server, timeout=float(os.environ.get("FUZZ_PATIENCE", "15"))) as client:
         client("POST", "/api/v1/namespaces", {"metadata": {"name": "kinds"}})
         yield client
 
@@ -280,3 +280,80 @@ def test_every_kind_is_taken_or_refused(quick: Client, resources: list[Resource]
             if rounds and time.monotonic() > deadline:
                 break
         rounds += 1
+
+
+def giant(chance: random.Random) -> Any:
+    """A value that is deep, long or numerous."""
+    size = chance.choice((150, 199, 200, 300, 5_000, 30_000))
+    leaf = chance.choice(("x", 1, None, {}, "!" * 1000))
+    match chance.randrange(8):
+        case 0:
+            return json.loads('{"a":' * min(size, 900) + json.dumps(leaf) + "}" * min(size, 900))
+        case 1:
+            return json.loads("[" * min(size, 900) + json.dumps(leaf) + "]" * min(size, 900))
+        case 2:
+            return chance.choice(("x", "\x00", "\u00e9", '"', "a/", "-", "1")) * size * 10
+        case 3:
+            return {f"{i}{chance.choice(('', ' ', '!'))}": leaf for i in range(min(size, 5000))}
+        case 4:
+            return [leaf] * min(size, 5000)
+        case 5:
+            return [str(i) for i in range(size)]
+        case 6:
+            return {"k" * size * 10: [leaf] * 200}
+        case _:
+            return [{"name": f"n{i}", "key": leaf} for i in range(min(size, 5000))]
+
+
+def with_giants(value: Any, chance: random.Random) -> Any:
+    """A copy of a value in which some members are giants."""
+    if chance.random() < 0.15:
+        return giant(chance)
+    if isinstance(value, dict):
+        return {key: with_giants(member, chance) for key, member in value.items()}
+    return [with_giants(item, chance) for item in value] if isinstance(value, list) else value
+
+
+class GiantSession(Session):
+    """Requests with giants in their bodies, names, queries and headers, for every verb and content type."""
+
+    def try_all(self, resource: Resource) -> None:
+        chance = self._chance
+        obj = with_giants(self._maker.of_kind(resource), chance)
+        meta = obj.setdefault("metadata", {"name": "giant"}) if isinstance(obj, dict) else None
+        if isinstance(meta, dict) and chance.random() < 0.8:
+            meta["name"] = "giant"
+        where = f"{resource.path}/giant" + (
+            f"/{chance.choice(resource.subresources)}" if resource.subresources and chance.random() < 0.3 else ""
+        )
+        strict = chance.choice(("Strict", "Warn", "Ignore"))
+        query = f"dryRun=All&fieldValidation={strict}"
+        self.bounded("POST", f"{resource.path}?{query}", obj, chance.choice(("json", "yaml", "vnd.kubernetes.protobuf")))
+        self.bounded("POST", resource.path, {**self._maker.of_kind(resource), "metadata": {"name": "giant"}}, "json")
+        self.bounded("PUT", f"{where}?{query}", obj, chance.choice(("json", "yaml")))
+        for media_type in PATCHES:
+            body = (
+                [{"op": chance.choice(("add", "replace", "test")), "path": "/spec", "value": giant(chance)}]
+                if "json-patch" in media_type
+                else obj
+            )
+            more = "&fieldManager=f&force=true" if "apply" in media_type else ""
+            self.bounded("PATCH", f"{where}?{query}{more}", body, media_type)
+        selector = urlencode({chance.choice(("labelSelector", "fieldSelector")): str(giant(chance))[:5000]})
+        self.bounded("GET", f"{resource.path}?{selector}")
+        self.bounded("DELETE", f"{where}?dryRun=All", chance.choice((giant(chance), {"preconditions": giant(chance)})))
+        self.bounded("DELETE", f"{resource.path}/{'n' * chance.choice((300, 10_000))}")
+        self.bounded("DELETE", f"{resource.path}/giant", {"gracePeriodSeconds": 0})
+
+    def bounded(self, method: str, path: str, body: Any = None, media_type: str = "json") -> None:
+        answer = self.ask(method, path, body, f"application/{media_type}")
+        assert answer.status < 400 or len(answer.body) < 1_200_000, (SEED, self.last[:3], answer.status, len(answer.body))
+
+
+def test_giant_and_deep_values_are_accepted_or_rejected(quick: Client, resources: list[Resource], schemas: dict[str, Any]) -> None:
+    chance = random.Random(SEED)
+    session = GiantSession(quick, Maker(schemas, chance), chance)
+    print(f"FUZZ_SEED={SEED}")
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        session.try_all(chance.choice(resources))
