@@ -3,8 +3,11 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 DATA ?= data
 ARGS ?=
+# Processes that run tests side by side. Most tests wait for servers, so that there may be more of them than cores.
+WORKERS ?= 3
+PYTEST = $(BIN)/python -m pytest --durations=15 --durations-min=2
 
-.PHONY: run install dev lock lint test contract fuzz chaos bench bench-envtest e2e e2e-kind e2e-stock clean generate
+.PHONY: run install dev lock lint test test-all coverage contract fuzz chaos soak stall bench bench-envtest e2e e2e-kind e2e-stock clean generate
 
 ## run: install into .venv and start everything in one process (data in ./data)
 run: install
@@ -33,12 +36,23 @@ lint: dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-## test: everything but images, compose and chart; installs what it needs
+## test: unit, integration and contract tests but the long ones, in parallel; installs what it needs
 test: dev
 	./tools/prepare.sh
-	$(BIN)/python -m pytest tests/unit tests/integration
-	$(BIN)/python -m pytest tests/contract
-	$(BIN)/python -m pytest tests/e2e -m "not containers and not stock and not kind"
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m "not long" tests/unit tests/integration
+	$(PYTEST) -n $(WORKERS) tests/contract
+
+## test-all: `make test`, the long tests, and kubectl, Helm and client libraries end to end; images, compose and chart are `make e2e`
+test-all: dev
+	./tools/prepare.sh
+	$(PYTEST) -n $(WORKERS) --dist loadfile tests/unit tests/integration
+	$(PYTEST) -n $(WORKERS) tests/contract
+	$(PYTEST) -n $(WORKERS) --dist loadfile tests/e2e -m "not containers and not stock and not kind"
+
+## coverage: line and branch coverage of the unit and integration tests, in this process and in the servers that they start
+coverage: dev
+	./tools/prepare.sh
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m "not long" --cov --cov-report=term:skip-covered tests/unit tests/integration
 
 ## contract: replay every recorded exchange and print the share per area
 contract: dev
@@ -54,12 +68,22 @@ chaos: dev
 	./tools/prepare.sh faults
 	PYTHONPATH=services:tests $(BIN)/python -m chaos
 
-## bench: measure, and write docs/BENCHMARKS.md (KUBE_APISERVER, ETCD: beside the real one; ARGS='--beside CHECKOUT': beside another tree)
+## soak: mixed traffic for minutes, and a check that no process grows with it (SOAK_FORMS, SOAK_SECONDS, SOAK_REPORT=FILE; docs/explanation/reliability.md)
+soak: dev
+	./tools/prepare.sh
+	PYTHONPATH=services:tests $(BIN)/python -m soak
+
+## stall: requests that could stall the server, and docs/reference/stalls.md (ARGS='--only YAML --forms one': a part; KUBE_APISERVER: beside the real one)
+stall: dev
+	./tools/prepare.sh
+	PYTHONPATH=services:tests $(BIN)/python -m stall $(ARGS)
+
+## bench: measure, and write docs/reference/benchmarks.md (KUBE_APISERVER, ETCD: beside the real one; ARGS='--beside CHECKOUT': beside another tree)
 bench: dev
 	./tools/prepare.sh
 	PYTHONPATH=services:tests $(BIN)/python -m bench $(ARGS)
 
-## bench-envtest: what a control plane of envtest costs, as in docs/TESTING.md (KUBE_APISERVER and ETCD: stock beside it)
+## bench-envtest: what a control plane of envtest costs, as in docs/how-to/testing.md (KUBE_APISERVER and ETCD: stock beside it)
 bench-envtest: dev
 	PYTHONPATH=services:tests $(BIN)/python -m bench.envtest
 

@@ -1,4 +1,4 @@
-"""`make bench`: measure, and write docs/BENCHMARKS.md. `make bench ARGS='--only get,list'` measures a part and prints it.
+"""`make bench`: measure, and write docs/reference/benchmarks.md. `make bench ARGS='--only get,list'` measures a part and prints it.
 
 With KUBE_APISERVER each form of ours is measured beside it too, second by second (and it by itself, with `--real`). `--beside CHECKOUT`
 does that, and only that, with another tree of ours: what a change costs."""
@@ -23,7 +23,7 @@ from bench.works import QUANTITIES, WORKS
 from tetrapod.generic.certificates.pki import write_pki
 
 SERVICES = Path(__file__).parents[2] / "services"
-OUT = Path(__file__).parents[2] / "docs" / "BENCHMARKS.md"
+OUT = Path(__file__).parents[2] / "docs" / "reference" / "benchmarks.md"
 
 
 def _arguments() -> argparse.Namespace:

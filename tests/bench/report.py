@@ -1,4 +1,4 @@
-"""docs/BENCHMARKS.md out of what was measured."""
+"""Render docs/reference/benchmarks.md from the measurements."""
 
 from __future__ import annotations
 
@@ -13,17 +13,24 @@ from bench.works import QUANTITIES, WORKS, Work
 
 _HEAD = """# Benchmarks
 
-Written by `make bench` ({when}, {cores} cores, Python {python}). Do not edit: notes are in `tests/bench/notes.py`.
+This page is for operators and developers who compare Tetrapod's costs with kube-apiserver's. `make bench` writes it ({when}, {cores} cores,
+Python {python}). Do not edit it; its notes are in `tests/bench/notes.py`.
 
-Machines here are shared and change their speed by the hour, so what counts is **CPU of the server's processes in multiples of
-`hello`**: a raw ASGI answer of 1 kB on stock uvicorn (httptools, uvloop) over TLS, measured before and after each work in the same minute
-(here {hello:.0f} µs); of three rounds of each work the one in the middle is shown. etcd's CPU and memory are not counted. Load comes
-from wrk, one thread, 16 connections, TLS, a static bearer token of a user in `system:masters`; watches from a client of the bench's own.
-*kube-apiserver* is what v1.37.1 with etcd 3.6.8 needed on such a machine, in the same multiples; *of it* is ours as a share of that.
+The machines are shared, and their speed changes by the hour. The figure that counts is therefore **CPU time of the server's processes in
+multiples of `hello`**:
+
+- `hello` is a raw ASGI response of 1 kB from stock uvicorn (httptools, uvloop) over TLS. It is measured before and after each work in the
+  same minute (here {hello:.0f} µs).
+- Each work has three rounds, and the table shows the median.
+- etcd's CPU and memory are not counted.
+- wrk generates the load, with one thread, 16 connections, TLS, and a static bearer token of a user in `system:masters`. A client of the
+  benchmark opens the watches.
+- *kube-apiserver* is the CPU time of v1.37.1 with etcd 3.6.8 on such a machine, in the same multiples. *of it* is Tetrapod's share of that.
 """
 
-_BESIDE = """*Beside it* is the share that counts, where it was measured: both servers up in the same minutes, each loaded for a second in
-its turn; of {pairs} pairs of seconds the middle ratio of their CPU for a request, and where half of them lie.
+_BESIDE = """\
+- *beside it* is the most reliable share, where it was measured. Both servers run in the same minutes, and each is loaded for a second in
+  turn. The figure is the median ratio of their CPU time for a request over {pairs} pairs of seconds, with the range of the middle half.
 """
 
 
@@ -39,7 +46,7 @@ def render(results: dict[str, Measured], plan: Plan) -> str:
     ]
     real = results.get("real")
     if any(measured.beside for measured in results.values()):
-        parts.append(_BESIDE.format(pairs=plan.pairs))
+        parts[0] += _BESIDE.format(pairs=plan.pairs)
     for key, measured in results.items():
         parts.append(f"\n## {measured.title}\n")
         if "*" in measured.missing:
@@ -116,17 +123,18 @@ def _quantities(key: str, measured: Measured, real: Measured | None, plan: Plan)
 
 
 def missed(key: str, measured: Measured) -> list[str]:
-    """Works and quantities above their goals."""
+    """Return the keys of works and quantities above their goals."""
     rates = [w.key for w in WORKS if key != "real" and w.goal and w.key in measured.rates and measured.rates[w.key].multiple > w.goal]
     return rates + [q.key for q in QUANTITIES if key in q.goals and measured.quantities.get(q.key, 0) > q.goals[key]]
 
 
 def _notes(key: str, measured: Measured) -> list[str]:
-    lines = []
+    titles: dict[str, list[str]] = {}  # by note: several works may share one
     for name in missed(key, measured):
         title = next(x.title for x in (*WORKS, *QUANTITIES) if x.key == name)
-        lines.append(f"- {title}: {NOTES.get((key, name), 'above the goal; not explained yet.')}")
-    return [*lines, ""] if lines else []
+        titles.setdefault(NOTES.get((key, name), "Above the goal; not explained yet."), []).append(title)
+    lines = [f"- **{'; '.join(group)}**: {note}" for note, group in titles.items()]
+    return ["Figures above their goals:\n", *lines, ""] if lines else []
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ class Work:
     real: float
     goal: float
     heavy: bool = False
-    """So long that requests under way at the end count: by the bytes that came of them."""
+    """Whether requests take so long that those in flight at the end count too, by the bytes received."""
 
 
 def _body(obj: dict[str, object], name: str) -> str:
@@ -76,7 +76,7 @@ WORKS: Final = (
     Work("page", "LIST limit=500", Load(f"{_PODS}?limit=500"), 430, 430 / 4),
     Work("selector", "LIST by a label selector: 1,000 of 10,000", Load(f"{_PODS}?labelSelector=batch%3D3"), 930, 930 / 4),
     Work("table", "LIST as Table of 500", Load(f"{_PODS}?limit=500", accept=TABLE), 355, 0),
-    Work("watch", "watch: one event to one of 200 watchers", None, 0.57, 0.57 * 2 / 3),
+    Work("watch", "watch: delivery of one event to one of 200 watchers", None, 0.57, 0.57 * 2 / 3),
     Work("proxy", "GET proxied to an aggregated server", Load(f"/apis/{GROUP}/v1/things/one"), 8, 0),
     Work(
         "create-pod",
@@ -94,7 +94,7 @@ WORKS: Final = (
     ),
     Work(
         "custom-patch",
-        "merge PATCH of a custom object (the same), 64 in turn",
+        "merge PATCH of a custom object (same schema), 64 objects in turn",
         Load(
             f"{_CUSTOM}/one-@M@",
             method="PATCH",
@@ -128,16 +128,18 @@ QUANTITIES: Final = (
     Quantity("idle-extensions", "resident, idle: extensions", "MB", 0, {"four": 70}),
     Quantity("idle-auth", "resident, idle: auth", "MB", 0, {"four": 70}),
     Quantity("pods", "resident with 10,000 pods", "MB", 680, {}),
-    Quantity("peak", "peak during 20 concurrent LISTs of all of them", "MB", 980, {"embedded": 259, "four": 259}),
-    Quantity("flood-quiet", "p99 of a user's GET, four milliseconds apart, alone", "ms", 0, {}),
-    Quantity("flood-get", "the same under another user's flood of GETs over 64 connections, of that", "×", 3.9, {"embedded": 2, "four": 2}),
-    Quantity("flood-list", "the same under another user's flood of LISTs of 500 pods", "×", 12.6, {"embedded": 2, "four": 2}),
-    Quantity("flood-write", "the same under another user's flood of PATCHes", "×", 7.8, {"embedded": 2, "four": 2}),
+    Quantity("peak", "peak during 20 concurrent LISTs of these pods", "MB", 980, {"embedded": 259, "four": 259}),
+    Quantity("flood-quiet", "p99 of one user's GETs, 4 ms apart, without other load", "ms", 0, {}),
+    Quantity(
+        "flood-get", "the same during another user's flood of GETs (64 connections), as a multiple", "×", 3.9, {"embedded": 2, "four": 2}
+    ),
+    Quantity("flood-list", "the same during another user's flood of LISTs of 500 pods", "×", 12.6, {"embedded": 2, "four": 2}),
+    Quantity("flood-write", "the same during another user's flood of PATCHes", "×", 7.8, {"embedded": 2, "four": 2}),
     Quantity("crd", "memory of each of 2,000 idle CRDs (24 kB schema)", "MB", 2.36, {"embedded": 0.1, "four": 0.1}),
-    Quantity("crd-served", "with 2,000 CRDs: one more is served after the answer, median", "ms", 0, {"embedded": 50, "four": 50}),
+    Quantity("crd-served", "with 2,000 CRDs: one more is served after its create response, median", "ms", 0, {"embedded": 50, "four": 50}),
     Quantity("crd-start", "with 2,000 CRDs: cold start to ready", "s", 0, {"embedded": 3, "four": 3}),
     Quantity("crd-discovery", "with 2,000 CRDs: aggregated discovery, warm, median", "ms", 0, {"embedded": 50, "four": 50}),
-    Quantity("crd-openapi", "with 2,000 CRDs: /openapi/v2, the first", "s", 0, {}),
-    Quantity("crd-openapi-peak", "with 2,000 CRDs: memory that it takes at its peak, of its bytes", "×", 0, {"embedded": 2, "four": 2}),
-    Quantity("crd-stall", "with 2,000 CRDs: longest that a small GET waited meanwhile", "ms", 0, {"embedded": 50, "four": 50}),
+    Quantity("crd-openapi", "with 2,000 CRDs: first GET of /openapi/v2", "s", 0, {}),
+    Quantity("crd-openapi-peak", "with 2,000 CRDs: peak memory of that GET, relative to its size", "×", 0, {"embedded": 2, "four": 2}),
+    Quantity("crd-stall", "with 2,000 CRDs: longest wait of a small GET during it", "ms", 0, {"embedded": 50, "four": 50}),
 )

@@ -22,11 +22,12 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server, and who we are to it."""
+    """A server, and the credentials of the client: a certificate in `tls`, an Authorization header, or further headers."""
 
     url: str
     tls: ssl.SSLContext | None = None
     authorization: str = ""
+    headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Connection:
         lines = [f"{method} {path} HTTP/1.1", f"Host: {urlsplit(self._address.url).netloc}", "Accept: application/json"]
         if self._address.authorization:
             lines.append(f"Authorization: {self._address.authorization}")
+        lines += self._address.headers
         if body is not None:
             lines += [f"Content-Type: {content_type}", f"Content-Length: {len(content)}"]
         return "\r\n".join([*lines, "", ""]).encode() + content

@@ -39,9 +39,9 @@ def stale_read() -> None:
     """Consistent reads of widgets take the cache for fresh, which is told of each write a little late."""
     following, latest = SqliteWatch.__anext__, Freshness.latest
 
-    async def at_once(self: Freshness) -> bool:
+    async def at_once(self: Freshness, *, patient: bool = True) -> bool:
         if self._reflector._prefix != _WIDGETS:
-            return await latest(self)
+            return await latest(self, patient=patient)
         await self.filled()
         return True
 

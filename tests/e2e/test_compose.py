@@ -177,7 +177,7 @@ def test_all_four_run_as_replicas(compose: Compose, kubectl: Kubectl) -> None:
         return [address["ip"] for address in subsets[0].get("addresses") or []]
 
     until(lambda: kubectl.run("get", "namespaces").returncode == 0 and len(front_doors()) == 2, patience=60, what="two front doors")
-    ready = 'tetrapod_service_replicas{{ready="true",service="{}"}} 2.0'.format
+    ready = 'tetrapod_service_replicas{{ready="true",service="{}"}} 2'.format
     behind = ("core", "extensions", "auth")
     until(lambda: all(ready(service) in kubectl("get", "--raw", "/metrics") for service in behind), patience=60, what="both of each")
     kubectl("create", "configmap", "replicated")

@@ -52,6 +52,7 @@ def test_only_the_front_door_is_published_to_others() -> None:
     assert COMPOSE["networks"]["backend"] == {"internal": True}
 
 
+@pytest.mark.containers
 @pytest.mark.parametrize("profile", ["", *PROFILES])
 def test_every_profile_is_understood(profile: str) -> None:
     command = ["docker", "compose"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from support.goprogram import built
 from support.kubectl import Kubectl, wait_established
 
 SOURCE = Path(__file__).parent / "goclient"
@@ -16,14 +15,7 @@ SOURCE = Path(__file__).parent / "goclient"
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    """Built where it stays, so that a second run finds it."""
-    if shutil.which("go") is None:
-        pytest.skip("Go is not on this machine")
-    target = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod") / "goclient"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    command = ["go", "build", "-trimpath", "-buildvcs=false", "-o", str(target), "."]
-    subprocess.run(command, cwd=SOURCE, env={**os.environ, "GOFLAGS": "-mod=readonly"}, check=True)
-    return target
+    return built(SOURCE, "goclient")
 
 
 @pytest.mark.timeout(900)  # the first build on a machine takes minutes

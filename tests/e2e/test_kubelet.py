@@ -134,7 +134,7 @@ def test_who_speaks_websocket_is_translated_unless_the_kubelet_speaks_it_too(wor
     kubectl = replace(world.kubectl, environment=WEBSOCKETS)
     kubectl("exec", "p", "--", "true")
     if not asks_for_websockets(kubectl):
-        pytest.skip("this kubectl has no WebSocket")
+        pytest.skip("not applicable: this kubectl has no WebSocket")
     last = world.kubelet.asked()[-1]
     assert (last["method"], last["upgrade"], last["uri"]) == ("POST", "SPDY/3.1", "/exec/default/p/c?command=true&error=1&output=1")
     assert last["who"] == "tetrapod-kubelet-client"

@@ -1,4 +1,4 @@
-"""docs/AGGREGATED.md, run as it stands: every program is written to its file, every command must succeed."""
+"""docs/tutorials/aggregated-server.md, run as it stands: every program is written to its file, every command must succeed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from support.server import SERVICES, Server, free_port, running
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "AGGREGATED.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "tutorials" / "aggregated-server.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -26,7 +26,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def script(directory: Path) -> str:
-    """The commands, with ports that are free here; programs are written beside them."""
+    """Return the tutorial's commands with free ports, after writing its programs into the directory."""
     text = DOCUMENT.read_text()
     for port in sorted(set(re.findall(r"--secure-port (\d+)", text))):
         text = text.replace(port, str(free_port()))

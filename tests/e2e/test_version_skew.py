@@ -32,11 +32,11 @@ def previous(tmp_path_factory: pytest.TempPathFactory) -> Release:
     try:
         return previous_release(tmp_path_factory.mktemp("previous"))
     except NoRelease as error:
-        pytest.skip(str(error))
+        pytest.skip(f"not applicable: {error}")
 
 
 class Mixed:
-    """Replicas of either release."""
+    """A set of services with replicas of both releases."""
 
     def __init__(self, services: Services, previous: Release) -> None:
         self.services = services
@@ -45,7 +45,7 @@ class Mixed:
         self._tours = 0
 
     def start(self, *keys: str, old: bool = False) -> None:
-        """All of them at once; those that run are restarted."""
+        """Start all given services at once, restarting those that already run."""
         self.services.stop_all(*(key for key in keys if key in self.services.processes))
         for key in keys:
             self.services.start(key, *FLAGS.get(key.partition("-")[0], ()), release=self._previous if old else None)
@@ -59,7 +59,7 @@ class Mixed:
         self.start(*(key for key in wrong if key != name))
 
     def kubectl(self, *args: str, stdin: object = None, door: str = "aggregator", patience: float = 0) -> str:
-        """What it prints; `patience`: it may take some time until it succeeds."""
+        """Run kubectl and return its output, retrying for up to `patience` seconds until it succeeds."""
         argv = [executable(), "--kubeconfig", str(self.services.kubeconfig), "--server", self.services.address(door), *args]
         text = None if stdin is None else json.dumps(stdin)
         deadline = time.monotonic() + patience
@@ -73,7 +73,7 @@ class Mixed:
         wait_established(self.kubectl, name)
 
     def tour(self, door: str = "aggregator") -> None:
-        """Something of each service, in a namespace that comes and goes."""
+        """Use something of each service, in a namespace that is created and deleted."""
         self._tours += 1
         space = f"tour-{self._tours}"
         kubectl = partial(self.kubectl, door=door)
@@ -99,7 +99,7 @@ class Mixed:
         kubectl("delete", "namespace", space, "--timeout=60s")
 
     def _account(self, kubectl: partial[str], space: str, door: str) -> None:
-        """A service account may do what it is given, and nothing before."""
+        """Check that a service account has only the rights granted to it, and only after they are granted."""
         path = f"/api/v1/namespaces/{space}/configmaps"
         token = kubectl("create", "token", "default").strip()
         with Client(Door(self.services.address(door), self.services.ca), token=token) as account:  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def test_one_service_of_the_release_before_serves_with_the_others_of_this_one(on
 
 
 def test_an_upgrade_of_one_replica_after_another_fails_no_request(two_of_each: Mixed) -> None:
-    """Half way every service has replicas of both releases, which turn to each other in every combination."""
+    """Halfway, every service has replicas of both releases, which call each other in every combination."""
     world, services = two_of_each, two_of_each.services
     world.start(*NAMES, old=True)
     world.start(*(f"{name}-2" for name in NAMES), old=True)
@@ -168,6 +168,6 @@ def test_an_upgrade_of_one_replica_after_another_fails_no_request(two_of_each: M
 
 
 def wait_for_requests(load: Load, more: int = 60) -> None:
-    """Enough of them that everybody has turned to everybody."""
+    """Wait for enough requests that every replica has called every other."""
     count = load.done.total() + more
     until(lambda: load.done.total() >= count or load.failures, what="enough requests")

@@ -24,6 +24,7 @@ class KubeApiserver:
     url: str
     pki: Pki
     kubeconfig: Path
+    pid: int = 0
 
     @property
     def ca(self) -> Path:
@@ -57,30 +58,32 @@ def arguments(binary: str | Path, etcd: str, port: int, pki: Path, directory: Pa
 
 
 @contextmanager
-def running(binary: Path, directory: Path) -> Iterator[KubeApiserver]:
-    """Over an etcd of its own."""
+def running(binary: Path, directory: Path, tokens: str = TOKENS) -> Iterator[KubeApiserver]:
+    """Start it over an etcd of its own; `tokens` is the content of its token file."""
     etcd = Etcd(etcd_36(), directory / "etcd")
     etcd.start()
     try:
-        with running_over(etcd.url, binary, directory) as server:
+        with running_over(etcd.url, binary, directory, tokens=tokens) as server:
             yield server
     finally:
         etcd.stop()
 
 
 @contextmanager
-def running_over(etcd: str, binary: Path, directory: Path, *flags: str, pki: Pki | None = None) -> Iterator[KubeApiserver]:
+def running_over(
+    etcd: str, binary: Path, directory: Path, *flags: str, pki: Pki | None = None, tokens: str = TOKENS
+) -> Iterator[KubeApiserver]:
     """Ready, over an etcd that is there; `flags` come last, which is what counts."""
     directory.mkdir(exist_ok=True)
     pki = pki or write_pki(directory / "pki", ["localhost", "127.0.0.1"])
-    (directory / "tokens.csv").write_text(TOKENS)
+    (directory / "tokens.csv").write_text(tokens)
     port, log = free_port(), directory / "kube-apiserver.log"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
     with log.open("ab") as out:
         argv = [*arguments(binary, etcd, port, pki.directory, directory), *flags]
         process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment)
     try:
-        server = KubeApiserver(f"https://localhost:{port}", pki, directory / "kubeconfig")
+        server = KubeApiserver(f"https://localhost:{port}", pki, directory / "kubeconfig", process.pid)
         server.kubeconfig.write_text(_kubeconfig(server))
         wait_ready(server.url, process, log, patience=90)
         yield server

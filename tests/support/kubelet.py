@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
+from support.goprogram import built
 from tetrapod.generic.certificates.authority import Authority
 
 SOURCE = Path(__file__).parents[1] / "e2e/fakekubelet"
@@ -24,30 +21,19 @@ class FakeKubelet:
     log: Path
 
     def asked(self) -> list[dict[str, str]]:
-        """The requests that it has seen: method, uri, upgrade, protocol, who."""
+        """Return the requests that it has received: method, uri, upgrade, protocol, who."""
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
-
-
-def program() -> Path:
-    """Built where it stays, so that a second run finds it."""
-    if shutil.which("go") is None:
-        pytest.skip("Go is not on this machine")
-    target = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod") / "fakekubelet"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    command = ["go", "build", "-trimpath", "-buildvcs=false", "-o", str(target), "."]
-    subprocess.run(command, cwd=SOURCE, env={**os.environ, "GOFLAGS": "-mod=readonly"}, check=True)
-    return target
 
 
 @contextmanager
 def fake_kubelet(directory: Path) -> Iterator[FakeKubelet]:
-    """`directory` gets its CA as `kubelet-ca.crt`."""
+    """Run a fake kubelet. Its CA is written to `kubelet-ca.crt` in `directory`."""
     authority = Authority.create("kubelet-ca")
     certificate, key = authority.issue_server("kubelet", ["127.0.0.1"])
     for name, data in (("kubelet-ca.crt", authority.certificate_pem), ("kubelet.crt", certificate), ("kubelet.key", key)):
         (directory / name).write_bytes(data)
     log = directory / "kubelet.log"
-    argv = [program(), f"-certificate={directory / 'kubelet.crt'}", f"-key={directory / 'kubelet.key'}"]
+    argv = [built(SOURCE, "fakekubelet"), f"-certificate={directory / 'kubelet.crt'}", f"-key={directory / 'kubelet.key'}"]
     with log.open("wb") as out, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=out, text=True) as process:
         try:
             assert process.stdout is not None

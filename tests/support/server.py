@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import itertools
 import os
 import random
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 SERVICES = Path(__file__).parents[2] / "services"
 
@@ -36,6 +38,15 @@ class Server:
     def kubeconfig(self) -> Path:
         return self.data_dir / "kubeconfig"
 
+    def connect(self) -> http.client.HTTPSConnection:
+        """Connect as the administrator, with a client certificate."""
+        pki = self.data_dir / "pki"
+        context = ssl.create_default_context(cafile=str(self.ca))
+        context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+        address = urlsplit(self.url)
+        assert address.hostname is not None
+        return http.client.HTTPSConnection(address.hostname, address.port, context=context, timeout=30)
+
     def stop(self, patience: float = 30) -> int:
         """SIGTERM; returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
@@ -48,7 +59,14 @@ class Server:
 
 
 def _candidates() -> Iterator[int]:
-    ports = list(range(10_000, 30_000))  # below those that kernels give to whoever connects
+    """Yield the ports of this test process for ever, in random order.
+
+    They lie below the kernel's range for outgoing connections. Each worker of pytest-xdist has a range of its own, so that two workers
+    never hand out the same port.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    ports = list(range(10_000 + worker, 30_000, workers))
     random.SystemRandom().shuffle(ports)
     return itertools.cycle(ports)
 
@@ -68,8 +86,8 @@ def free_port() -> int:
     raise AssertionError("unreachable")
 
 
-def command(*args: str) -> list[str]:
-    return [sys.executable, "-m", "tetrapod.cli.main", *args]
+def command(*args: str, module: str = "tetrapod.cli.main") -> list[str]:
+    return [sys.executable, "-m", module, *args]
 
 
 def environment() -> dict[str, str]:

@@ -38,8 +38,10 @@ class Services:
         etcd: Etcd | EtcdCluster | None = None,
         network: Network | None = None,
         replicas: Mapping[str, int] | None = None,
+        module: str = "tetrapod.cli.main",
     ) -> None:
         self.directory = directory
+        self._module = module
         self.etcd = etcd or Etcd(etcd_36(), directory / "etcd")
         self.network = network or Loopback()
         self.keys = [key for name in NAMES for key in replica_keys(name, (replicas or {}).get(name, 1))]
@@ -74,7 +76,9 @@ class Services:
     def start(self, key: str, *flags: str, env: Mapping[str, str] | None = None, release: Release | None = None) -> None:
         """Of this release, if nothing else is said."""
         name = key.partition("-")[0]
-        argv = command("serve", name, "--data-dir", str(self.certs / name), "--bind-address", self.network.address(key))
+        argv = command(
+            "serve", name, "--data-dir", str(self.certs / name), "--bind-address", self.network.address(key), module=self._module
+        )
         argv += ["--secure-port", str(self.ports[key]), "--etcd-servers", self.etcd.url, *flags]
         for other in _SPEAKS_TO[name]:
             argv += [f"--{other}-url={self._urls(other)}"]

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md and CONTRIBUTING.md name what is there: files, folders, and a reason for each dependency."""
+"""The documents name existing files, link to existing pages and headings, and give a reason for each dependency."""
 
 from __future__ import annotations
 
@@ -13,8 +13,42 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
+MARKDOWN = sorted(
+    path
+    for path in (*ROOT.glob("*.md"), *(page for folder in ("docs", "deploy", "charts", "tests") for page in (ROOT / folder).rglob("*.md")))
+    if "node_modules" not in path.parts
+)
+_CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
+
+
+def anchors(text: str) -> set[str]:
+    """Return the fragments that GitHub generates for the headings of a Markdown text."""
+    headings = re.findall(r"^#+ +(.+?) *$", re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    found: set[str] = set()
+    for heading in headings:
+        slug = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-")
+        repetitions = (f"{slug}-{number}" if number else slug for number in range(len(headings)))
+        found.add(next(name for name in repetitions if name not in found))
+    return found
+
+
+def broken_links(page: Path) -> list[str]:
+    """Return the relative links of a page whose file, or whose heading in that file, does not exist."""
+    broken = []
+    for link in _LINK.findall(_CODE.sub("", page.read_text())):
+        if re.match(r"[a-z]+:", link):
+            continue
+        place, _, fragment = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        in_markdown = target.suffix == ".md" and target.is_file()
+        if not target.exists() or (fragment and in_markdown and fragment not in anchors(target.read_text())):
+            broken.append(link)
+    return broken
+
+
 def named(document: str) -> set[str]:
-    """What stands in backticks or parentheses and looks like a place in the tree."""
+    """Return the texts in backticks or parentheses that look like paths of the repository."""
     text = (ROOT / document).read_text()
     found = re.findall(r"`([A-Za-z_][\w./*-]*)`", text) + re.findall(r"\(([a-z_]+(?:/[a-z_]+)+(?:\.py)?)[,)]", text)
     return {place.rstrip("/") for place in found if "/" in place or re.search(r"\.(py|sh|txt|toml|lock)$", place)}
@@ -31,9 +65,36 @@ def test_every_place_that_is_named_is_there(document: str, places: set[str]) -> 
     assert not {name for name in named(document) if not any(fnmatch(place, f"*/{name}") for place in places)}
 
 
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_to_existing_files_and_headings(page: Path) -> None:
+    assert not broken_links(page)
+
+
+def test_the_index_of_docs_links_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    linked = {(index.parent / link).resolve() for link in _LINK.findall(index.read_text())}
+    assert not {path for path in (ROOT / "docs").rglob("*.md") if path != index} - linked
+
+
+def test_broken_links_are_detected(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A `b` c\n[ok](#a-b-c) [ok](page.md#a-b-c) [no](#d) [no](other.md) [web](https://example.com) `[code](x.md)`\n")
+    assert broken_links(page) == ["#d", "other.md"]
+
+
 def test_every_dependency_has_its_reason_and_no_other_has() -> None:
     lines = (ROOT / "CONTRIBUTING.md").read_text().splitlines()
     told = [line.split("|")[1].replace("(build only)", "").split(",") for line in lines if line.startswith("| ")][1:]
     extras = PROJECT["project"].get("optional-dependencies", {}).values()
     wanted = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"], *(each for extra in extras for each in extra)]
     assert {name.strip() for names in told for name in names} == {re.split(r"[=<>\[]", each)[0] for each in wanted} - {"hatchling"}
+
+
+def test_documents_install_our_distribution_and_not_the_project_called_tetrapod_on_pypi() -> None:
+    assert PROJECT["project"]["name"] == "tetrapod-apiserver"
+    places = [
+        path for suffix in ("md", "toml", "yaml", "py") for path in (*ROOT.glob(f"*.{suffix}"), *(ROOT / "docs").rglob(f"*.{suffix}"))
+    ]
+    places += [path for folder in ("deploy", "charts") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    installs = re.compile(r"\b(?:pip|pipx|uv|uvx) (?:install|run|tool)[^\n`]*? tetrapod(?:\s|`|\[|=|$)", re.MULTILINE)
+    assert not [str(path) for path in places if installs.search(path.read_text(errors="replace"))]

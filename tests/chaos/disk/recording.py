@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-_OPEN = CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p, c_int, POINTER(c_int))
+# SQLite keeps the pointer to the name as the path of the file, so the very pointer is passed on: a Python string would be freed too early.
+_OPEN = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int))
 _DELETE = CFUNCTYPE(c_int, c_void_p, c_char_p, c_int)
 _WRITE = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64)
 _TRUNCATE = CFUNCTYPE(c_int, c_void_p, c_int64)
@@ -135,10 +136,11 @@ class _Recorder:
         self.vfs.name = _NAME
         self.vfs.open, self.vfs.delete = (ctypes.cast(callback, c_void_p).value for callback in self._callbacks)
 
-    def open(self, vfs: int, name: bytes | None, file: int, flags: int, flags_out: Any) -> int:
+    def open(self, vfs: int, name: int | None, file: int, flags: int, flags_out: Any) -> int:
         status = self._open(vfs, name, file, flags, flags_out)
-        if status == 0 and name is not None and name.decode().startswith(self._directory):
-            self._names[file] = Path(name.decode()).name
+        path = "" if name is None else ctypes.string_at(name).decode()
+        if status == 0 and path.startswith(self._directory):
+            self._names[file] = Path(path).name
             handle = ctypes.cast(file, POINTER(_File)).contents
             address = ctypes.cast(handle.methods, c_void_p).value
             assert address is not None

@@ -38,7 +38,7 @@ VALUES = settings(image=image(IMAGE), etcd__image=image(ETCD), redis__image=imag
 
 @dataclass
 class Hosted:
-    """`host` is the cluster of kind, `kubectl` speaks to Tetrapod in it, through a forwarded port."""
+    """Tetrapod in a kind cluster: `host` is that cluster, `kubectl` connects to Tetrapod through a forwarded port."""
 
     host: Kubectl
     kubectl: Kubectl
@@ -48,7 +48,7 @@ class Hosted:
 def kind_or_skip() -> str:
     found = subprocess.run([ROOT / "tools/kind.sh"], capture_output=True, text=True, check=False)
     if found.returncode != 0:
-        pytest.skip(f"kind is not on this machine and cannot be built: {found.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"not applicable: kind is not on this machine and cannot be built: {found.stderr.strip().splitlines()[-1]}")
     return found.stdout.strip()
 
 
@@ -66,7 +66,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     try:
         if made.returncode != 0:
             why = [line for line in made.stderr.splitlines() if "rror" in line] or made.stderr.splitlines()
-            pytest.skip(f"no kind cluster can be made here: {why[-1].strip() if why else made.returncode}")
+            pytest.skip(f"not applicable: no kind cluster can be made here: {why[-1].strip() if why else made.returncode}")
         build_images()
         subprocess.run([kind, "load", "docker-image", "--name", NAME, IMAGE, LIBRARY, ETCD, REDIS], check=True, timeout=600)
         admin = Kubectl(directory, kubeconfig)
@@ -117,7 +117,7 @@ def test_the_tour(hosted: Hosted, manifests: Path) -> None:
 
 
 def test_only_the_front_door_is_reached_from_elsewhere(hosted: Hosted) -> None:
-    """Where the cluster's network enforces policies: kind's own does."""
+    """The test needs a cluster network that enforces NetworkPolicies, as kind's own does."""
     script = "import urllib.request as u; u.urlopen('{}', timeout=5)"
     for service, said in (("rel-tetrapod:443", "CERTIFICATE_VERIFY_FAILED"), ("rel-tetrapod-auth:6443", "timed out")):
         command = ["python", "-c", script.format(f"https://{service.replace(':', '.hosted.svc:')}/readyz")]

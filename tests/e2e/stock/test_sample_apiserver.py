@@ -1,4 +1,7 @@
-"""Upstream's sample-apiserver behind our aggregator: it is found, trusts the identity that we hand on, and asks us who may."""
+"""Tests of upstream's sample-apiserver behind our aggregator.
+
+It is discovered, trusts the identity headers that we send, and asks us for authorization.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,12 @@ BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 
 def an_address() -> str:
-    """Of this machine, and no loopback one: endpoints may not have such."""
+    """Return an address of this machine that is not loopback, since Endpoints may not contain loopback addresses."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # sends nothing
         except OSError:
-            pytest.skip("this machine has no address but loopback")
+            pytest.skip("not applicable: this machine has no address but loopback")
         return str(probe.getsockname()[0])
 
 
@@ -96,7 +99,7 @@ def test_its_objects_are_written_read_watched_and_applied(flunders: str, space: 
 def test_the_checker_finds_nothing_wrong_with_it(flunders: str, cluster: Cluster) -> None:
     data_dir = cluster.target.kubeconfig.parent
     if not (data_dir / "pki").is_dir():
-        pytest.skip("the front proxy of this target is not ours")
+        pytest.skip("not applicable: the front proxy of this target is not ours")
     argv = command("check-apiserver", flunders, "wardle.example.com/v1alpha1", f"--data-dir={data_dir}", "-o", "json")
     ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert [f for f in json.loads(ended.stdout) if f["outcome"] == "fail"] == []
@@ -121,7 +124,7 @@ def test_it_hears_who_asks_and_asks_us_whether_he_may(flunders: str, cluster: Cl
         subjects = [{"kind": "User", "name": "bob", "apiGroup": "rbac.authorization.k8s.io"}]
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": space.name}
         must(space.client("POST", BINDINGS, {"metadata": {"name": space.name}, "subjects": subjects, "roleRef": role}), 201)
-        until(lambda: bob("GET", path).status, lambda status: status == 200)  # it remembers for a while that he might not
+        until(lambda: bob("GET", path).status, lambda status: status == 200)  # the denial is cached for a while
         assert bob("POST", path, flunder("g")).status == 403
 
 

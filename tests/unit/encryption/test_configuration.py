@@ -1,4 +1,4 @@
-"""EncryptionConfiguration: what upstream takes is taken, what it refuses is refused in its words."""
+"""Tests of EncryptionConfiguration: it is accepted or rejected as upstream does, in upstream's wording."""
 
 from __future__ import annotations
 
@@ -139,11 +139,11 @@ def test_every_resource_is_known_by_the_name_that_upstream_gives_it() -> None:
     """Events alone are stored as of another group than they are served in."""
 
     class Anything(Rest, Strategy):
-        """What is not looked at here."""
+        """A storage and strategy stub that the test does not use."""
 
     unused: Any = None
     wrong = {}
-    for definition in definitions(defaultdict(Anything), unused, unused, unused, unused):
+    for definition in definitions(defaultdict(Anything), unused, unused, unused, unused, unused):
         if definition.rest is None:
             config = StorageConfig(definition.storage_prefix, definition.gvk(definition.storage_version).api_version, definition.kind)
             expected = definition.group_resource if definition.group != "events.k8s.io" else GroupResource("", "events")

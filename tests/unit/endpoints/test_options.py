@@ -1,4 +1,4 @@
-"""Options in queries and bodies: what is refused, with which text, in which order."""
+"""Tests of options in queries and bodies: what is rejected, with which text, and in which order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tetrapod.generic.endpoints.options import (
     validate_delete_options,
     validate_list_options,
 )
-from tetrapod.machinery.requestinfo import query_values
+from tetrapod.machinery.query import Query
 from tetrapod.machinery.status import StatusError
 
 
@@ -26,7 +26,7 @@ def refusal(call: Any, *args: Any, **kwargs: Any) -> StatusError:
 
 
 def test_the_first_of_repeated_parameters_counts() -> None:
-    assert query_values("a=1&a=2&b") == {"a": "1", "b": ""}
+    assert Query("a=1&a=2&b").values == {"a": "1", "b": ""}
 
 
 @pytest.mark.parametrize(
@@ -85,24 +85,24 @@ def test_list_options_that_do_not_go_together_are_invalid(query: dict[str, str],
 
 def test_write_options_are_told_in_upstreams_order() -> None:
     query = "dryRun=bad&fieldManager=a%00b&fieldValidation=bad&force=true"
-    error = refusal(decode_write_options, query, "PatchOptions", apply=False)
+    error = refusal(decode_write_options, Query(query), "PatchOptions", apply=False)
     assert [cause["field"] for cause in error.details["causes"]] == ["force", "fieldManager", "dryRun", "fieldValidation"]
 
 
 def test_an_apply_needs_a_manager_and_may_be_forced() -> None:
-    assert (
-        "fieldManager: Required value: is required for apply patch" in refusal(decode_write_options, "", "PatchOptions", apply=True).message
-    )
-    assert decode_write_options("fieldManager=m&force=", "PatchOptions", apply=True) == WriteOptions(field_manager="m", force=True)
+    error = refusal(decode_write_options, Query(""), "PatchOptions", apply=True)
+    assert "fieldManager: Required value: is required for apply patch" in error.message
+    options = decode_write_options(Query("fieldManager=m&force="), "PatchOptions", apply=True)
+    assert options == WriteOptions(field_manager="m", force=True)
 
 
 def test_a_long_field_manager_is_not_repeated() -> None:
-    error = refusal(decode_write_options, f"fieldManager={'a' * 129}", "UpdateOptions")
+    error = refusal(decode_write_options, Query(f"fieldManager={'a' * 129}"), "UpdateOptions")
     assert error.message == 'UpdateOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 bytes'
 
 
 def test_delete_options_of_a_query_have_names_of_their_own() -> None:
-    options = delete_options_from_query("uid=u&resourceVersion=1&orphanDependents=perhaps&gracePeriodSeconds=-1&dryRun=All")
+    options = delete_options_from_query(Query("uid=u&resourceVersion=1&orphanDependents=perhaps&gracePeriodSeconds=-1&dryRun=All"))
     assert options == {
         "preconditions": {"uid": "u", "resourceVersion": "1"},
         "orphanDependents": True,
