@@ -20,7 +20,7 @@ from tetrapod.auth.tokens.request import TokenRequests
 from tetrapod.generic.among_services.names import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
 from tetrapod.generic.authentication.delegating import TOKEN_REVIEWS
 from tetrapod.generic.authorization.delegating import SUBJECT_ACCESS_REVIEWS
-from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Handler, Request, Response
@@ -30,9 +30,9 @@ from tetrapod.machinery.status import bad_request
 _PREFIX: Final = "/internal/tetrapod/"
 _SIGNING: Final = frozenset({TOKEN_REQUESTS_PATH, SECRET_TOKENS_PATH})
 _REVIEWS: Final = frozenset((gvr.group, gvr.resource) for gvr in (TOKEN_REVIEWS, SUBJECT_ACCESS_REVIEWS))
-_ALLOW: Final = Answer(Decision.ALLOW)
-_DENY: Final = Answer(Decision.DENY)
-_NO_OPINION: Final = Answer(Decision.NO_OPINION)
+_ALLOW: Final = AuthorizationResult(Decision.ALLOW)
+_DENY: Final = AuthorizationResult(Decision.DENY)
+_NO_OPINION: Final = AuthorizationResult(Decision.NO_OPINION)
 _VALIDITY: Final = 5.0
 _BODY_LIMIT: Final = 3 * 1024 * 1024
 
@@ -40,7 +40,7 @@ _BODY_LIMIT: Final = 3 * 1024 * 1024
 class InternalAuthorizer:
     """The authorizer of the internal paths and of the reviews that peer services create."""
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         """Allow peer services to use the internal paths and to create TokenReviews and SubjectAccessReviews.
 
         On internal paths all other users are denied, and the paths that sign tokens are reserved for core. The answer to

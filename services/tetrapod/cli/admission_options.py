@@ -8,10 +8,10 @@ from tetrapod.cli.general_admission import configured_admission
 from tetrapod.cli.options import Options
 from tetrapod.core.admission.plugins import complaints, plugins
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 
 
-def chosen_admission(surroundings: Surroundings, options: Options) -> Chain:
+def chosen_admission(dependencies: PluginDependencies, options: Options) -> Chain:
     """Return the admission chain.
 
     Raises:
@@ -20,4 +20,4 @@ def chosen_admission(surroundings: Surroundings, options: Options) -> Chain:
     """
     if problems := complaints(options.enable_admission_plugins, options.disable_admission_plugins):
         raise click.ClickException("; ".join(problems))
-    return configured_admission(plugins, surroundings, options)
+    return configured_admission(plugins, dependencies, options)

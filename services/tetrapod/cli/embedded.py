@@ -35,7 +35,7 @@ from tetrapod.cli.serving import serving_tls
 from tetrapod.cli.webhooks import webhook_client
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.extensions.service import ExtensionsService
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, renew_leaves, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
@@ -95,7 +95,7 @@ class Embedded:
             leadership(options, "auth", self.controller_client),
         )
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
-        surroundings = Surroundings(
+        dependencies = PluginDependencies(
             self.storage,
             self.auth.authorizer,
             self.client,
@@ -104,7 +104,7 @@ class Embedded:
             options.break_glass,
             (options.default_not_ready_toleration_seconds, options.default_unreachable_toleration_seconds),
         )
-        self.admission = chosen_admission(surroundings, options)
+        self.admission = chosen_admission(dependencies, options)
         self._assemble_core()
         self._assemble_extensions()
         self._assemble_front()

@@ -13,37 +13,37 @@ from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.configuration import Unconfigurable
 from tetrapod.generic.admission.dynamic import UnusablePlugins, standard_plugins
 from tetrapod.generic.admission.interface import Plugin
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 
-Choose: TypeAlias = Callable[[Surroundings, Sequence[str], Sequence[str]], list[Plugin]]
+Choose: TypeAlias = Callable[[PluginDependencies, Sequence[str], Sequence[str]], list[Plugin]]
 """The plugins of a service, of which some are turned on and some off."""
 
 
-def general_admission(surroundings: Surroundings, options: Options) -> Chain:
+def general_admission(dependencies: PluginDependencies, options: Options) -> Chain:
     """
     Raises:
         click.ClickException: the configuration of a plugin is wrong.
     """
-    return configured_admission(standard_plugins, surroundings, options)
+    return configured_admission(standard_plugins, dependencies, options)
 
 
-def configured_admission(choose: Choose, surroundings: Surroundings, options: Options) -> Chain:
+def configured_admission(choose: Choose, dependencies: PluginDependencies, options: Options) -> Chain:
     """With what --admission-control-config-file says.
 
     Raises:
         click.ClickException: the file cannot be used, or the configuration of a plugin.
     """
     try:
-        configured = _with_configuration(surroundings, options.admission_control_config_file)
+        configured = _with_configuration(dependencies, options.admission_control_config_file)
         return Chain(choose(configured, options.enable_admission_plugins, options.disable_admission_plugins))
     except (Unconfigurable, UnusablePlugins) as error:
         raise click.ClickException(f"failed to apply admission: {error}") from None
 
 
-def _with_configuration(surroundings: Surroundings, path: str) -> Surroundings:
+def _with_configuration(dependencies: PluginDependencies, path: str) -> PluginDependencies:
     """Raises Unconfigurable."""
     if not path:
-        return surroundings
+        return dependencies
     from tetrapod.generic.admission.configuration_file import read_configuration
 
-    return replace(surroundings, configuration=read_configuration(path))
+    return replace(dependencies, configuration=read_configuration(path))

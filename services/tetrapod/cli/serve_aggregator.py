@@ -11,7 +11,7 @@ from tetrapod.cli.general_admission import general_admission
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import RemoteDelegation, RemoteSide
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
@@ -29,8 +29,8 @@ class RemoteAggregator(RemoteService):
         options = self.options
         authenticator, authorizer = self.delegated()
         own = in_process_client(audited(self._director, self.audit), "kube-apiserver")
-        surroundings = Surroundings(self.storage, authorizer, own, self.lifecycle.background, self.webhooks, options.break_glass)
-        admission = general_admission(surroundings, options)
+        dependencies = PluginDependencies(self.storage, authorizer, own, self.lifecycle.background, self.webhooks, options.break_glass)
+        admission = general_admission(dependencies, options)
         server = GenericAPIServer("aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.profiling)
         certificate = ProxyCertificate(
             self.file("front-proxy-client.crt", options.proxy_client_cert_file),

@@ -10,7 +10,7 @@ from tetrapod.cli.general_admission import general_admission
 from tetrapod.cli.leader_election import leadership
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.request import Handler
@@ -32,10 +32,10 @@ class RemoteAuth(RemoteService):
             shared=self.shared_cache(),
         )
         self.auth = AuthService(self.storage, given, client, leadership(options, self.name, client))
-        surroundings = Surroundings(
+        dependencies = PluginDependencies(
             self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass
         )
-        admission = general_admission(surroundings, options)
+        admission = general_admission(dependencies, options)
         self.server = GenericAPIServer(
             "auth", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer, profiling=options.profiling
         )

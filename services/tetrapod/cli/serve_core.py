@@ -11,7 +11,7 @@ from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.cli.remote_delegation import side_of
 from tetrapod.core.service import CoreConfig, CoreService
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
@@ -30,7 +30,7 @@ class RemoteCore(RemoteService):
         auth = self.client_of(options.auth_url, "auth", "tetrapod-core")
         client = in_process_client(self._director, "kube-apiserver")
         aggregator = self.client_of(options.aggregator_url, "aggregator", "kube-apiserver")
-        surroundings = Surroundings(
+        dependencies = PluginDependencies(
             self.storage,
             authorizer,
             aggregator,
@@ -39,7 +39,7 @@ class RemoteCore(RemoteService):
             options.break_glass,
             (options.default_not_ready_toleration_seconds, options.default_unreachable_toleration_seconds),
         )
-        admission = chosen_admission(surroundings, options)
+        admission = chosen_admission(dependencies, options)
         self.server = GenericAPIServer("core", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.profiling)
         controllers = NearestClient(
             in_process_client(self._director, "kube-controller-manager"),

@@ -6,7 +6,7 @@ from tetrapod.cli.general_admission import general_admission
 from tetrapod.cli.openapi import install_openapi
 from tetrapod.cli.remote import RemoteService
 from tetrapod.extensions.service import ExtensionsService
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.discovery.joined import JoinedDiscovery
@@ -22,8 +22,10 @@ class RemoteExtensions(RemoteService):
         authenticator, authorizer = self.delegated()
         client = self.client_of(self.options.aggregator_url, "aggregator", "kube-apiserver")
         self.hold_identity(client)
-        surroundings = Surroundings(self.storage, authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass)
-        admission = general_admission(surroundings, self.options)
+        dependencies = PluginDependencies(
+            self.storage, authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass
+        )
+        admission = general_admission(dependencies, self.options)
         self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, self.webhooks, authorizer)
         self.server = GenericAPIServer(
             "extensions",

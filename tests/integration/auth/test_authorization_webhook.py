@@ -12,8 +12,7 @@ import pytest
 from support.kubeconfig import write_kubeconfig
 from support.webhook import HOLD, Answer, WebhookServer, webhook_server
 from tetrapod.auth.authorizers.match_conditions import MatchConditions, compile_condition
-from tetrapod.generic.authorization.interface import Answer as Decided
-from tetrapod.generic.authorization.interface import Attributes, Decision
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.authorization.metrics import DECISIONS, EVALUATIONS, FAIL_OPEN
 from tetrapod.generic.authorization.union import AlwaysAllow, Named, UnionAuthorizer
 from tetrapod.generic.authorization.webhook import WebhookAuthorizer, WebhookOptions
@@ -61,7 +60,7 @@ async def test_what_is_asked(server: WebhookServer, tmp_path: Path, version: str
         label_requirements=({"key": "e", "operator": "Exists"},),
     )
     async with authorizer(server, tmp_path, version=version) as made:
-        assert await made.authorize(selected) == Decided(Decision.ALLOW, "because")
+        assert await made.authorize(selected) == AuthorizationResult(Decision.ALLOW, "because")
         await made.authorize(Attributes(UserInfo("x"), "get", path="/metrics"))
     path, _, body = server.seen[0]
     assert path == "POST /authorize?timeout=5s"
@@ -83,16 +82,16 @@ async def test_what_is_asked(server: WebhookServer, tmp_path: Path, version: str
 @pytest.mark.parametrize(
     ("status", "decided"),
     [
-        ({"allowed": True}, Decided(Decision.ALLOW)),
-        ({"allowed": False, "reason": "no idea"}, Decided(Decision.NO_OPINION, "no idea")),
-        ({"allowed": False, "denied": True, "reason": "never"}, Decided(Decision.DENY, "never")),
+        ({"allowed": True}, AuthorizationResult(Decision.ALLOW)),
+        ({"allowed": False, "reason": "no idea"}, AuthorizationResult(Decision.NO_OPINION, "no idea")),
+        ({"allowed": False, "denied": True, "reason": "never"}, AuthorizationResult(Decision.DENY, "never")),
         (
             {"allowed": True, "denied": True},
-            Decided(Decision.DENY, "", "webhook subject access review returned both allow and deny response"),
+            AuthorizationResult(Decision.DENY, "", "webhook subject access review returned both allow and deny response"),
         ),
     ],
 )
-async def test_what_is_answered(server: WebhookServer, tmp_path: Path, status: dict[str, Any], decided: Decided) -> None:
+async def test_what_is_answered(server: WebhookServer, tmp_path: Path, status: dict[str, Any], decided: AuthorizationResult) -> None:
     server.on("/authorize", lambda _: reviewed(**status))
     async with authorizer(server, tmp_path) as made:
         assert await made.authorize(PODS) == decided
@@ -165,7 +164,7 @@ async def test_conditions_keep_questions_from_it(server: WebhookServer, tmp_path
     )
     async with authorizer(server, tmp_path, *conditions) as made:
         assert (await made.authorize(PODS)).decision is Decision.ALLOW
-        assert await made.authorize(Attributes(JANE, "get", path="/x")) == Decided(Decision.NO_OPINION)
+        assert await made.authorize(Attributes(JANE, "get", path="/x")) == AuthorizationResult(Decision.NO_OPINION)
         assert len(server.seen) == 1
         unsure = Attributes(UserInfo("joe"), "get", namespace="ns", resource="pods", resource_request=True)
         found = await made.authorize(unsure)
@@ -176,7 +175,7 @@ async def test_conditions_keep_questions_from_it(server: WebhookServer, tmp_path
 
 async def test_a_condition_that_says_no_decides_over_one_that_fails(server: WebhookServer, tmp_path: Path) -> None:
     async with authorizer(server, tmp_path, "request.extra['x'][0] == 'y'", "request.user != 'jane'", deny_on_failure=True) as made:
-        assert await made.authorize(PODS) == Decided(Decision.NO_OPINION)
+        assert await made.authorize(PODS) == AuthorizationResult(Decision.NO_OPINION)
 
 
 async def test_conditions_that_fail_deny_where_failures_do(server: WebhookServer, tmp_path: Path) -> None:
@@ -201,7 +200,7 @@ async def test_a_denial_ends_the_chain_with_its_own_reason(server: WebhookServer
     async with authorizer(server, tmp_path) as made:
         union = UnionAuthorizer([Named("hook", made, "Webhook"), Named("alwaysallow", AlwaysAllow(), "AlwaysAllow")])
         before = DECISIONS.values.get(("Webhook", "hook", "denied"), 0)
-        assert await union.authorize(PODS) == Decided(Decision.DENY, "never")
+        assert await union.authorize(PODS) == AuthorizationResult(Decision.DENY, "never")
         assert DECISIONS.values[("Webhook", "hook", "denied")] == before + 1
         server.on("/authorize", lambda _: reviewed(allowed=False))
         other = Attributes(UserInfo("joe"), "get", path="/x")

@@ -12,7 +12,7 @@ from integration.registry.conftest import backend, storages
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.interface import Client
@@ -63,8 +63,8 @@ async def core(storages: StorageFactory, allow_all: Authorizer) -> AsyncIterator
         return await server.director(request)
 
     webhooks = WebhookClient(StoredServices(storages, by_endpoints=False))
-    surroundings = Surroundings(storages, allow_all, in_process_client(director, "kube-apiserver"), lifecycle.background, webhooks)
-    server = GenericAPIServer("core", storages, Chain(plugins(surroundings, (), ())), lifecycle)
+    dependencies = PluginDependencies(storages, allow_all, in_process_client(director, "kube-apiserver"), lifecycle.background, webhooks)
+    server = GenericAPIServer("core", storages, Chain(plugins(dependencies, (), ())), lifecycle)
 
     async def sign(*_: object) -> str:
         return "token"

@@ -6,7 +6,7 @@ import pytest
 
 from integration.core.conftest import Core
 from tetrapod.core.admission.plugins import ORDERED, complaints, plugins
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.lifecycle import Lifecycle
@@ -16,9 +16,9 @@ from tetrapod.generic.webhook.services import StoredServices
 
 
 @pytest.fixture
-def surroundings(core: Core, storages: StorageFactory, allow_all: Authorizer) -> Surroundings:
+def dependencies(core: Core, storages: StorageFactory, allow_all: Authorizer) -> PluginDependencies:
     webhooks = WebhookClient(StoredServices(storages, by_endpoints=False))
-    return Surroundings(storages, allow_all, in_process_client(core.director, "kube-apiserver"), Lifecycle().background, webhooks)
+    return PluginDependencies(storages, allow_all, in_process_client(core.director, "kube-apiserver"), Lifecycle().background, webhooks)
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_plugins_that_there_are_not_are_refused(enabled: list[str], disabled: li
     assert complaints(enabled, disabled) == told
 
 
-def test_plugins_stand_in_the_order_of_upstream_and_may_be_turned_off(surroundings: Surroundings) -> None:
-    made = plugins(surroundings, ["AlwaysPullImages", "AlwaysAdmit", "ServiceAccount"], ["EventRateLimit", "PodSecurity"])
+def test_plugins_stand_in_the_order_of_upstream_and_may_be_turned_off(dependencies: PluginDependencies) -> None:
+    made = plugins(dependencies, ["AlwaysPullImages", "AlwaysAdmit", "ServiceAccount"], ["EventRateLimit", "PodSecurity"])
     names = [plugin.name for plugin in made]
     assert names[:4] == ["NamespaceLifecycle", "LimitRanger", "ServiceAccount", "TaintNodesByCondition"]
     assert names.index("AlwaysPullImages") == 4

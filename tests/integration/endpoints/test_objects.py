@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from integration.endpoints.serving import Api, serving
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
-from tetrapod.generic.authorization.interface import Answer as Decided
 from tetrapod.generic.authorization.interface import Attributes as Asked
-from tetrapod.generic.authorization.interface import Decision
+from tetrapod.generic.authorization.interface import AuthorizationResult, Decision
 
 MAPS = "/api/v1/namespaces/n/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/n/leases"
@@ -66,8 +65,8 @@ async def test_put_creates_only_where_the_strategy_says_so(api: Api) -> None:
 
 async def test_a_put_that_creates_needs_the_right_to_create() -> None:
     class Nobody:
-        async def authorize(self, attributes: Asked) -> Decided:
-            return Decided(Decision.NO_OPINION)
+        async def authorize(self, attributes: Asked) -> AuthorizationResult:
+            return AuthorizationResult(Decision.NO_OPINION)
 
     async with serving(authorizer=Nobody()) as api:
         refused = await api("PUT", f"{LEASES}/l", {"metadata": {"name": "l"}, "spec": {}})

@@ -22,7 +22,7 @@ from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.authentication.sharedtokens import SharedTokens
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.authentication.webhook import webhook_authenticator
-from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.authorization.webhook import WebhookAuthorizer, WebhookOptions
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.sharedcache import SharedCache
@@ -212,7 +212,7 @@ async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
     async with cache(url) as first, cache(url) as second, cache(url, secret=b"another cluster's") as strange:
         for shared, asked in ((first, 1), (second, 1), (strange, 2)):
             async with authorizer(webhook, tmp_path, shared) as one:
-                assert await one.authorize(PODS) == Answer(decision, "so it is")
+                assert await one.authorize(PODS) == AuthorizationResult(decision, "so it is")
                 assert len(webhook.seen) == asked
         async with authorizer(webhook, tmp_path, first, name="another") as one:  # asks for itself
             await one.authorize(PODS)

@@ -260,7 +260,7 @@ async def test_a_status_update_changes_status_only(make_store: MakeStore, ctx: C
 
 async def test_generate_name_is_judged_by_the_kind_only_where_its_validation_runs_again(make_store: MakeStore, ctx: Context) -> None:
     class Again(Pods):
-        names_again = True
+        revalidates_generate_name = True
 
     for name, strategy, refused in (("pods", Pods(), False), ("others", Again(), True)):
         store = make_store("Pod", name, strategy)

@@ -9,17 +9,17 @@ import pytest
 
 from tetrapod.generic.tracing import spans
 from tetrapod.generic.tracing.report import text, told
-from tetrapod.generic.tracing.spans import MOST_SPANS, NOTHING, Span, Trace, current, detail, seen, start
+from tetrapod.generic.tracing.spans import MOST_SPANS, NOTHING, Span, Trace, current, detail, start, traced
 
 
-@seen("work", lambda size: {"size": size})
+@traced("work", lambda size: {"size": size})
 async def work(size: int) -> int:
     with start("inside"):
         await asyncio.sleep(0)
     return size
 
 
-@seen("fine work", detailed=True)
+@traced("fine work", detailed=True)
 async def fine_work() -> None: ...
 
 
@@ -35,7 +35,7 @@ async def test_a_method_is_as_it_was_written_until_somebody_wants_a_trace(monkey
         return "done"
 
     written.__qualname__ = "Worker.work"
-    worker = type("Worker", (), {"work": seen("work")(written)})
+    worker = type("Worker", (), {"work": traced("work")(written)})
     assert worker.work is written
     spans.arm()
     with Span(Trace(), "root") as root:

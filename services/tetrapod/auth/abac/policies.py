@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, NotRegistered, check, load
 from tetrapod.generic.configuration.shapes import boolean, kind, string, struct
@@ -71,10 +71,10 @@ class AbacAuthorizer:
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = tuple(policies)
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         if any(policy.allows(attributes) for policy in self._policies):
-            return Answer(Decision.ALLOW)
-        return Answer(Decision.NO_OPINION, "No policy matched.")
+            return AuthorizationResult(Decision.ALLOW)
+        return AuthorizationResult(Decision.NO_OPINION, "No policy matched.")
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
         policies = [p for p in self._policies if p.is_for(user) and p.namespace in ("*", namespace)]

@@ -12,20 +12,20 @@ from typing import Final
 from tetrapod.auth.node.graph import NodeGraph, Vertex
 from tetrapod.auth.rbac.policy import node_rules
 from tetrapod.generic.authentication.serviceaccount import NODE_PREFIX, NODES_GROUP
-from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.generic.authorization.rules import allows
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.field import go_quote
 
-_ALLOW: Final = Answer(Decision.ALLOW)
-_SILENT: Final = Answer(Decision.NO_OPINION)
+_ALLOW: Final = AuthorizationResult(Decision.ALLOW)
+_SILENT: Final = AuthorizationResult(Decision.NO_OPINION)
 _LEASE_NAMESPACE: Final = "kube-node-lease"
 _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 
-def no(reason: str) -> Answer:
+def no(reason: str) -> AuthorizationResult:
     """Return NO_OPINION with a reason."""
-    return Answer(Decision.NO_OPINION, reason)
+    return AuthorizationResult(Decision.NO_OPINION, reason)
 
 
 def is_node(user: UserInfo) -> bool:
@@ -39,7 +39,7 @@ class NodeAuthorizer:
     def __init__(self, graph: NodeGraph) -> None:
         self._graph = graph
         self._rules = node_rules()
-        self._by_resource: dict[tuple[str, str], Callable[[str, Attributes], Answer]] = {
+        self._by_resource: dict[tuple[str, str], Callable[[str, Attributes], AuthorizationResult]] = {
             ("", "secrets"): self._read_related,
             ("", "configmaps"): self._read_related,
             ("", "persistentvolumeclaims"): self._claim,
@@ -55,7 +55,7 @@ class NodeAuthorizer:
             ("", "pods"): self._pod,
         }
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         if not is_node(attributes.user):
             return _SILENT
         node = attributes.user.name.removeprefix(NODE_PREFIX)
@@ -74,33 +74,33 @@ class NodeAuthorizer:
             return ResolvedRules([], [], True, "node authorizer does not support user rule resolution")
         return ResolvedRules([], [], False, "")
 
-    def _related(self, node: str, attributes: Attributes) -> Answer:
+    def _related(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if not attributes.name:
             return no("No Object name found")
         if self._graph.related(node, Vertex(attributes.resource, attributes.namespace, attributes.name)):
             return _ALLOW
         return no(f"no relationship found between node '{node}' and this object")
 
-    def _get_related(self, node: str, attributes: Attributes) -> Answer:
+    def _get_related(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb != "get":
             return no("can only get individual resources of this type")
         return no("cannot get subresource") if attributes.subresource else self._related(node, attributes)
 
-    def _read_related(self, node: str, attributes: Attributes) -> Answer:
+    def _read_related(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb not in ("get", "list", "watch"):
             return no("can only read resources of this type")
         if attributes.subresource:
             return no("cannot read subresource")
         return self._related(node, attributes) if attributes.namespace else no("can only read namespaced object of this type")
 
-    def _claim(self, node: str, attributes: Attributes) -> Answer:
+    def _claim(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.subresource != "status":
             return self._get_related(node, attributes)
         if attributes.verb not in ("update", "patch"):
             return no("can only get/update/patch this type")
         return self._related(node, attributes)
 
-    def _service_account(self, node: str, attributes: Attributes) -> Answer:
+    def _service_account(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb == "get":
             return self._get_related(node, attributes)
         if attributes.verb != "create" or not attributes.name:
@@ -109,7 +109,7 @@ class NodeAuthorizer:
             return no("can only create token subresource of serviceaccount")
         return self._related(node, attributes)
 
-    def _lease(self, node: str, attributes: Attributes) -> Answer:
+    def _lease(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb not in _OWN_VERBS:
             return no("can only get, create, update, patch, or delete a node lease")
         if attributes.namespace != _LEASE_NAMESPACE:
@@ -118,7 +118,7 @@ class NodeAuthorizer:
             return no("can only access node lease with the same name as the requesting node")
         return _ALLOW
 
-    def _csi_node(self, node: str, attributes: Attributes) -> Answer:
+    def _csi_node(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.verb not in _OWN_VERBS:
             return no("can only get, create, update, patch, or delete a CSINode")
         if attributes.subresource:
@@ -127,7 +127,7 @@ class NodeAuthorizer:
             return no("can only access CSINode with the same name as the requesting node")
         return _ALLOW
 
-    def _resource_slice(self, node: str, attributes: Attributes) -> Answer:
+    def _resource_slice(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.subresource:
             return no("cannot authorize ResourceSlice subresources")
         if attributes.verb == "create":
@@ -141,7 +141,7 @@ class NodeAuthorizer:
         verbs = "get, watch, list, create, update, patch, delete, deletecollection"
         return no(f"only the following verbs are allowed for a ResourceSlice: {verbs}")
 
-    def _certificate_request(self, node: str, attributes: Attributes) -> Answer:
+    def _certificate_request(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.subresource:
             return no("nodes may not access the status subresource of PodCertificateRequests")
         if attributes.verb == "create":
@@ -154,7 +154,7 @@ class NodeAuthorizer:
             return no("can only list/watch podcertificaterequests with nodeName field selector")
         return _SILENT
 
-    def _node(self, node: str, attributes: Attributes) -> Answer:
+    def _node(self, node: str, attributes: Attributes) -> AuthorizationResult:
         verb, subresource = attributes.verb, attributes.subresource
         if not subresource and verb in ("create", "update", "patch"):
             return _ALLOW
@@ -166,7 +166,7 @@ class NodeAuthorizer:
             return no(f"node '{node}' cannot read '{attributes.name}', only its own Node object")
         return _ALLOW if subresource == "status" and verb in ("update", "patch") else _SILENT
 
-    def _pod(self, node: str, attributes: Attributes) -> Answer:
+    def _pod(self, node: str, attributes: Attributes) -> AuthorizationResult:
         verb, subresource = attributes.verb, attributes.subresource
         if not subresource and verb == "get":
             return self._get_related(node, attributes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.auth.rbac.index import RbacIndex
-from tetrapod.generic.authorization.interface import Answer, Attributes, ResolvedRules
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, ResolvedRules
 from tetrapod.generic.user import UserInfo
 
 
@@ -13,7 +13,7 @@ class RbacAuthorizer:
     def __init__(self, index: RbacIndex) -> None:
         self._index = index
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         return self._index.rules_of(attributes.user).authorize(attributes)
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:

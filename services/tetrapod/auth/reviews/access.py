@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.auth.reviews.selectors import understand_field_selector, understand_label_selector, validate_selectors
-from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Authorizer, Decision
 from tetrapod.generic.offload import offloaded
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
@@ -90,7 +90,7 @@ async def answered(authorizer: Authorizer, ctx: Context, obj: Object, user: User
     return {**obj, "status": _status(answer, errors)}
 
 
-def _status(answer: Answer, errors: list[str]) -> Object:
+def _status(answer: AuthorizationResult, errors: list[str]) -> Object:
     status: Object = {"allowed": answer.decision is Decision.ALLOW}
     if answer.decision is Decision.DENY:
         status["denied"] = True

@@ -3,59 +3,59 @@
 from __future__ import annotations
 
 from tetrapod.generic.admission.interface import Plugin
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 
 
-def event_rate_limit(surroundings: Surroundings) -> Plugin:
+def event_rate_limit(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.event_rate_limit import EventRateLimit, read_limits
 
-    return EventRateLimit(read_limits(surroundings.configuration.of("EventRateLimit")))
+    return EventRateLimit(read_limits(dependencies.configuration.of("EventRateLimit")))
 
 
-def image_policy_webhook(surroundings: Surroundings) -> Plugin:
+def image_policy_webhook(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.image_policy import ImagePolicyWebhook, read_policy
 
-    return ImagePolicyWebhook(read_policy(surroundings.configuration.of("ImagePolicyWebhook")), surroundings.webhooks.pool)
+    return ImagePolicyWebhook(read_policy(dependencies.configuration.of("ImagePolicyWebhook")), dependencies.webhooks.pool)
 
 
-def pod_node_selector(surroundings: Surroundings) -> Plugin:
+def pod_node_selector(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.pod_node_selector import PodNodeSelector, read_selectors
 
-    return PodNodeSelector(surroundings.storages, read_selectors(surroundings.configuration.of("PodNodeSelector")))
+    return PodNodeSelector(dependencies.storages, read_selectors(dependencies.configuration.of("PodNodeSelector")))
 
 
-def pod_toleration_restriction(surroundings: Surroundings) -> Plugin:
+def pod_toleration_restriction(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.pod_toleration_restriction import PodTolerationRestriction, read_tolerations
 
-    configured = surroundings.configuration.of("PodTolerationRestriction")
-    return PodTolerationRestriction(surroundings.storages, read_tolerations(configured))
+    configured = dependencies.configuration.of("PodTolerationRestriction")
+    return PodTolerationRestriction(dependencies.storages, read_tolerations(configured))
 
 
-def pod_security(surroundings: Surroundings) -> Plugin:
+def pod_security(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin, which is on by default; the module for its configuration is imported only if there is one."""
     from tetrapod.core.admission.pod_security import PodSecurity
 
-    configured = surroundings.configuration.of("PodSecurity")
+    configured = dependencies.configuration.of("PodSecurity")
     if not configured:
-        return PodSecurity(surroundings.storages)
+        return PodSecurity(dependencies.storages)
     from tetrapod.core.admission.pod_security_configuration import read_policy
 
-    return PodSecurity(surroundings.storages, *read_policy(configured))
+    return PodSecurity(dependencies.storages, *read_policy(configured))
 
 
-def resource_quota(surroundings: Surroundings) -> Plugin:
+def resource_quota(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin, which is on by default; the module for its configuration is imported only if there is one."""
     from tetrapod.core.admission.quota_evaluator import CoreEvaluator
     from tetrapod.generic.admission.plugins.resource_quota import ResourceQuota
 
-    evaluator = CoreEvaluator(surroundings.storages)
-    configured = surroundings.configuration.of("ResourceQuota")
+    evaluator = CoreEvaluator(dependencies.storages)
+    configured = dependencies.configuration.of("ResourceQuota")
     if configured is None:
-        return ResourceQuota(surroundings.storages, evaluator)
+        return ResourceQuota(dependencies.storages, evaluator)
     from tetrapod.core.admission.limited_resources import read_limited
 
-    return ResourceQuota(surroundings.storages, evaluator, read_limited(configured))
+    return ResourceQuota(dependencies.storages, evaluator, read_limited(configured))

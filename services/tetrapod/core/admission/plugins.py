@@ -33,7 +33,7 @@ from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, Extend
 from tetrapod.core.admission.topology_labels import PodTopologyLabels
 from tetrapod.generic.admission.dynamic import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make, chosen
 from tetrapod.generic.admission.interface import Plugin
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.machinery.field import go_quote
 
 ORDERED: Final[dict[str, Make]] = {
@@ -89,13 +89,13 @@ WITHOUT_EFFECT: Final = frozenset({"AlwaysAdmit", "PodGroupProtection"})
 """Plugins of upstream that do nothing: AlwaysAdmit always, PodGroupProtection while its feature gate (GenericWorkload) is off."""
 
 
-def plugins(surroundings: Surroundings, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
+def plugins(dependencies: PluginDependencies, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
     """Return the plugins that are enabled by default or by flag and not disabled.
 
     Raises:
         UnusablePlugins: the configuration of a plugin is invalid.
     """
-    return chosen(ORDERED, OFF_BY_DEFAULT, surroundings, enabled, disabled)
+    return chosen(ORDERED, OFF_BY_DEFAULT, dependencies, enabled, disabled)
 
 
 def complaints(enabled: Sequence[str], disabled: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from tetrapod.core.admission.kinds import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS
 from tetrapod.core.quota.constraints import unspecified
-from tetrapod.core.quota.devices import ALONE, CLAIMS, Surroundings
+from tetrapod.core.quota.devices import ALONE, CLAIMS, ClaimContext
 from tetrapod.core.quota.scopes import in_scope, is_terminating
 from tetrapod.core.quota.surroundings import around
 from tetrapod.core.quota.usage import concerning, usage_of
@@ -36,7 +36,7 @@ class CoreChange:
     resource: GroupResource
     new: Object
     used: Usage
-    around: Surroundings
+    around: ClaimContext
     old: Object | None
     old_used: Usage
 
@@ -78,15 +78,15 @@ class CoreEvaluator:
             return None
         if resource == _PODS and old is not None and not attributes.subresource and is_terminating(old) == is_terminating(new):
             return None
-        surroundings = await around(new, self._look) if resource == CLAIMS else ALONE
-        old_surroundings = await around(old, self._look) if resource == CLAIMS and old is not None else ALONE
+        context = await around(new, self._look) if resource == CLAIMS else ALONE
+        old_context = await around(old, self._look) if resource == CLAIMS and old is not None else ALONE
         return CoreChange(
             resource,
             new,
-            usage_of(resource, new, surroundings),
-            surroundings,
+            usage_of(resource, new, context),
+            context,
             old,
-            usage_of(resource, old, old_surroundings) if old else {},
+            usage_of(resource, old, old_context) if old else {},
         )
 
 

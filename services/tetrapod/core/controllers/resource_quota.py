@@ -11,7 +11,7 @@ import time
 from typing import Any, Final
 
 from tetrapod.core.controllers.discovered import discover
-from tetrapod.core.quota.devices import ALONE, CLAIMS, NO_NAMES, REQUESTS, Extended, Surroundings
+from tetrapod.core.quota.devices import ALONE, CLAIMS, NO_NAMES, REQUESTS, ClaimContext, Extended
 from tetrapod.core.quota.replenishing import gives_back
 from tetrapod.core.quota.scopes import in_scope
 from tetrapod.core.quota.surroundings import around
@@ -120,12 +120,12 @@ class ResourceQuotaController:
             gvr = await self._watch(resource)
             if gvr is None:
                 continue
-            totals |= {name: _ZERO for name in concerning(resource, hard, Surroundings(names)) if name not in totals}
+            totals |= {name: _ZERO for name in concerning(resource, hard, ClaimContext(names)) if name not in totals}
             async for page in pages(self._client, gvr, namespace, only=counted_fields(resource)):
                 for item in page.get("items") or ():
                     if in_scope(quota, resource, item):
-                        surroundings = await around(item, lookups) if resource == CLAIMS else ALONE
-                        for name, quantity in usage_of(resource, item, surroundings).items():
+                        context = await around(item, lookups) if resource == CLAIMS else ALONE
+                        for name, quantity in usage_of(resource, item, context).items():
                             if name in totals:
                                 totals[name] = totals[name] + quantity
         return {name: str(total) for name, total in totals.items()}

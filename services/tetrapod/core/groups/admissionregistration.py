@@ -21,7 +21,7 @@ from tetrapod.machinery.gvk import Object
 class WebhooksStrategy(StaticNames):
     """The strategy of both webhook configurations."""
 
-    tells_empty = True
+    distinguishes_empty = True
 
     def __init__(self) -> None:
         super().__init__(

@@ -73,7 +73,9 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
         builtin(
             "",
             "serviceaccounts",
-            ServiceAccountStrategy(returns_deleted=True, warnings=cluster_warnings.service_account_warnings, names_again=True),
+            ServiceAccountStrategy(
+                returns_deleted=True, warnings=cluster_warnings.service_account_warnings, revalidates_generate_name=True
+            ),
             table=tables.SERVICE_ACCOUNTS,
             subresources={"token": rests["serviceaccounts/token"]},
         ),
@@ -95,13 +97,13 @@ def _simple(event_ttl: int) -> list[ResourceDefinition]:
         validate=secrets.validate,
         whole_update=secrets.validate_update,
         warnings=cluster_warnings.secret_warnings,
-        names_again=True,
+        revalidates_generate_name=True,
     )
     return [
         builtin(
             "",
             "configmaps",
-            KindStrategy(validate=configmaps.validate, whole_update=configmaps.validate_update, names_again=True),
+            KindStrategy(validate=configmaps.validate, whole_update=configmaps.validate_update, revalidates_generate_name=True),
             table=tables.CONFIG_MAPS,
         ),
         builtin(
@@ -112,7 +114,7 @@ def _simple(event_ttl: int) -> list[ResourceDefinition]:
                 create_on_update=True,
                 validate=endpoints.validate,
                 whole_update=endpoints.validate_update,
-                names_again=True,
+                revalidates_generate_name=True,
             ),
             storage_prefix="services/endpoints",
             table=network_tables.ENDPOINTS,
@@ -123,7 +125,7 @@ def _simple(event_ttl: int) -> list[ResourceDefinition]:
             "",
             "limitranges",
             LimitRangeStrategy(
-                default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate, names_again=True
+                default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate, revalidates_generate_name=True
             ),
         ),
         builtin(
@@ -157,7 +159,7 @@ def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
         validate=nodes.validate,
         whole_update=nodes.validate_update,
         warnings=cluster_warnings.node_warnings,
-        names_again=True,
+        revalidates_generate_name=True,
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
     )
     return builtin(
@@ -179,7 +181,7 @@ def _volumes() -> list[ResourceDefinition]:
         validate=claims.validate,
         whole_update=claims.validate_update,
         warnings=volume_warnings.claim_warnings,
-        names_again=True,
+        revalidates_generate_name=True,
     )
     volume = VolumeStrategy(
         default=volumes.default_persistent_volume,
@@ -189,7 +191,7 @@ def _volumes() -> list[ResourceDefinition]:
         validate=volumes_persistent.validate,
         whole_update=volumes_persistent.validate_update,
         warnings=volume_warnings.volume_warnings,
-        names_again=True,
+        revalidates_generate_name=True,
     )
     return [
         builtin(

@@ -38,7 +38,7 @@ class EndpointSliceStrategy(KindStrategy):
 class NetworkPolicyStrategy(KindStrategy):
     """The strategy of NetworkPolicy."""
 
-    tells_empty = True
+    distinguishes_empty = True
 
 
 def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
@@ -61,13 +61,13 @@ def definitions() -> list[ResourceDefinition]:
         status=True,
         initial_status={"loadBalancer": {}},
         generation=["spec"],
-        names_again=True,
+        revalidates_generate_name=True,
     )
     ingress_class = KindStrategy(
         default=defaults.default_ingress_class,
         validate=ingresses.validate_class,
         whole_update=ingresses.validate_class_update,
-        names_again=True,
+        revalidates_generate_name=True,
         generation=["spec"],
     )
     policy = NetworkPolicyStrategy(
@@ -82,7 +82,7 @@ def definitions() -> list[ResourceDefinition]:
         validate=service_networks.validate_address,
         validate_update=service_networks.validate_address_update,
         name=service_networks.address_name,
-        names_again=True,
+        revalidates_generate_name=True,
     )
     return [
         builtin(GROUP, "ingressclasses", ingress_class, table=tables.INGRESS_CLASSES),
@@ -106,7 +106,7 @@ def definitions() -> list[ResourceDefinition]:
                 default=defaults.default_endpoint_slice,
                 validate=endpoint_slices.validate,
                 whole_update=endpoint_slices.validate,
-                names_again=True,
+                revalidates_generate_name=True,
                 warnings=warnings.endpoint_slice,
                 generation=["addressType", "endpoints", "ports"],
             ),

@@ -96,7 +96,7 @@ def _coordination(event_ttl: int) -> list[ResourceDefinition]:
     runtime = KindStrategy(
         validate=classes.validate_runtime,
         whole_update=classes.validate_runtime_update,
-        names_again=True,
+        revalidates_generate_name=True,
         warnings=warnings.runtime_class,
         create_on_update=True,
         unconditional_update=False,
@@ -118,10 +118,18 @@ def _coordination(event_ttl: int) -> list[ResourceDefinition]:
 
 def _flow_control() -> list[ResourceDefinition]:
     schema = KindStrategy(
-        default=defaults.default_flow_schema, validate=flow_schemas.validate, status=True, generation=["spec"], names_again=True
+        default=defaults.default_flow_schema,
+        validate=flow_schemas.validate,
+        status=True,
+        generation=["spec"],
+        revalidates_generate_name=True,
     )
     level = KindStrategy(
-        default=defaults.default_priority_level, validate=flow_schemas.validate_level, status=True, generation=["spec"], names_again=True
+        default=defaults.default_priority_level,
+        validate=flow_schemas.validate_level,
+        status=True,
+        generation=["spec"],
+        revalidates_generate_name=True,
     )
     schema_status = status_of(schema, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
     level_status = status_of(level, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)

@@ -51,7 +51,7 @@ def _claims(access: ClaimAccess) -> list[ResourceDefinition]:
         default=defaults.default_claim,
         validate=claims.validate,
         whole_update=claims.validate_update,
-        names_again=True,
+        revalidates_generate_name=True,
         status=True,
         returns_deleted=True,
     )

@@ -55,7 +55,7 @@ def _csi() -> list[ResourceDefinition]:
     node = KindStrategy(
         validate=csi.validate_node,
         whole_update=csi.validate_node_update,
-        names_again=True,
+        revalidates_generate_name=True,
         status=True,
         unconditional_update=False,
         returns_deleted=True,
@@ -63,7 +63,7 @@ def _csi() -> list[ResourceDefinition]:
     capacity = KindStrategy(
         validate=csi.validate_capacity,
         validate_update=csi.validate_capacity_update,
-        names_again=True,
+        revalidates_generate_name=True,
         warnings=warnings.storage_capacity,
         unconditional_update=False,
     )
@@ -81,7 +81,7 @@ def _classes() -> list[ResourceDefinition]:
         default=defaults.default_storage_class,
         validate=classes.validate,
         validate_update=classes.validate_update,
-        names_again=True,
+        revalidates_generate_name=True,
         warnings=warnings.storage_class,
         returns_deleted=True,
     )
@@ -89,7 +89,7 @@ def _classes() -> list[ResourceDefinition]:
         validate=classes.validate_attributes,
         whole_update=classes.validate_attributes_update,
         returns_deleted=True,
-        names_again=True,
+        revalidates_generate_name=True,
     )
     return [
         builtin(GROUP, "storageclasses", storage, table=tables.STORAGE_CLASSES),
@@ -101,13 +101,13 @@ def _attachments() -> ResourceDefinition:
     attachment = KindStrategy(
         validate=volume_attachments.validate,
         whole_update=volume_attachments.validate_update,
-        names_again=True,
+        revalidates_generate_name=True,
         status=True,
         initial_status={"attached": False},
         unconditional_update=False,
         returns_deleted=True,
     )
-    status = status_of(attachment, keep_metadata=ALL_METADATA, validate=volume_attachments.validate_status, names_again=True)
+    status = status_of(attachment, keep_metadata=ALL_METADATA, validate=volume_attachments.validate_status, revalidates_generate_name=True)
     return builtin(GROUP, "volumeattachments", attachment, table=tables.VOLUME_ATTACHMENTS, subresources={"status": status})
 
 
@@ -117,7 +117,7 @@ def _migrations() -> ResourceDefinition:
         validate_update=migrations.validate_update,
         status=True,
         unconditional_update=False,
-        names_again=True,
+        revalidates_generate_name=True,
     )
     return builtin(
         "storagemigration.k8s.io",

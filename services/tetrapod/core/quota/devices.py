@@ -51,7 +51,7 @@ NO_NAMES: Final = Extended()
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ClaimContext:
     """The other objects that determine the usage of a claim.
 
     Attributes:
@@ -63,10 +63,10 @@ class Surroundings:
     charged: Usage = field(default_factory=dict)
 
 
-ALONE: Final = Surroundings()
+ALONE: Final = ClaimContext()
 
 
-def device_usage(claim: Object, around: Surroundings) -> Usage:
+def device_usage(claim: Object, around: ClaimContext) -> Usage:
     """Return the usage of devices by quota name. If a request has alternatives, the maximum counts, for each class."""
     total: dict[str, int] = {}
     for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from tetrapod.core.quota.devices import Extended, Surroundings
+from tetrapod.core.quota.devices import ClaimContext, Extended
 from tetrapod.core.quota.usage import usage_of
 from tetrapod.generic.quota.charge import Usage
 from tetrapod.machinery.gvk import GroupResource, Object
@@ -32,9 +32,9 @@ class Look(Protocol):
         ...
 
 
-async def around(claim: Object, look: Look) -> Surroundings:
-    """Return the surroundings of the claim."""
-    return Surroundings(Extended.of(await look.classes()), await _charged(claim, look))
+async def around(claim: Object, look: Look) -> ClaimContext:
+    """Return the context of the claim."""
+    return ClaimContext(Extended.of(await look.classes()), await _charged(claim, look))
 
 
 async def _charged(claim: Object, look: Look) -> Usage:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, IMPLICIT, NO_NAMES, REQUESTS, Extended, Surroundings, device_usage
+from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, IMPLICIT, NO_NAMES, REQUESTS, ClaimContext, Extended, device_usage
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.validation.quantities import is_native
 from tetrapod.generic.quota.charge import Usage
@@ -44,11 +44,11 @@ def counted_fields(resource: GroupResource) -> type[msgspec.Struct] | None:
     return None if resource in _LOOKED_INTO else _Named
 
 
-def usage_of(resource: GroupResource, obj: Object, around: Surroundings = ALONE) -> Usage:
+def usage_of(resource: GroupResource, obj: Object, around: ClaimContext = ALONE) -> Usage:
     """Return the usage by quota resource name: `pods`, `requests.cpu`, `count/secrets` and others.
 
     Args:
-        around: the surroundings of a ResourceClaim; not used for other kinds.
+        around: the context of a ResourceClaim; not used for other kinds.
     """
     used: Usage = {count_name(resource): ONE}
     if resource == CLAIMS:
@@ -106,12 +106,12 @@ def _claim(claim: Object, used: Usage) -> None:
             used[f"{prefix}requests.storage"] = quantity
 
 
-def concerning(resource: GroupResource, hard: Iterable[str], around: Surroundings = ALONE) -> list[str]:
+def concerning(resource: GroupResource, hard: Iterable[str], around: ClaimContext = ALONE) -> list[str]:
     """Return the quota's names that can count objects of this resource. Upstream: MatchingResources."""
     return sorted(name for name in hard if name == count_name(resource) or _concerns(resource, name, around))
 
 
-def _concerns(resource: GroupResource, name: str, around: Surroundings) -> bool:
+def _concerns(resource: GroupResource, name: str, around: ClaimContext) -> bool:
     if resource == CLAIMS:
         return name.endswith(CLASS_SUFFIX) or around.names.counts_claims(name)
     if resource.group:

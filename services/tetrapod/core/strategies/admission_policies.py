@@ -30,7 +30,7 @@ class StaticNames(KindStrategy):
     """
 
     metadata_rules = "plain"
-    names_again = True
+    revalidates_generate_name = True
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         return [f"metadata.name: {error.detail}" for error in reserved_name(new)]

@@ -27,7 +27,7 @@ class NamespaceStrategy(Strategy):
     has_status = True
     initial_status: Mapping[str, Any] = {"phase": "Active"}
     field_labels = ("status.phase",)
-    names_again = True
+    revalidates_generate_name = True
 
     def default(self, obj: Object, version: str) -> None:
         default_namespace(obj)
@@ -96,7 +96,7 @@ class NamespaceStatusStrategy(NamespaceStrategy):
     """The strategy of `namespaces/status`."""
 
     has_status = False
-    names_again = False
+    revalidates_generate_name = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["spec"] = old.get("spec", {})
@@ -120,7 +120,7 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
 
     has_status = False
     tabular = False
-    names_again = False
+    revalidates_generate_name = False
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})

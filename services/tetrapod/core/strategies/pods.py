@@ -55,7 +55,7 @@ class PodStrategy(Strategy):
     initial_status: Mapping[str, Any] = {}
     generation = ("spec",)
     return_deleted_object = True
-    names_again = True
+    revalidates_generate_name = True
     field_labels = (*_SPEC_FIELDS, "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName")
 
     def default(self, obj: Object, version: str) -> None:

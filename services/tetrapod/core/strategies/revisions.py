@@ -25,7 +25,7 @@ class RevisionStrategy(KindStrategy):
     """The strategy of ControllerRevision."""
 
     def __init__(self) -> None:
-        super().__init__(validate=validate_revision, whole_update=validate_revision_update, names_again=True)
+        super().__init__(validate=validate_revision, whole_update=validate_revision_update, revalidates_generate_name=True)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         errors = super().validate_update(ctx, new, old)

@@ -52,7 +52,7 @@ class KindStrategy(Strategy):
         ttl: int = 0,
         metadata: Literal["kube", "plain", "late"] | None = None,
         template: tuple[str, ...] = (),
-        names_again: bool | None = None,
+        revalidates_generate_name: bool | None = None,
     ) -> None:
         self._default = default
         self._validate = validate
@@ -72,8 +72,8 @@ class KindStrategy(Strategy):
         if metadata is not None:
             self.metadata_rules = metadata
         self._template = template
-        if names_again is not None:
-            self.names_again = names_again
+        if revalidates_generate_name is not None:
+            self.revalidates_generate_name = revalidates_generate_name
 
     def default(self, obj: Object, version: str) -> None:
         function = self._default.get(version) if isinstance(self._default, Mapping) else self._default

@@ -43,7 +43,7 @@ _NOT_EPHEMERAL: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PodContext:
     """The settings of a pod that the validation of its containers depends on."""
 
     volumes: dict[str, Object]
@@ -53,7 +53,7 @@ class Surroundings:
     host_users: bool
 
 
-def containers(listed: list[Object], around: Surroundings, path: str) -> list[FieldError]:
+def containers(listed: list[Object], around: PodContext, path: str) -> list[FieldError]:
     """Validate the regular containers of a pod, of which there must be at least one."""
     if not listed:
         return [field.required(path)]
@@ -72,7 +72,7 @@ def containers(listed: list[Object], around: Surroundings, path: str) -> list[Fi
     return errors + host_port_conflicts(listed, path)
 
 
-def init_containers(listed: list[Object], regular: list[Object], around: Surroundings, path: str) -> list[FieldError]:
+def init_containers(listed: list[Object], regular: list[Object], around: PodContext, path: str) -> list[FieldError]:
     """Validate init containers. Only those with restartPolicy Always (sidecars) may have probes and lifecycle hooks."""
     errors: list[FieldError] = []
     seen = {c.get("name") or "" for c in regular}
@@ -97,7 +97,7 @@ def init_containers(listed: list[Object], regular: list[Object], around: Surroun
 
 
 def ephemeral_containers(
-    listed: list[Object], regular: list[Object], init: list[Object], around: Surroundings, path: str
+    listed: list[Object], regular: list[Object], init: list[Object], around: PodContext, path: str
 ) -> list[FieldError]:
     """Validate ephemeral containers, which may not set ports, resources, probes or lifecycle hooks."""
     errors: list[FieldError] = []
@@ -133,7 +133,7 @@ def image_padding(container: Object, path: str) -> list[FieldError]:
     return [] if image == image.strip() else [field.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")]
 
 
-def _common(container: Object, around: Surroundings, path: str) -> list[FieldError]:
+def _common(container: Object, around: PodContext, path: str) -> list[FieldError]:
     get = container.get
     errors: list[FieldError] = []
     if name := get("name"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation import containers, scheduling, windows
-from tetrapod.core.validation.containers import Surroundings
+from tetrapod.core.validation.containers import PodContext
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.environment import volumes_of_files
 from tetrapod.core.validation.names import address, complaints, dns_label, dns_subdomain, in_range, one_of, qualified_name
@@ -44,7 +44,7 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
     if claims:
         errors += _claims(claims, f"{path}.resourceClaims")
     names = [c["name"] for c in claims if c.get("name")]
-    around = Surroundings(
+    around = PodContext(
         volumes_by_name, names, get("terminationGracePeriodSeconds"), get("restartPolicy") or "", get("hostUsers") is not False
     )
     regular, init = get("containers") or [], get("initContainers") or []

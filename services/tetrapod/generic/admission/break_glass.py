@@ -11,7 +11,7 @@ import logging
 from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.user import SYSTEM_MASTERS
 
 log = logging.getLogger(__name__)
@@ -20,9 +20,9 @@ ANNOTATION: Final = "break-glass.tetrapod.dev/"
 """Prefix of the audit annotation; the plugin's name follows."""
 
 
-def lets_through(surroundings: Surroundings, attributes: Attributes) -> bool:
+def lets_through(dependencies: PluginDependencies, attributes: Attributes) -> bool:
     """Return whether the request bypasses the plugin."""
-    return surroundings.break_glass and SYSTEM_MASTERS in attributes.user.groups
+    return dependencies.break_glass and SYSTEM_MASTERS in attributes.user.groups
 
 
 def tell(plugin: str, attributes: Attributes) -> None:

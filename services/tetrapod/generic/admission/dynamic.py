@@ -16,12 +16,12 @@ from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLife
 from tetrapod.generic.admission.plugins.owner_references import OwnerReferencesPermissionEnforcement
 from tetrapod.generic.admission.policy.mutating import MutatingAdmissionPolicy
 from tetrapod.generic.admission.policy.validating import ValidatingAdmissionPolicy
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.admission.webhook.mutating import MutatingAdmissionWebhook
 from tetrapod.generic.admission.webhook.validating import ValidatingAdmissionWebhook
 from tetrapod.machinery.field import go_quote
 
-Make = Callable[[Surroundings], Plugin]
+Make = Callable[[PluginDependencies], Plugin]
 
 DYNAMIC: Final[dict[str, Make]] = {
     "MutatingAdmissionPolicy": MutatingAdmissionPolicy,
@@ -35,22 +35,22 @@ class UnusablePlugins(ValueError):
     """A plugin's configuration is invalid; the text is upstream's."""
 
 
-def _always_deny(_: Surroundings) -> Plugin:
+def _always_deny(_: PluginDependencies) -> Plugin:
     from tetrapod.generic.admission.plugins.always_deny import AlwaysDeny
 
     return AlwaysDeny()
 
 
-def _namespace_auto_provision(surroundings: Surroundings) -> Plugin:
+def _namespace_auto_provision(dependencies: PluginDependencies) -> Plugin:
     from tetrapod.generic.admission.plugins.namespace_provision import NamespaceAutoProvision
 
-    return NamespaceAutoProvision(surroundings.storages, surroundings.client)
+    return NamespaceAutoProvision(dependencies.storages, dependencies.client)
 
 
-def _resource_quota(surroundings: Surroundings) -> Plugin:
+def _resource_quota(dependencies: PluginDependencies) -> Plugin:
     from tetrapod.generic.admission.plugins.resource_quota import ResourceQuota
 
-    return ResourceQuota(surroundings.storages)
+    return ResourceQuota(dependencies.storages)
 
 
 GENERAL: Final[dict[str, Make]] = {
@@ -69,7 +69,7 @@ GENERAL_OFF_BY_DEFAULT: Final = frozenset(
 
 
 def chosen(
-    table: Mapping[str, Make], off: Collection[str], surroundings: Surroundings, enabled: Collection[str], disabled: Collection[str]
+    table: Mapping[str, Make], off: Collection[str], dependencies: PluginDependencies, enabled: Collection[str], disabled: Collection[str]
 ) -> list[Plugin]:
     """Create the plugins of a table, in its order: those that are enabled or not `off` by default, and not disabled.
     Other names are ignored.
@@ -78,22 +78,22 @@ def chosen(
         UnusablePlugins: the configuration of a plugin is invalid.
     """
     names = (table.keys() - set(off) | set(enabled)) - set(disabled)
-    return [_made(name, make, surroundings) for name, make in table.items() if name in names]
+    return [_made(name, make, dependencies) for name, make in table.items() if name in names]
 
 
-def _made(name: str, make: Make, surroundings: Surroundings) -> Plugin:
+def _made(name: str, make: Make, dependencies: PluginDependencies) -> Plugin:
     try:
-        return make(surroundings)
+        return make(dependencies)
     except Unconfigurable as error:
         raise UnusablePlugins(str(error)) from None
     except ValueError as error:
         raise UnusablePlugins(f"couldn't init admission plugin {go_quote(name)}: {error}") from None
 
 
-def standard_plugins(surroundings: Surroundings, enabled: Collection[str], disabled: Collection[str]) -> list[Plugin]:
+def standard_plugins(dependencies: PluginDependencies, enabled: Collection[str], disabled: Collection[str]) -> list[Plugin]:
     """Create the plugins of a service that has no plugins of its own. Names of other services' plugins are ignored.
 
     Raises:
         UnusablePlugins: the configuration of a plugin is invalid.
     """
-    return chosen(GENERAL, GENERAL_OFF_BY_DEFAULT, surroundings, enabled, disabled)
+    return chosen(GENERAL, GENERAL_OFF_BY_DEFAULT, dependencies, enabled, disabled)

@@ -1,4 +1,4 @@
-"""`Surroundings`: the dependencies of admission plugins in any service."""
+"""`PluginDependencies`: the dependencies of admission plugins in any service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Background = Callable[[str, Coroutine[Any, Any, None]], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PluginDependencies:
     """The dependencies of admission plugins. `client` is the server's own client; `webhooks` calls external webhooks."""
 
     storages: StorageFactory

@@ -19,7 +19,7 @@ import orjson
 from tetrapod.generic.among_services.names import RULES_PATH
 from tetrapod.generic.authentication.tokencache import ExpiringCache
 from tetrapod.generic.authorization.follow import Following
-from tetrapod.generic.authorization.interface import Answer, Attributes, Decision
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.authorization.selector_attributes import parse_large
@@ -113,17 +113,17 @@ class SubjectAccessReviewer:
 
     def __init__(self, client: Client, *, allowed_seconds: float = 0, denied_seconds: float = 0) -> None:
         self._client = client
-        self._allowed = ExpiringCache[bytes, Answer](allowed_seconds)
-        self._denied = ExpiringCache[bytes, Answer](denied_seconds)
+        self._allowed = ExpiringCache[bytes, AuthorizationResult](allowed_seconds)
+        self._denied = ExpiringCache[bytes, AuthorizationResult](denied_seconds)
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         """Ask by SubjectAccessReview. If that fails, the answer is NO_OPINION with the error."""
         try:
             return await self.ask(attributes)
         except (StatusError, Unavailable, OSError) as error:
-            return Answer(Decision.NO_OPINION, "", f"asking the auth service: {error}")
+            return AuthorizationResult(Decision.NO_OPINION, "", f"asking the auth service: {error}")
 
-    async def ask(self, attributes: Attributes) -> Answer:
+    async def ask(self, attributes: Attributes) -> AuthorizationResult:
         """Ask by SubjectAccessReview. Raises StatusError, Unavailable or OSError if there is no answer."""
         await parse_large(attributes.field_requirements, attributes.label_requirements)
         review = review_of(attributes)
@@ -137,11 +137,11 @@ class SubjectAccessReviewer:
         return answer
 
 
-def _answer_of(status: Object) -> Answer:
+def _answer_of(status: Object) -> AuthorizationResult:
     reason, error = status.get("reason", ""), status.get("evaluationError", "")
     if status.get("allowed"):
-        return Answer(Decision.ALLOW, reason)
-    return Answer(Decision.DENY if status.get("denied") else Decision.NO_OPINION, reason, "" if reason else error)
+        return AuthorizationResult(Decision.ALLOW, reason)
+    return AuthorizationResult(Decision.DENY if status.get("denied") else Decision.NO_OPINION, reason, "" if reason else error)
 
 
 class DelegatingAuthorizer:
@@ -151,15 +151,15 @@ class DelegatingAuthorizer:
         self._rules = rules
         self._reviewer = reviewer
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         if SYSTEM_MASTERS in attributes.user.groups:
-            return Answer(Decision.ALLOW)
+            return AuthorizationResult(Decision.ALLOW)
         try:
             reason = (await self._rules.get(attributes.user)).reason_to_allow(attributes)
         except (StatusError, Unavailable, OSError):
             reason = None  # an older auth service or an unavailable one; the review below reports the error
         if reason is not None:
-            return Answer(Decision.ALLOW, reason)
+            return AuthorizationResult(Decision.ALLOW, reason)
         try:
             return await self._reviewer.ask(attributes)
         except (StatusError, Unavailable, OSError) as error:

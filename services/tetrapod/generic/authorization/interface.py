@@ -38,7 +38,7 @@ class Decision(Enum):
     NO_OPINION = "no opinion"
 
 
-class Answer(NamedTuple):
+class AuthorizationResult(NamedTuple):
     """A decision with its reason. `error` is what prevented a complete evaluation; it does not change the decision."""
 
     decision: Decision
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
 class Authorizer(Protocol):
     """An authorizer. Errors of the evaluation are returned in the answer."""
 
-    async def authorize(self, attributes: Attributes) -> Answer: ...
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult: ...
 
 
 class RuleResolver(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.machinery.boundedcache import BoundedCache
 
 Rule: TypeAlias = Mapping[str, Any]
@@ -134,13 +134,13 @@ class RuleSet:
                 return reason
         return None
 
-    def authorize(self, attributes: Attributes) -> Answer:
+    def authorize(self, attributes: Attributes) -> AuthorizationResult:
         """Return ALLOW with the reason, or NO_OPINION with the errors of bindings."""
         reason = self.reason_to_allow(attributes)
         if reason is not None:
-            return Answer(Decision.ALLOW, reason)
+            return AuthorizationResult(Decision.ALLOW, reason)
         errors = self.errors(attributes.namespace)
-        return Answer(Decision.NO_OPINION, f"RBAC: {aggregate(errors)}" if errors else "")
+        return AuthorizationResult(Decision.NO_OPINION, f"RBAC: {aggregate(errors)}" if errors else "")
 
     def grants(self, namespace: str) -> Iterable[Grant]:
         """Yield the grants that apply in a namespace ("" for cluster-scoped requests)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision, ResolvedRules, RuleResolver
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Authorizer, Decision, ResolvedRules, RuleResolver
 from tetrapod.generic.authorization.metrics import DECISIONS
 from tetrapod.generic.authorization.rules import aggregate
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
@@ -32,7 +32,7 @@ class UnionAuthorizer:
         """Replace the authorizers. Evaluations under way continue with the old ones."""
         self._authorizers = tuple(authorizers)
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         reasons: list[str] = []
         errors: list[str] = []
         for name, authorizer, kind in self._authorizers:
@@ -46,7 +46,7 @@ class UnionAuthorizer:
                 reasons.append(f"{name}: {reason}" if name else reason)
             if error:
                 errors.append(error)
-        return Answer(Decision.NO_OPINION, "\n".join(reasons), aggregate(errors))
+        return AuthorizationResult(Decision.NO_OPINION, "\n".join(reasons), aggregate(errors))
 
 
 class PrivilegedGroup:
@@ -55,7 +55,7 @@ class PrivilegedGroup:
     def __init__(self, group: str = SYSTEM_MASTERS) -> None:
         self._group = group
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         return _ALLOW if self._group in attributes.user.groups else _NO_OPINION
 
 
@@ -66,14 +66,14 @@ class HealthPaths:
     paths are not included. Upstream: AlwaysAllowPaths (server/options/authorization.go).
     """
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         return _ALLOW if not attributes.resource_request and attributes.path in _HEALTH else _NO_OPINION
 
 
 class AlwaysAllow:
     """The authorizer of `--authorization-mode=AlwaysAllow`."""
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         return _ALLOW
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
@@ -84,8 +84,8 @@ class AlwaysAllow:
 class AlwaysDeny:
     """The authorizer of `--authorization-mode=AlwaysDeny`."""
 
-    async def authorize(self, attributes: Attributes) -> Answer:
-        return Answer(Decision.NO_OPINION, "Everything is forbidden.")
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
+        return AuthorizationResult(Decision.NO_OPINION, "Everything is forbidden.")
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:
         return ResolvedRules([], [], False, "")
@@ -114,5 +114,5 @@ class UnionRuleResolver:
 
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 _DECIDED = {Decision.ALLOW: "allowed", Decision.DENY: "denied"}
-_ALLOW = Answer(Decision.ALLOW)
-_NO_OPINION = Answer(Decision.NO_OPINION)
+_ALLOW = AuthorizationResult(Decision.ALLOW)
+_NO_OPINION = AuthorizationResult(Decision.NO_OPINION)

@@ -16,7 +16,7 @@ import orjson
 
 from tetrapod.generic.authentication.tokencache import ExpiringCache
 from tetrapod.generic.authorization.delegating import review_of
-from tetrapod.generic.authorization.interface import Answer, Attributes, Decision, ResolvedRules
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.generic.authorization.metrics import DURATIONS, EVALUATIONS, FAIL_OPEN
 from tetrapod.generic.authorization.selector_attributes import parse_large
 from tetrapod.generic.proxy.pool import BackendPool
@@ -87,15 +87,15 @@ class WebhookAuthorizer:
         self._shared = shared
         self._source = orjson.dumps([options.name, options.target.url, options.version])
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         await parse_large(attributes.field_requirements, attributes.label_requirements)
         spec: Object = review_of(attributes)["spec"]
         if (conditions := self._options.conditions) is not None:
             try:
                 if not conditions.match(spec):
-                    return Answer(Decision.NO_OPINION)
+                    return AuthorizationResult(Decision.NO_OPINION)
             except ConditionError as error:
-                return Answer(self._on_failure, "", str(error))
+                return AuthorizationResult(self._on_failure, "", str(error))
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         status = await self._known(key)
         if status is None:
@@ -105,7 +105,7 @@ class WebhookAuthorizer:
                 log.error("Failed to make webhook authorizer request: %s", error)
                 if self._on_failure is Decision.NO_OPINION:
                     FAIL_OPEN.add((self._options.name, error.result))
-                return Answer(self._on_failure, "", str(error))
+                return AuthorizationResult(self._on_failure, "", str(error))
             if _controlled(attributes) < _CACHEABLE:
                 self._cache(status).put(key, status)
                 if self._shared is not None:
@@ -163,12 +163,12 @@ class WebhookAuthorizer:
             DURATIONS.observe(labels, time.perf_counter() - start)
 
 
-def _answer_of(status: Object) -> Answer:
+def _answer_of(status: Object) -> AuthorizationResult:
     reason = status.get("reason") or ""
     if status.get("denied"):
         both = "webhook subject access review returned both allow and deny response" if status.get("allowed") else ""
-        return Answer(Decision.DENY, reason, both)
-    return Answer(Decision.ALLOW if status.get("allowed") else Decision.NO_OPINION, reason)
+        return AuthorizationResult(Decision.DENY, reason, both)
+    return AuthorizationResult(Decision.ALLOW if status.get("allowed") else Decision.NO_OPINION, reason)
 
 
 def _controlled(a: Attributes) -> int:

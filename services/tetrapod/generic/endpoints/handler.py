@@ -28,7 +28,7 @@ from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.request import Request, Response
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.tracing.spans import traced
 from tetrapod.machinery.status import method_not_supported, not_found
 
 Verb = Callable[[Scope, Request], Awaitable[Response]]
@@ -118,7 +118,7 @@ class SubresourceHandler:
         return await _answered(verb, self._scope, request)
 
 
-@seen(span_of, said_of)
+@traced(span_of, said_of)
 async def _answered(verb: Verb, scope: Scope, request: Request) -> Response:
     """Serve the request, and record the response object for its audit event."""
     response = await verb(scope, request)

@@ -25,7 +25,7 @@ from tetrapod.generic.offload import LARGE, offloaded
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.storage.interface import Entry, ListPage
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.tracing.spans import traced
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import encode
 from tetrapod.machinery.status import StatusError, not_acceptable
@@ -56,7 +56,7 @@ class Representation:
 
     # --- one object ---
 
-    @seen("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
+    @traced("SerializeObject", lambda _, __, accepted, *___: {"mediaType": accepted.media_type})
     async def entry(self, entry: Entry, accepted: Accepted, status: int = 200) -> Response:
         """Return the response with one stored object."""
         conversion = self.conversion
@@ -126,7 +126,7 @@ class Representation:
 
     # --- lists ---
 
-    @seen("SerializeObject", lambda _, __, accepted: {"mediaType": accepted.media_type})
+    @traced("SerializeObject", lambda _, __, accepted: {"mediaType": accepted.media_type})
     async def page(self, page: ListPage, accepted: Accepted) -> Response:
         """Return the response with a list."""
         await self.conversion.ready(page.entries)

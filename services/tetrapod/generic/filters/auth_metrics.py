@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from tetrapod.generic.authorization.interface import Answer, Decision
+from tetrapod.generic.authorization.interface import AuthorizationResult, Decision
 from tetrapod.generic.metrics import Counter, Histogram
 
 _BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
@@ -63,7 +63,7 @@ def not_authenticated(seconds: float, *, error: bool) -> None:
     (_ERROR if error else _FAILURE).count(seconds)
 
 
-def authorized(answer: Answer, seconds: float) -> None:
+def authorized(answer: AuthorizationResult, seconds: float) -> None:
     """Count an authorization."""
     if answer.decision is Decision.ALLOW:
         _ALLOWED.count(seconds)

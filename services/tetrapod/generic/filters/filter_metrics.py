@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from tetrapod.generic.authorization.interface import Answer, Attributes, Authorizer, Decision
+from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Authorizer, Decision
 from tetrapod.generic.metrics import Counter, Histogram
 
 _FILTERS: Final = Histogram(
@@ -81,7 +81,7 @@ class CountedAuthorizer:
     def __init__(self, inner: Authorizer) -> None:
         self._inner = inner
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         started = time.monotonic()
         answer = await self._inner.authorize(attributes)
         labels = (_mode(attributes.verb), "allowed" if answer.decision is Decision.ALLOW else "denied")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ParamSpec
 
 from tetrapod.generic.offload import in_thread
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.tracing.spans import traced
 from tetrapod.generic.user import LOOPBACK, UserInfo
 from tetrapod.machinery.lengthy import Lengthy
 
@@ -34,7 +34,7 @@ class Context:
 _P = ParamSpec("_P")
 
 
-@seen(lambda _, work, *__, **___: work.__name__.replace("_", " "), detailed=True)
+@traced(lambda _, work, *__, **___: work.__name__.replace("_", " "), detailed=True)
 async def without_delay(ctx: Context, work: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> None:
     """Call `work` on the event loop, or in a thread if the object is large or the function raises `Lengthy`."""
     if not ctx.large:

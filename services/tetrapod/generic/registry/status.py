@@ -43,13 +43,18 @@ class StatusStrategy(Strategy):
     """
 
     def __init__(
-        self, main: Strategy, *, keep_metadata: tuple[str, ...] = (), validate: ValidateStatus | None = None, names_again: bool = False
+        self,
+        main: Strategy,
+        *,
+        keep_metadata: tuple[str, ...] = (),
+        validate: ValidateStatus | None = None,
+        revalidates_generate_name: bool = False,
     ) -> None:
         self.main = main
         self.namespaced = main.namespaced
         self.allow_unconditional_update = main.allow_unconditional_update
         self.qualified_finalizers, self.repeats_errors = main.qualified_finalizers, main.repeats_errors
-        self.names_again = names_again
+        self.revalidates_generate_name = revalidates_generate_name
         self._keep_metadata = keep_metadata
         self._validate = validate
 

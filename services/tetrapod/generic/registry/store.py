@@ -15,7 +15,7 @@ from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.registry.update import UpdateOptions
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Preconditions, Watch, WatchQuery
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.tracing.spans import traced
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import not_found
 
@@ -23,7 +23,7 @@ from tetrapod.machinery.status import not_found
 class Store(Stored):
     """The store of one resource."""
 
-    @seen("registry get", detailed=True)
+    @traced("registry get", detailed=True)
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
         """Return the entry of an object. Raises StatusError, a 404 if it does not exist."""
         key = self.key(ctx, name)
@@ -33,24 +33,24 @@ class Store(Stored):
             raise not_found(self.resource, name)
         return entry
 
-    @seen("registry list", detailed=True)
+    @traced("registry list", detailed=True)
     async def list(self, ctx: Context, query: ListQuery) -> ListPage:
         """Return one page of a list."""
         with TranslatedRead(self.resource, "", "list"):
             return await self.storage.list(query)
 
-    @seen("registry watch", detailed=True)
+    @traced("registry watch", detailed=True)
     async def watch(self, ctx: Context, query: WatchQuery) -> Watch:
         """Open a watch."""
         with TranslatedRead(self.resource, "", "watch"):
             return await self.storage.watch(query)
 
-    @seen("registry create", detailed=True)
+    @traced("registry create", detailed=True)
     async def create(self, ctx: Context, obj: Object, *, validate: ValidateObject | None = None) -> Entry:
         """Create an object; `obj` is modified. A dry run returns an entry that was not stored."""
         return await self.written(ctx, await create.create(self, ctx, obj, validate))
 
-    @seen("registry update", detailed=True)
+    @traced("registry update", detailed=True)
     async def update(
         self,
         ctx: Context,
@@ -72,7 +72,7 @@ class Store(Stored):
         entry, created = await update.update(self, ctx, name, transform, options)
         return await self.written(ctx, entry), created
 
-    @seen("registry delete", detailed=True)
+    @traced("registry delete", detailed=True)
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         """Delete an object. `options` is a DeleteOptions object.
 
@@ -81,7 +81,7 @@ class Store(Stored):
         """
         return await delete.delete(self, ctx, name, options, validate)
 
-    @seen("registry delete_collection", detailed=True)
+    @traced("registry delete_collection", detailed=True)
     async def delete_collection(self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None) -> ListPage:
         """Delete the matching objects. Return the list from before the deletion, with its resourceVersion and
         continue token.

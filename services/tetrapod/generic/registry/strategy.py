@@ -40,7 +40,7 @@ class Strategy:
     """If set, metadata.generation starts at 1 and is incremented when one of these top-level fields changes, such as
     ("spec",).
     """
-    tells_empty: bool = False
+    distinguishes_empty: bool = False
     """Whether the generation also changes between empty and absent values, for kinds that upstream compares with
     reflect.DeepEqual.
     """
@@ -65,7 +65,7 @@ class Strategy:
       valid, and its name must be a path segment.
     - "none": not at all, because the server itself writes objects that violate the kind's rules.
     """
-    names_again: bool = False
+    revalidates_generate_name: bool = False
     """Whether updates validate generateName with the kind's rule too, for kinds whose ValidateUpdate upstream repeats
     the whole validation.
     """
@@ -101,7 +101,7 @@ class Strategy:
     def changes_generation(self, new: Object, old: Object) -> bool:
         """Return whether an update increments the generation, for kinds that have `generation`."""
         changed = [part for part in self.generation or () if new.get(part) != old.get(part)]
-        return bool(changed) if self.tells_empty else any(not same(new.get(part), old.get(part)) for part in changed)
+        return bool(changed) if self.distinguishes_empty else any(not same(new.get(part), old.get(part)) for part in changed)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         """Return the errors of an update."""

@@ -189,7 +189,7 @@ def before_update(store: Stored, strategy: Strategy, ctx: Context, new: Object, 
 
 def _begins_generation(store: Stored, strategy: Strategy, new: Object, old: Object) -> bool:
     definition = store.definition
-    if strategy.tells_empty or definition.custom:
+    if strategy.distinguishes_empty or definition.custom:
         return strategy.changes_generation(new, old)
     omitted = emptied.omit(definition.schema(definition.storage_version), new)
     changed = strategy.changes_generation(new, old)
@@ -226,7 +226,7 @@ def _update_errors(store: Stored, strategy: Strategy, ctx: Context, new: Object,
     errors += validate_object_meta_update(meta, old_meta)
     if strategy.qualified_finalizers and strategy.metadata_rules == "kube":
         errors += validate_kube_finalizers(meta.get("finalizers") or [], "metadata.finalizers")
-    if strategy.names_again:
+    if strategy.revalidates_generate_name:
         errors += validate_generate_name(meta, strategy.validate_name)
     errors += strategy.validate_update(ctx, new, old)
     return errors if strategy.repeats_errors or len(errors) < 2 else field.distinct(errors)

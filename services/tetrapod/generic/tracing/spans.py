@@ -180,24 +180,29 @@ def detail(name: str) -> Span | Nothing:
     return span.child(name) if span is not None and span.trace.detailed else NOTHING
 
 
-class seen:  # noqa: N801 - a decorator
+class traced:  # noqa: N801 - a decorator
     """A decorator of coroutine functions: each call becomes a span.
 
-    `name` is a name or a function that returns it. `said` returns the attributes. Both are called with the arguments of the call. With
-    `detailed` calls are recorded only in detailed traces. Undecorated methods stay in their classes until `arm` is called, so that they
-    cost nothing before the first trace.
+    Undecorated methods stay in their classes until `arm` is called, so that they cost nothing before the first trace.
+
+    Args:
+        name: the name of the span, or a function that returns it.
+        attributes: returns the attributes of the span. Like `name` it is called with the arguments of the call.
+        detailed: whether calls are recorded only in detailed traces.
     """
 
-    def __init__(self, name: str | Callable[..., str], said: Callable[..., Attributes] | None = None, *, detailed: bool = False) -> None:
-        self._name, self._said, self._detailed = name, said, detailed
+    def __init__(
+        self, name: str | Callable[..., str], attributes: Callable[..., Attributes] | None = None, *, detailed: bool = False
+    ) -> None:
+        self._name, self._attributes, self._detailed = name, attributes, detailed
 
     def __call__(self, work: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-        name, said, detailed = self._name, self._said, self._detailed
+        name, attributes, detailed = self._name, self._attributes, self._detailed
 
-        async def traced(span: Span, *args: P.args, **kwargs: P.kwargs) -> R:
+        async def in_span(span: Span, *args: P.args, **kwargs: P.kwargs) -> R:
             with span.child(name if isinstance(name, str) else name(*args, **kwargs)) as step:
-                if said is not None:
-                    step.put(said(*args, **kwargs))
+                if attributes is not None:
+                    step.put(attributes(*args, **kwargs))
                 return await work(*args, **kwargs)
 
         @functools.wraps(work)
@@ -205,7 +210,7 @@ class seen:  # noqa: N801 - a decorator
             span = _current.get()
             if span is None or (detailed and not span.trace.detailed):
                 return work(*args, **kwargs)
-            return traced(span, *args, **kwargs)
+            return in_span(span, *args, **kwargs)
 
         owner = work.__qualname__.rpartition(".")[0]
         if not owner or owner.endswith("<locals>"):
@@ -216,12 +221,12 @@ class seen:  # noqa: N801 - a decorator
 class _Method:
     """A decorated method while its class is created."""
 
-    def __init__(self, written: Callable[..., Any], seen_: Callable[..., Any]) -> None:
-        self._written, self._seen = written, seen_
+    def __init__(self, undecorated: Callable[..., Any], traced_: Callable[..., Any]) -> None:
+        self._undecorated, self._traced = undecorated, traced_
 
     def __set_name__(self, owner: type, name: str) -> None:
-        _methods.append((owner, name, self._seen))
-        setattr(owner, name, self._seen if _armed else self._written)
+        _methods.append((owner, name, self._traced))
+        setattr(owner, name, self._traced if _armed else self._undecorated)
 
 
 _methods: Final[list[tuple[type, str, Callable[..., Any]]]] = []

@@ -99,8 +99,8 @@ def of_the_pod(name: str, created: str = "2026-01-01T00:00:00Z") -> Any:
     ],
 )
 def test_a_claim_made_for_a_pod_is_charged_for_what_the_pod_is_not(claim: Any, cluster: Cluster, devices: str) -> None:
-    surroundings = asyncio.run(around(claim, cluster))
-    used = usage_of(CLAIMS, claim, surroundings)
+    context = asyncio.run(around(claim, cluster))
+    used = usage_of(CLAIMS, claim, context)
     assert str(used[GPUS]) == devices
     assert str(used[GOLD]) == "3"
-    assert concerning(CLAIMS, {GPUS}, surroundings) == [GPUS]
+    assert concerning(CLAIMS, {GPUS}, context) == [GPUS]

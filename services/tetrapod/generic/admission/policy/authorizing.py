@@ -13,8 +13,8 @@ from typing import Any
 
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.authentication.serviceaccount import make_group_names, make_username
-from tetrapod.generic.authorization.interface import Answer, Authorizer
 from tetrapod.generic.authorization.interface import Attributes as Question
+from tetrapod.generic.authorization.interface import AuthorizationResult, Authorizer
 from tetrapod.generic.authorization.interface import Decision as Verdict
 from tetrapod.generic.authorization.selector_attributes import field_requirements, label_requirements
 from tetrapod.generic.user import ALL_AUTHENTICATED, UserInfo
@@ -34,7 +34,7 @@ class Authorizing:
     def __init__(self, authorizer: Authorizer, attributes: Attributes) -> None:
         self._authorizer = authorizer
         self._attributes = attributes
-        self._answers: dict[CheckAttributes, Answer] = {}
+        self._answers: dict[CheckAttributes, AuthorizationResult] = {}
 
     @cached_property
     def bindings(self) -> Mapping[str, Any]:

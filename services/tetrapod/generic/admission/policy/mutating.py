@@ -16,8 +16,8 @@ from tetrapod.generic.admission.policy.definitions import Policy, stored
 from tetrapod.generic.admission.policy.metrics import error_type, mutated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import PolicySource
-from tetrapod.generic.admission.surroundings import Surroundings
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.tracing.spans import traced
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError, internal_error
@@ -77,9 +77,9 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
     name = "MutatingAdmissionPolicy"
     operations = frozenset({"CREATE", "UPDATE", "CONNECT"})
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        self.source = PolicySource(surroundings.storages, surroundings.background, _POLICIES, _BINDINGS, _compile)
+    def __init__(self, dependencies: PluginDependencies) -> None:
+        super().__init__(dependencies)
+        self.source = PolicySource(dependencies.storages, dependencies.background, _POLICIES, _BINDINGS, _compile)
 
     async def admit(self, attributes: Attributes) -> None:
         hooks = await self.hooks(attributes)
@@ -92,7 +92,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
         if invocations:
             from tetrapod.generic.admission.policy.authorizing import Authorizing
 
-            authorizing = Authorizing(self.surroundings.authorizer, attributes)
+            authorizing = Authorizing(self.dependencies.authorizer, attributes)
             turns: _Turns = attributes.state.setdefault(self.name, _Turns())
             request = _Request(attributes, attributes.versions, authorizing, await self.namespace_of(attributes), turns)
             await self._invoke(invocations, request)
@@ -110,7 +110,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             turns.require()
         turns.output = copy_object(attributes.object) if attributes.object is not None else None
 
-    @seen(lambda _, invocation, __: f"policy {invocation.policy.name}", detailed=True)
+    @traced(lambda _, invocation, __: f"policy {invocation.policy.name}", detailed=True)
     async def _one(self, invocation: Invocation[Mutator], request: _Request) -> None:
         from tetrapod.generic.admission.policy.match_conditions import MatchConditionError
 

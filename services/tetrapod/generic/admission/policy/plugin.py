@@ -14,7 +14,7 @@ from tetrapod.generic.admission.matching import Namespaces, exempt
 from tetrapod.generic.admission.policy.definitions import Binding, Policy
 from tetrapod.generic.admission.policy.params import ConfigurationError, Params
 from tetrapod.generic.admission.policy.source import Hook, PolicySource
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 
@@ -44,12 +44,12 @@ class PolicyPlugin(Plugin, Generic[E]):
 
     source: PolicySource[E]
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self.surroundings = surroundings
-        self.namespaces = Namespaces(surroundings.storages)
-        self.params = Params(surroundings.client, surroundings.background)
+    def __init__(self, dependencies: PluginDependencies) -> None:
+        self.dependencies = dependencies
+        self.namespaces = Namespaces(dependencies.storages)
+        self.params = Params(dependencies.client, dependencies.background)
         self._hooks: list[Hook[E]] | None = None
-        if (configured := surroundings.configuration.of(self.name)) is not None:
+        if (configured := dependencies.configuration.of(self.name)) is not None:
             from tetrapod.generic.admission.static_manifests import check_policy_configuration
 
             check_policy_configuration(configured, self.name)
@@ -64,7 +64,7 @@ class PolicyPlugin(Plugin, Generic[E]):
             StatusError: 403, they have not been loaded yet.
         """
         known = await self.source.ready()
-        if break_glass.lets_through(self.surroundings, attributes):
+        if break_glass.lets_through(self.dependencies, attributes):
             if any([await self._means(hook, attributes) for hook in self.source.hooks]):
                 break_glass.tell(self.name, attributes)
             return []

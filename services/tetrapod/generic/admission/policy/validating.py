@@ -14,8 +14,8 @@ from tetrapod.generic.admission.policy.definitions import Binding, Policy, store
 from tetrapod.generic.admission.policy.metrics import error_type, validated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import Hook, PolicySource
-from tetrapod.generic.admission.surroundings import Surroundings
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.tracing.spans import traced
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError
 
@@ -62,9 +62,9 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
 
     name = "ValidatingAdmissionPolicy"
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        super().__init__(surroundings)
-        self.source = PolicySource(surroundings.storages, surroundings.background, _POLICIES, _BINDINGS, _compile)
+    def __init__(self, dependencies: PluginDependencies) -> None:
+        super().__init__(dependencies)
+        self.source = PolicySource(dependencies.storages, dependencies.background, _POLICIES, _BINDINGS, _compile)
 
     async def validate(self, attributes: Attributes) -> None:
         hooks = await self.hooks(attributes)
@@ -72,7 +72,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
             return
         from tetrapod.generic.admission.policy.authorizing import Authorizing
 
-        request = _Request(attributes, Authorizing(self.surroundings.authorizer, attributes))
+        request = _Request(attributes, Authorizing(self.dependencies.authorizer, attributes))
         for hook in hooks:
             await self._apply(hook, request)
         if request.failures:
@@ -80,7 +80,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
         if request.denials:
             raise _refusal(attributes, request.denials[0])
 
-    @seen(lambda _, hook, __: f"policy {hook.policy.name}", detailed=True)
+    @traced(lambda _, hook, __: f"policy {hook.policy.name}", detailed=True)
     async def _apply(self, hook: Hook[Validator], request: _Request) -> None:
         annotations: dict[str, list[str]] = {}
         async for invocation in self.invocations(hook, request.attributes):

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import ALL_OPERATIONS, Attributes, Equivalent, Plugin, forbidden
 from tetrapod.generic.admission.matching import Namespaces, exempt, find, selects_object
-from tetrapod.generic.admission.surroundings import Surroundings
+from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.admission.webhook.hooks import Hook, Hooks
 from tetrapod.generic.admission.webhook.metrics import Observation
 from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, question, verdict
 from tetrapod.generic.storage.interface import StorageConfig
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.tracing.spans import traced
 from tetrapod.generic.webhook.errors import CallFailed, Unusable
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object
@@ -63,20 +63,20 @@ class WebhookPlugin(Plugin):
     mutating = False
     configurations: StorageConfig
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._hooks = Hooks(surroundings.storages, self.configurations, surroundings.background)
-        self._namespaces = Namespaces(surroundings.storages)
-        self._client = surroundings.webhooks
-        self._authorizer = surroundings.authorizer
-        self._surroundings = surroundings
-        self._identities = _identities(surroundings.configuration.of(self.name))
+    def __init__(self, dependencies: PluginDependencies) -> None:
+        self._hooks = Hooks(dependencies.storages, self.configurations, dependencies.background)
+        self._namespaces = Namespaces(dependencies.storages)
+        self._client = dependencies.webhooks
+        self._authorizer = dependencies.authorizer
+        self._dependencies = dependencies
+        self._identities = _identities(dependencies.configuration.of(self.name))
 
     def handles(self, attributes: Attributes) -> bool:
         return not self._hooks.nothing and not exempt(attributes)
 
     async def _ready(self, attributes: Attributes) -> list[Hook]:
         known = await self._hooks.ready()
-        if break_glass.lets_through(self._surroundings, attributes):
+        if break_glass.lets_through(self._dependencies, attributes):
             if any(find(hook.rules, attributes, equivalent=hook.equivalent) for hook in self._hooks.all):
                 break_glass.tell(self.name, attributes)
             return []
@@ -115,7 +115,7 @@ class WebhookPlugin(Plugin):
             None if old is None else await attributes.versions.convert(old, seen_as.kind),
         )
 
-    @seen(
+    @traced(
         lambda self, *_: f"Call {'mutating' if self.mutating else 'validating'} webhook",
         lambda _, hook, attributes, *__: {
             "configuration": hook.configuration,

@@ -40,7 +40,7 @@ from tetrapod.generic.storage.keys import is_key, prefix_end
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.tracing.spans import traced
 from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import resource_expired
@@ -80,7 +80,7 @@ class Cacher:
 
     # Reads
 
-    @seen("cacher.Get", lambda self, key, *_: {"key": self.prefix + key})
+    @traced("cacher.Get", lambda self, key, *_: {"key": self.prefix + key})
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
         try:
             if resource_version in {"", "0"}:
@@ -95,14 +95,14 @@ class Cacher:
             return await self._from_backend(key)
         return self._cache.entries.get(key)
 
-    @seen("Get etcd3", lambda self, key: {"key": self.prefix + key})
+    @traced("Get etcd3", lambda self, key: {"key": self.prefix + key})
     async def _from_backend(self, key: str) -> Entry | None:
         if not is_key(key):
             return None
         kv = await self._backend.get(self.prefix + key)
         return None if kv is None else StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease)
 
-    @seen("cacher.GetList", lambda self, _: {"type": self.config.prefix})
+    @traced("cacher.GetList", lambda self, _: {"type": self.config.prefix})
     async def list(self, query: ListQuery) -> ListPage:
         return await self._lister.list(query)
 
@@ -130,7 +130,7 @@ class Cacher:
 
     # Watches
 
-    @seen("cacher.Watch", lambda self, _: {"type": self.config.prefix})
+    @traced("cacher.Watch", lambda self, _: {"type": self.config.prefix})
     async def watch(self, query: WatchQuery) -> Watch:
         requested = parse_resource_version(query.resource_version)
         if not query.resource_version and await self._freshness.latest():
@@ -201,17 +201,17 @@ class Cacher:
 
     # Writes
 
-    @seen("Create etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
+    @traced("Create etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
     async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
         return await self._writer.create(key, obj, ttl)
 
-    @seen("GuaranteedUpdate etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
+    @traced("GuaranteedUpdate etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
     async def guaranteed_update(
         self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = NO_PRECONDITIONS, allow_absent: bool = False
     ) -> Entry:
         return await self._writer.guaranteed_update(key, try_update, preconditions, allow_absent)
 
-    @seen("Delete etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
+    @traced("Delete etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
     async def delete(
         self, key: str, *, preconditions: Preconditions = NO_PRECONDITIONS, validate: Callable[[Entry], Awaitable[None]] | None = None
     ) -> Entry:

@@ -9,7 +9,7 @@ from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.reflector import Reflector
 from tetrapod.generic.storage.interface import TooLargeResourceVersion
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.tracing.spans import traced
 
 PATIENCE: Final = 3.0
 """Seconds to wait for a revision (upstream: blockTimeout)."""
@@ -41,7 +41,7 @@ class Freshness:
             return False
         return True
 
-    @seen("waiting for the latest revision", detailed=True)
+    @traced("waiting for the latest revision", detailed=True)
     async def latest(self, *, patient: bool = True) -> bool:
         """Wait until the cache includes every write that was acknowledged before this call.
 

@@ -24,7 +24,7 @@ from tetrapod.generic.storage.sqlite.schema import open_connection, prepare, tun
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.generic.storage.sqlite.watching import SqliteWatch, WatchHub
 from tetrapod.generic.storage.sqlite.writer import Writer
-from tetrapod.generic.tracing.spans import seen
+from tetrapod.generic.tracing.spans import traced
 from tetrapod.generic.unavailable import Unavailable
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class SqliteBackend:
 
     # Reads
 
-    @seen("sqlite get", detailed=True)
+    @traced("sqlite get", detailed=True)
     async def get(self, key: str) -> KeyValue | None:
         self._use()
         try:
@@ -110,7 +110,7 @@ class SqliteBackend:
             self._observed = max(self._observed, kv.mod_revision)
         return kv
 
-    @seen("sqlite range", detailed=True)
+    @traced("sqlite range", detailed=True)
     async def range(
         self,
         start: str,
@@ -177,14 +177,14 @@ class SqliteBackend:
 
     # Writes
 
-    @seen("sqlite put", lambda self, key, value, *_, **__: {"bytes": len(value)}, detailed=True)
+    @traced("sqlite put", lambda self, key, value, *_, **__: {"bytes": len(value)}, detailed=True)
     async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
         self._use()
         if len(key) + len(value) > LARGEST_REQUEST:
             raise RequestTooLarge
         return await self._writer.submit(lambda transaction: transaction.put(key, value, expected, lease))
 
-    @seen("sqlite delete", detailed=True)
+    @traced("sqlite delete", detailed=True)
     async def delete_if(self, key: str, expected: int) -> WriteResult:
         self._use()
         return await self._writer.submit(lambda transaction: transaction.delete(key, expected))
