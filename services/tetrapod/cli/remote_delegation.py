@@ -85,9 +85,9 @@ class RemoteSide:
                 return await forward(self._pool, self._endpoint, request, dropped=FRONTS)
             from tetrapod.generic.audit import findings
 
-            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + findings.asking(audit)
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + findings.request_header(audit)
             response = await forward(self._pool, self._endpoint, request, headers=headers, dropped=FRONTS)
-            findings.told(audit, request, response)
+            findings.take_response(audit, request, response)
             return response
         except (BackendError, Unsendable) as error:
             log.info("%s cannot be reached: %s", self.name, error)
@@ -99,13 +99,13 @@ class RemoteSide:
         from tetrapod.generic.audit import findings
 
         with start(f"service {self.name}") as step:
-            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + hop.asking(step)
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + hop.request_headers(step)
             audit = request.audit
             if audit is not None:
-                headers += findings.asking(audit)
+                headers += findings.request_header(audit)
             response = await forward(self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step), dropped=FRONTS)
             if audit is not None:
-                findings.told(audit, request, response)
+                findings.take_response(audit, request, response)
             hop.graft(response, step)
             return response
 

@@ -18,7 +18,7 @@ from tetrapod.machinery.status import StatusError
 log = logging.getLogger(__name__)
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
-_LEAVING_PATIENCE: Final = 3.0
+_LEAVING_TIMEOUT_SECONDS: Final = 3.0
 
 Hook = Callable[[], Awaitable[None]]
 Check = Callable[[], Awaitable[None]]
@@ -129,16 +129,16 @@ class Lifecycle:
         """Report not ready, run the leaving hooks, and return when they are done or have timed out and `delay` seconds have passed."""
         self.shutting_down.set()
 
-        async def told(name: str, hook: Hook) -> None:
+        async def run_hook(name: str, hook: Hook) -> None:
             try:
-                async with asyncio.timeout(_LEAVING_PATIENCE):
+                async with asyncio.timeout(_LEAVING_TIMEOUT_SECONDS):
                     await hook()
             except TimeoutError:
-                log.warning("%s: not within %g s", name, _LEAVING_PATIENCE)
+                log.warning("%s: not within %g s", name, _LEAVING_TIMEOUT_SECONDS)
             except Exception:
                 log.exception("%s failed while the server stops", name)
 
-        await asyncio.gather(asyncio.sleep(delay), *(told(name, hook) for name, hook in list(self.leaving.items())))
+        await asyncio.gather(asyncio.sleep(delay), *(run_hook(name, hook) for name, hook in list(self.leaving.items())))
 
     async def stop(self) -> None:
         """Cancel every background task, then run the pre-shutdown hooks."""

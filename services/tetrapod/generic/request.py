@@ -64,7 +64,7 @@ class Auditor(Protocol):
         """Return the audit data to request from a server that the request is proxied to (audit/findings.py)."""
         ...
 
-    def take(self, found: Object) -> None:
+    def take(self, data: Object) -> None:
         """Take over the audit data of another server."""
         ...
 

@@ -117,14 +117,14 @@ class Series:
 
     __slots__ = ("_codes", "_duration", "_labels", "_self", "_sizes", "_sli", "dry_run", "verb")
 
-    def __init__(self, verb: str, dry_run: str, of: tuple[str, ...]) -> None:
+    def __init__(self, verb: str, dry_run: str, resource_labels: tuple[str, ...]) -> None:
         self.verb, self.dry_run = verb, dry_run
-        self._labels = (verb, dry_run, *of)
-        self._self = (verb, of[0], of[2], of[3])
+        self._labels = (verb, dry_run, *resource_labels)
+        self._self = (verb, resource_labels[0], resource_labels[2], resource_labels[3])
         self._codes: dict[int, list[float]] = {}
         self._duration = DURATION.row(self._labels)
-        self._sli = SLI_DURATION.row((verb, *of)) if not dry_run else None
-        self._sizes = RESPONSE_SIZES.row((verb, *of)) if verb in ("GET", "LIST") else None
+        self._sli = SLI_DURATION.row((verb, *resource_labels)) if not dry_run else None
+        self._sizes = RESPONSE_SIZES.row((verb, *resource_labels)) if verb in ("GET", "LIST") else None
 
     def count(self, code: int, seconds: float, sli_seconds: float, size: int) -> None:
         """Count a request. Times are in seconds; `size` is below 0 if it is unknown."""
@@ -153,8 +153,8 @@ class RequestMetrics:
 
     def _forget(self, labels: Mapping[str, str]) -> None:
         """Forget the series of a resource that was removed or is served again."""
-        of = labels.get("resource"), labels.get("group")
-        for key in [key for key in self._known if len(key) == _RESOURCE_KEY and (key[0], key[3]) == of]:
+        resource_labels = labels.get("resource"), labels.get("group")
+        for key in [key for key in self._known if len(key) == _RESOURCE_KEY and (key[0], key[3]) == resource_labels]:
             del self._known[key]
 
     def series(self, request: Request) -> Series | None:
@@ -167,11 +167,11 @@ class RequestMetrics:
                 return self._known.get(key) or self._known.setdefault(
                     key, Series(verb_of(request), dry_run, (*page, "", "", self._component))
                 )
-            found = _PATHS.get(request.path.rstrip("/") or "/")
-            if found is None:
+            static_path = _PATHS.get(request.path.rstrip("/") or "/")
+            if static_path is None:
                 return None
-            path = ("", _method(request), found[0], dry_run)
-            return self._known.get(path) or self._remember(path, "", found[1], request, dry_run)
+            path = ("", _method(request), static_path[0], dry_run)
+            return self._known.get(path) or self._remember(path, "", static_path[1], request, dry_run)
         if not request.served:
             return None
         verb = info.verb
@@ -183,17 +183,17 @@ class RequestMetrics:
     def _remember(self, key: tuple[str, ...], scope: str, component: str, request: Request, dry_run: str) -> Series:
         info = request.info or _NONE
         if info.is_resource_request:
-            of = (info.api_group, info.api_version, info.resource, info.subresource, scope, component)
+            resource_labels = (info.api_group, info.api_version, info.resource, info.subresource, scope, component)
         else:
-            of = ("", "", "", key[2], scope, component)
-        series = self._known[key] = Series(verb_of(request), dry_run, of)
+            resource_labels = ("", "", "", key[2], scope, component)
+        series = self._known[key] = Series(verb_of(request), dry_run, resource_labels)
         return series
 
     def labels(self, request: Request) -> tuple[str, ...]:
         """Return the labels: the verb, then resource, scope and component."""
         info = request.info or _NONE
-        of = (info.api_group, info.api_version, info.resource, info.subresource, scope_of(info), self._component)
-        return (verb_of(request), *of)
+        resource_labels = (info.api_group, info.api_version, info.resource, info.subresource, scope_of(info), self._component)
+        return (verb_of(request), *resource_labels)
 
     def dropped(self, request: Request) -> None:
         """Count a request rejected with a 429, without labels of its resource, so that clients cannot add series."""

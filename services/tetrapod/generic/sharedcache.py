@@ -19,13 +19,13 @@ import orjson
 
 log = logging.getLogger(__name__)
 
-_PATIENCE: Final = 0.1
-_LEFT_ALONE: Final = 5.0
+_TIMEOUT_SECONDS: Final = 0.1
+_PAUSE_SECONDS: Final = 5.0
 _HASH: Final = "sha256"
 _MAC_SIZE: Final = 32
 
 
-class Kept(NamedTuple):
+class CachedValue(NamedTuple):
     """A cached value, and the seconds for which it is still valid."""
 
     answer: Any
@@ -35,16 +35,16 @@ class Kept(NamedTuple):
 class SharedCache:
     """The cache of one process. Values of different purposes are separate."""
 
-    def __init__(self, url: str, password_file: str = "", *, secret: bytes, patience: float = _PATIENCE) -> None:
+    def __init__(self, url: str, password_file: str = "", *, secret: bytes, timeout: float = _TIMEOUT_SECONDS) -> None:
         """Create the cache; the connection is made at the first call. `secret` is shared by the replicas and not known to redis."""
         self._seal = _Seal(secret)
         self._url = url
         self._password_file = password_file
-        self._patience = patience
+        self._timeout = timeout
         self._redis: Any = None
-        self._away_until = 0.0
+        self._paused_until = 0.0
 
-    async def get(self, purpose: str, question: bytes) -> Kept | None:
+    async def get(self, purpose: str, question: bytes) -> CachedValue | None:
         """Return a value, or None."""
         key = self._seal.key(purpose, question)
         data = await self._call("get", key)
@@ -62,15 +62,15 @@ class SharedCache:
             await self._redis.aclose()
 
     async def _call(self, name: str, *args: Any, **options: Any) -> Any:
-        if time.monotonic() < self._away_until:
+        if time.monotonic() < self._paused_until:
             return None
         try:
             client = self._client()  # outside the timeout, because the first call imports a module
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 return await getattr(client, name)(*args, **options)
         except Exception as error:  # requests must not fail because of redis
             log.info("redis is passed over for a while: %s", error or type(error).__name__)
-            self._away_until = time.monotonic() + _LEFT_ALONE
+            self._paused_until = time.monotonic() + _PAUSE_SECONDS
             return None
 
     def _client(self) -> Any:
@@ -106,7 +106,7 @@ class _Seal:
         body = orjson.dumps({"answer": answer, "until": time.time() + seconds})
         return self._mac(key, body) + body
 
-    def open(self, key: str, data: bytes) -> Kept | None:
+    def open(self, key: str, data: bytes) -> CachedValue | None:
         """Return the value; None if it is forged, stored under another key, or expired."""
         mac, body = data[:_MAC_SIZE], data[_MAC_SIZE:]
         if not hmac.compare_digest(mac, self._mac(key, body)):
@@ -114,7 +114,7 @@ class _Seal:
             return None
         entry = orjson.loads(body)
         left = entry["until"] - time.time()
-        return Kept(entry["answer"], left) if left > 0 else None
+        return CachedValue(entry["answer"], left) if left > 0 else None
 
     def _mac(self, key: str, body: bytes) -> bytes:
         return hmac.digest(self._key, b"%b\0%b" % (key.encode(), body), _HASH)

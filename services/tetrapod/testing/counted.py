@@ -16,7 +16,7 @@ _QUIET: Final = 60
 """Iterations of the event loop without a write or a request in flight after which the server counts as idle. An event reaches its last
 consumer, and results in a request, within about a dozen.
 """
-_PATIENCE: Final = 2.0
+_TIMEOUT_SECONDS: Final = 2.0
 _ATTEMPTS: Final = 5
 
 
@@ -37,17 +37,17 @@ class Counted(Embedded):
         finally:
             self._under_way -= 1
 
-    async def settled(self, patience: float = _PATIENCE) -> bool:
+    async def settled(self, timeout: float = _TIMEOUT_SECONDS) -> bool:
         """Wait until the consequences of all writes have happened: caches and informers are up to date, and controllers are idle.
 
         Args:
-            patience: the timeout in seconds.
+            timeout: the timeout in seconds.
 
         Returns:
             False if the server was not idle in time, because something writes continuously.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + patience
+        deadline = loop.time() + timeout
         quiet, last = 0, await self._store.revision()
         while quiet < _QUIET:
             await asyncio.sleep(0)

@@ -53,7 +53,7 @@ def redis(tmp_path) -> Iterator[support.redis.Redis]:
 @asynccontextmanager
 async def cache(url: str, *, secret: bytes = SECRET, patience: float = 5, password: str = "") -> AsyncIterator[SharedCache]:
     """A replica's."""
-    made = SharedCache(url, password, secret=secret, patience=patience)
+    made = SharedCache(url, password, secret=secret, timeout=patience)
     try:
         yield made
     finally:

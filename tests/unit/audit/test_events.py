@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from tetrapod.generic.audit.event import Event, legacy_line, micro_time
-from tetrapod.generic.audit.findings import asked
+from tetrapod.generic.audit.findings import parse_request_header
 from tetrapod.generic.audit.objects import compacted, encoded, response_object, status_in
 from tetrapod.generic.audit.parties import source_addresses
 from tetrapod.generic.audit.policy import Auditing, Level
@@ -133,6 +133,6 @@ def test_patches_become_one_line() -> None:
 
 
 def test_what_a_front_asks_for_is_read() -> None:
-    assert asked("Request; omit-managed-fields") == Auditing(Level.REQUEST, omit_managed_fields=True)
-    assert asked("Metadata") == Auditing(Level.METADATA)
-    assert asked("everything") is None
+    assert parse_request_header("Request; omit-managed-fields") == Auditing(Level.REQUEST, omit_managed_fields=True)
+    assert parse_request_header("Metadata") == Auditing(Level.METADATA)
+    assert parse_request_header("everything") is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tetrapod.generic.tracing import spans
-from tetrapod.generic.tracing.report import text, told
+from tetrapod.generic.tracing.report import span_document, text
 from tetrapod.generic.tracing.spans import MOST_SPANS, NOTHING, Span, Trace, current, detail, start, traced
 
 
@@ -106,7 +106,7 @@ def test_as_text_a_line_says_what_was_done_and_for_how_long_without_what_is_belo
         "auditID": "id",
         "traceID": "t",
         "took": 10.0,
-        "spans": told(root, 1.0)["spans"],
+        "spans": span_document(root, 1.0)["spans"],
     }
     lines = text(report).splitlines()
     assert lines[0] == "GET /x"

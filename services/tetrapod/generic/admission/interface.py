@@ -85,8 +85,10 @@ class Attributes:
         """Add an audit annotation, unless the key has a value already. Level "Request" is written only if the audit
         policy logs requests.
         """
-        kept = self.annotations if level == "Metadata" or self.request is None else self.request.state.setdefault(DETAILED_ANNOTATIONS, {})
-        kept.setdefault(key, value)
+        annotations = (
+            self.annotations if level == "Metadata" or self.request is None else self.request.state.setdefault(DETAILED_ANNOTATIONS, {})
+        )
+        annotations.setdefault(key, value)
 
 
 def forbidden(attributes: Attributes, why: str) -> StatusError:

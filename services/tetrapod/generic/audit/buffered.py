@@ -106,12 +106,12 @@ class _TokenBucket:
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate, self._burst = rate, burst
-        self._tokens, self._seen = float(burst), time.monotonic()
+        self._tokens, self._refilled = float(burst), time.monotonic()
 
     async def take(self) -> None:
         """Take a token, waiting until there is one."""
         now = time.monotonic()
-        self._tokens = min(self._burst, self._tokens + (now - self._seen) * self._rate) - 1
-        self._seen = now
+        self._tokens = min(self._burst, self._tokens + (now - self._refilled) * self._rate) - 1
+        self._refilled = now
         if self._tokens < 0:
             await asyncio.sleep(-self._tokens / self._rate)

@@ -32,12 +32,12 @@ class AuditContext:
     """The audit data of one request. `sink` is None on a service whose front proxy writes the events and only requests the data."""
 
     __slots__ = (
+        "_error_status",
         "_from",
         "_head",
         "_layers",
         "_received",
         "_reference",
-        "_refused",
         "_request_object",
         "_response_object",
         "auditing",
@@ -59,7 +59,7 @@ class AuditContext:
             self._head, self._from = head_of(request, user), origin_of(request)
             self._received = micro_time(wall_clock(request.received))
         self._reference = reference_of(request.info)
-        self._refused: Object | None = None
+        self._error_status: Object | None = None
         self._layers: dict[str, float] = {}
         self._request_object: bytes = b""
         self._response_object: bytes = b""
@@ -81,12 +81,12 @@ class AuditContext:
         if self.level >= Level.REQUEST:
             self._request_object = compacted(patch) if isinstance(patch, bytes) else encoded(patch, omit_managed_fields=False)
 
-    def refusal(self, status: Object) -> None:
+    def record_status(self, status: Object) -> None:
         """Record a Status response. As upstream, only its code is recorded if the client accepts none of its media types."""
         if not takes_status(self.request):
             self.code(status["code"])
             return
-        self._refused = status
+        self._error_status = status
         self.status = _bounded(status)
         if self.level >= Level.REQUEST_RESPONSE:
             self._response_object = encoded(status, omit_managed_fields=False)
@@ -169,8 +169,8 @@ class AuditContext:
         seconds, info = time.monotonic() - self.request.received, self.request.info
         if seconds <= _SLOW or not self._layers or (info is not None and info.verb == "watch"):
             return
-        for name, taken in (*self._layers.items(), ("total", seconds)):
-            self.request.annotations.setdefault(f"apiserver.latency.k8s.io/{name}", format_duration(taken))
+        for name, duration in (*self._layers.items(), ("total", seconds)):
+            self.request.annotations.setdefault(f"apiserver.latency.k8s.io/{name}", format_duration(duration))
 
     # --- between servers
 
@@ -183,29 +183,29 @@ class AuditContext:
 
     def findings(self) -> Object:
         """Return the data that only the service that serves the request has, for the server that writes the events."""
-        found: Object = {"annotations": self.request.annotations, "objectRef": self._reference, "layers": self._layers}
+        data: Object = {"annotations": self.request.annotations, "objectRef": self._reference, "layers": self._layers}
         if detailed := self.request.state.get(DETAILED_ANNOTATIONS):
-            found["detailed"] = detailed
-        if self._refused is not None:
-            found["refusal"] = self._refused
+            data["detailed"] = detailed
+        if self._error_status is not None:
+            data["refusal"] = self._error_status
         if self._request_object:
-            found["requestObject"] = orjson.Fragment(self._request_object)
-        return found
+            data["requestObject"] = orjson.Fragment(self._request_object)
+        return data
 
-    def take(self, found: Object) -> None:
+    def take(self, data: Object) -> None:
         """Take over the data of the service that served the request."""
         request = self.request
-        for key, value in (found.get("annotations") or {}).items():
+        for key, value in (data.get("annotations") or {}).items():
             request.annotations.setdefault(key, value)
-        if detailed := found.get("detailed"):
+        if detailed := data.get("detailed"):
             request.state[DETAILED_ANNOTATIONS] = detailed
-        if found.get("objectRef"):
-            self._reference = found["objectRef"]
-        self._layers = {**(found.get("layers") or {}), **self._layers}
-        if "refusal" in found:
-            self.refusal(found["refusal"])
-        if "requestObject" in found:
-            self._request_object = orjson.dumps(found["requestObject"])
+        if data.get("objectRef"):
+            self._reference = data["objectRef"]
+        self._layers = {**(data.get("layers") or {}), **self._layers}
+        if "refusal" in data:
+            self.record_status(data["refusal"])
+        if "requestObject" in data:
+            self._request_object = orjson.dumps(data["requestObject"])
 
 
 _STATUS: Final = ("status", "message", "reason", "details", "code")

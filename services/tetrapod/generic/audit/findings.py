@@ -22,18 +22,18 @@ _LIMIT: Final = 512 * 1024
 _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 
-def asking(audit: Auditor) -> HeaderList:
+def request_header(audit: Auditor) -> HeaderList:
     """Return the request header that asks a service for audit data."""
     return [(ASKED, audit.asks().encode())]
 
 
-def asked(text: str) -> Auditing | None:
+def parse_request_header(text: str) -> Auditing | None:
     """Parse the request header; None if it is malformed."""
     level = LEVELS.get(text.removesuffix(OMITTING))
     return None if level is None else Auditing(level, omit_managed_fields=text.endswith(OMITTING))
 
 
-def telling(context: AuditContext) -> HeaderList:
+def response_header(context: AuditContext) -> HeaderList:
     """Return the audit data as a response header; the object is left out if the header would be too long."""
     data = context.findings()
     encoded = packed(data)
@@ -43,7 +43,7 @@ def telling(context: AuditContext) -> HeaderList:
     return [(FOUND, encoded)] if len(encoded) <= _LIMIT else []
 
 
-def told(audit: Auditor, request: Request, response: Response) -> None:
+def take_response(audit: Auditor, request: Request, response: Response) -> None:
     """Take the audit data out of a service's response, and record the object in the response."""
     for data in take_out(response, FOUND):
         audit.take(data)

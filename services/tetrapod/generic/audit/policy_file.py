@@ -175,9 +175,9 @@ def _url_errors(urls: Sequence[str], path: str) -> list[FieldError]:
     return errors
 
 
-def _resource_errors(found: Sequence[Object], path: str) -> list[FieldError]:
+def _resource_errors(group_resources: Sequence[Object], path: str) -> list[FieldError]:
     errors = []
-    for resources in found:
+    for resources in group_resources:
         group = resources.get("group") or ""
         if group not in ("", "*") and (problems := is_dns1123_subdomain(group)):
             errors.append(invalid(f"{path}.group", group, ",".join(problems)))
@@ -209,8 +209,8 @@ def _rule(rule: Object, stages: frozenset[str], omits: bool) -> Rule:
 
     own = rule.get("omitManagedFields")
     resources = tuple(
-        GroupResources(found.get("group") or "", tuple(found.get("resources") or ()), tuple(found.get("resourceNames") or ()))
-        for found in strings("resources")
+        GroupResources(entry.get("group") or "", tuple(entry.get("resources") or ()), tuple(entry.get("resourceNames") or ()))
+        for entry in strings("resources")
     )
     return Rule(
         Auditing(LEVELS[rule["level"]], stages | frozenset(strings("omitStages")), omits if own is None else own),

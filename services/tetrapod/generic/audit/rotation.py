@@ -145,16 +145,16 @@ class RotatingFile:
 
     def _tidy(self) -> None:
         config = self._config
-        kept = self._backups()
+        backups = self._backups()
         if config.max_backups:
-            names = list(dict.fromkeys(_uncompressed(path) for _, path in kept))
+            names = list(dict.fromkeys(_uncompressed(path) for _, path in backups))
             allowed = set(names[: config.max_backups])
-            kept = _remove(kept, lambda _, path: _uncompressed(path) not in allowed)
+            backups = _remove(backups, lambda _, path: _uncompressed(path) not in allowed)
         if config.max_age_days:
             oldest = datetime.now(UTC) - timedelta(days=config.max_age_days)
-            kept = _remove(kept, lambda stamp, _: stamp < oldest)
+            backups = _remove(backups, lambda stamp, _: stamp < oldest)
         if config.compress:
-            for _, path in kept:
+            for _, path in backups:
                 if path.suffix != _GZ:
                     _compress(path)
 
@@ -176,9 +176,9 @@ def _uncompressed(path: Path) -> str:
     return path.name.removesuffix(_GZ)
 
 
-def _remove(found: list[tuple[datetime, Path]], unwanted: Callable[[datetime, Path], bool]) -> list[tuple[datetime, Path]]:
+def _remove(backups: list[tuple[datetime, Path]], unwanted: Callable[[datetime, Path], bool]) -> list[tuple[datetime, Path]]:
     kept = []
-    for stamp, path in found:
+    for stamp, path in backups:
         if unwanted(stamp, path):
             path.unlink(missing_ok=True)
         else:

@@ -15,7 +15,7 @@ from tetrapod.generic.audit.metrics import plugin_error
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.request import HeaderList
-from tetrapod.generic.webhook.answers import HttpAnswer, header, refusal
+from tetrapod.generic.webhook.answers import HttpResponse, header, status_error
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.machinery.field import go_quote
 
@@ -72,7 +72,7 @@ class WebhookBackend:
             return f"Post {go_quote(target.url)}: {error}"
         if 200 <= connection.status <= 206:
             return ""
-        return str(refusal(HttpAnswer(connection.status, header(connection.headers, b"content-type"), answer)))
+        return str(status_error(HttpResponse(connection.status, header(connection.headers, b"content-type"), answer)))
 
     async def close(self) -> None:
         await self._pool.close()

@@ -19,7 +19,7 @@ from tetrapod.machinery.status import StatusError, service_unavailable
 
 log = logging.getLogger(__name__)
 
-_NOTES: Final = "tetrapod.dev/notes"
+_ANNOTATIONS: Final = "tetrapod.dev/notes"
 TOKEN_REVIEWS: Final = GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews")
 
 
@@ -56,16 +56,16 @@ class TokenReviewer:
         return Authenticated(user_from_wire(status.get("user") or {}), accepted, *notes_from_wire(reviewed))
 
 
-def notes_to_wire(found: Authenticated) -> dict[str, str]:
+def notes_to_wire(authenticated: Authenticated) -> dict[str, str]:
     """Return the TokenReview annotations that carry audit annotations and warnings about the credential; empty if there are none."""
-    if not found.annotations and not found.warnings:
+    if not authenticated.annotations and not authenticated.warnings:
         return {}
-    return {_NOTES: orjson.dumps({"annotations": found.annotations, "warnings": found.warnings}).decode()}
+    return {_ANNOTATIONS: orjson.dumps({"annotations": authenticated.annotations, "warnings": authenticated.warnings}).decode()}
 
 
 def notes_from_wire(review: Object) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the audit annotations and the warnings that a TokenReview carries."""
-    text = ((review.get("metadata") or {}).get("annotations") or {}).get(_NOTES)
+    text = ((review.get("metadata") or {}).get("annotations") or {}).get(_ANNOTATIONS)
     content = orjson.loads(text) if text else {}
     return content.get("annotations") or {}, tuple(content.get("warnings") or ())
 

@@ -25,12 +25,12 @@ class SharedTokens:
         result = Authenticated(user_from_wire(value["user"]), tuple(value["audiences"]), annotations, warnings)
         return result, min(cached.seconds, self._seconds)
 
-    async def put(self, token: str, audiences: tuple[str, ...], found: Authenticated) -> None:
+    async def put(self, token: str, audiences: tuple[str, ...], authenticated: Authenticated) -> None:
         """Store the user of a token."""
-        answer = {"user": user_to_wire(found.user), "audiences": found.audiences}
-        if found.annotations or found.warnings:
-            answer |= {"annotations": dict(found.annotations), "warnings": found.warnings}
-        await self._cache.put("token", question(self._source, token, audiences), answer, self._seconds)
+        entry = {"user": user_to_wire(authenticated.user), "audiences": authenticated.audiences}
+        if authenticated.annotations or authenticated.warnings:
+            entry |= {"annotations": dict(authenticated.annotations), "warnings": authenticated.warnings}
+        await self._cache.put("token", question(self._source, token, audiences), entry, self._seconds)
 
 
 def question(source: bytes, token: str, audiences: tuple[str, ...]) -> bytes:

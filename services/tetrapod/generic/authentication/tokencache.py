@@ -84,8 +84,8 @@ class ExpiringCache(Generic[K, V]):
             self._entries.keep(key, (self._clock() + seconds, value))
 
 
-def _weigh(found: Authenticated) -> int:
-    return weigh_user(found.user) + weigh((found.audiences, dict(found.annotations), found.warnings))
+def _weigh(authenticated: Authenticated) -> int:
+    return weigh_user(authenticated.user) + weigh((authenticated.audiences, dict(authenticated.annotations), authenticated.warnings))
 
 
 class CachedTokenAuthenticator:
@@ -108,15 +108,15 @@ class CachedTokenAuthenticator:
     ) -> None:
         self._inner = inner
         self._shared = shared
-        self._found = ExpiringCache[bytes, Authenticated](seconds, weigh_value=_weigh)
-        self._refused = ExpiringCache[bytes, bool](failure_seconds)
-        self._asking: dict[bytes, asyncio.Task[Authenticated | None]] = {}
+        self._authenticated = ExpiringCache[bytes, Authenticated](seconds, weigh_value=_weigh)
+        self._rejected = ExpiringCache[bytes, bool](failure_seconds)
+        self._in_flight: dict[bytes, asyncio.Task[Authenticated | None]] = {}
         self._salt = secrets.token_bytes(32)
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
         key = self._key(token, audiences)
-        cached = self._found.get(key)
-        if cached is not None or self._refused.get(key):
+        cached = self._authenticated.get(key)
+        if cached is not None or self._rejected.get(key):
             REQUESTS.add(_HIT)
             _SECONDS.observe(_HIT, 0.0)  # upstream observes whole milliseconds, which are 0 as well
             return cached
@@ -131,15 +131,15 @@ class CachedTokenAuthenticator:
 
     async def _shared_answer(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
         """Wait for the result; concurrent callers share one call of the inner authenticator."""
-        task = self._asking.get(key)
+        task = self._in_flight.get(key)
         if task is None:
-            task = self._asking[key] = asyncio.create_task(self._ask(key, token, audiences))
-            task.add_done_callback(lambda done: self._asked(key, done))
+            task = self._in_flight[key] = asyncio.create_task(self._ask(key, token, audiences))
+            task.add_done_callback(lambda done: self._finished(key, done))
         return await result_of(task)  # one cancelled caller must not cancel the others
 
     async def _ask(self, key: bytes, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
         if self._shared is not None and (known := await self._shared.get(token, audiences)) is not None:
-            self._found.put(key, *known)
+            self._authenticated.put(key, *known)
             return known[0]
         fetched = "error"
         _ACTIVE.add(_IN_FLIGHT, 1)
@@ -150,15 +150,15 @@ class CachedTokenAuthenticator:
             FETCHES.add((fetched,))
             _ACTIVE.add(_IN_FLIGHT, -1)
         if result is not None:
-            self._found.put(key, result)
+            self._authenticated.put(key, result)
             if self._shared is not None:
                 await self._shared.put(token, audiences, result)
         else:
-            self._refused.put(key, True)
+            self._rejected.put(key, True)
         return result
 
-    def _asked(self, key: bytes, task: asyncio.Task[Authenticated | None]) -> None:
-        self._asking.pop(key, None)
+    def _finished(self, key: bytes, task: asyncio.Task[Authenticated | None]) -> None:
+        self._in_flight.pop(key, None)
         if not task.cancelled():
             task.exception()  # retrieve the exception: all callers may have been cancelled
 

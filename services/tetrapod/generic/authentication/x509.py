@@ -42,7 +42,7 @@ class X509Authenticator:
         self._pool = pool
         self._reserved = frozenset(reserved_groups)
         self._users: BoundedCache[bytes, tuple[UserInfo, float]] = BoundedCache(
-            count=4096, size=16 << 20, largest=256 << 10, weigh_entry=lambda der, found: len(der) + weigh_user(found[0]) + 200
+            count=4096, size=16 << 20, largest=256 << 10, weigh_entry=lambda der, user: len(der) + weigh_user(user[0]) + 200
         )
         """Users, and when their certificates expire (seconds since the epoch), by the DER of the certificates."""
 

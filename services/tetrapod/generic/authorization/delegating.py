@@ -45,10 +45,10 @@ class RuleSetCache:
     def __init__(self, client: Client, storage: StorageFactory) -> None:
         self._client = client
         self._sets: BoundedCache[UserKey, tuple[RuleSet, float, int]] = BoundedCache(
-            count=4096, size=128 << 20, largest=64 << 20, weigh_entry=lambda key, kept: weigh(key) + kept[2]
+            count=4096, size=128 << 20, largest=64 << 20, weigh_entry=lambda key, entry: weigh(key) + entry[2]
         )
         """Rule sets by user, with the end of their validity (of time.monotonic()) and their bytes."""
-        self._asking: dict[UserKey, asyncio.Task[RuleSet]] = {}
+        self._in_flight: dict[UserKey, asyncio.Task[RuleSet]] = {}
         self._generation = 0
         self._followings = {config.prefix: Following(storage.resource(config), self) for config in RBAC_STORAGES}
 
@@ -73,7 +73,7 @@ class RuleSetCache:
     def _drop(self) -> None:
         self._generation += 1
         self._sets.clear()
-        self._asking.clear()
+        self._in_flight.clear()
 
     async def get(self, user: UserInfo) -> RuleSet:
         """Return the rule set of a user, fetching it if it is not cached. Raises Unavailable or StatusError if it cannot be fetched."""
@@ -81,9 +81,9 @@ class RuleSetCache:
         cached = self._sets.recall(key)
         if cached is not None and cached[1] > time.monotonic():
             return cached[0]
-        task = self._asking.get(key)
+        task = self._in_flight.get(key)
         if task is None:
-            task = self._asking[key] = asyncio.create_task(self._ask(key))
+            task = self._in_flight[key] = asyncio.create_task(self._ask(key))
         return await result_of(task)
 
     async def _ask(self, key: UserKey) -> RuleSet:
@@ -100,7 +100,7 @@ class RuleSetCache:
             raise Unavailable(f"the rules that the auth service answered cannot be understood: {error}") from error
         finally:
             if self._generation == generation:
-                self._asking.pop(key, None)
+                self._in_flight.pop(key, None)
         watched = all(following.synced.is_set() for following in self._followings.values())
         fresh = all((wire.get("revisions") or {}).get(prefix, 0) >= revision for prefix, revision in seen_revisions.items())
         if watched and fresh and self._generation == generation:

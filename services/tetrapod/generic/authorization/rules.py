@@ -154,10 +154,10 @@ class RuleSet:
 
     def distinct_grants(self, namespace: str) -> Iterator[Grant]:
         """Yield the first grant of each role. Later ones allow nothing more, and a user may have a thousand bindings to one large role."""
-        seen: set[int] = set()
+        yielded: set[int] = set()
         for grant in self.grants(namespace):
-            if id(grant.rules) not in seen:
-                seen.add(id(grant.rules))
+            if id(grant.rules) not in yielded:
+                yielded.add(id(grant.rules))
                 yield grant
 
     def distinct_rules(self, namespace: str) -> list[Rule]:
@@ -219,10 +219,10 @@ class RuleSet:
         """Read a rule set from JSON, ignoring members that an auth service of another release may add."""
         roles = wire.get("roles") or ()
 
-        def grant(given: Mapping[str, Any]) -> Grant:
-            index = given.get("role")  # release 0.1 sent the rules with each grant
-            rules = given.get("rules") or () if index is None else roles[index]
-            return Grant(given.get("reason", ""), rules, given.get("error", ""))
+        def grant(entry: Mapping[str, Any]) -> Grant:
+            index = entry.get("role")  # release 0.1 sent the rules with each grant
+            rules = entry.get("rules") or () if index is None else roles[index]
+            return Grant(entry.get("reason", ""), rules, entry.get("error", ""))
 
         return cls(
             list(map(grant, wire["cluster"])),

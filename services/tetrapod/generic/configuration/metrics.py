@@ -16,8 +16,8 @@ _LABELS = ("status", "apiserver_id_hash")
 class ReloadMetrics:
     """The metrics of one file. `what` is `authentication`, `authorization` or `encryption`."""
 
-    def __init__(self, what: str) -> None:
-        prefix, about = f"apiserver_{what}_config_controller", f"{what} configuration"
+    def __init__(self, configuration: str) -> None:
+        prefix, about = f"apiserver_{configuration}_config_controller", f"{configuration} configuration"
         self._reloads = Counter(
             f"{prefix}_automatic_reloads_total",
             f"Total number of automatic reloads of {about} split by status and apiserver identity.",

@@ -26,13 +26,13 @@ async def watch(path: str, changed: Callable[[], Awaitable[None]], *, interval: 
     """Call `changed` when the file may have changed, and every `again` seconds, until cancelled. Its errors are
     logged.
     """
-    seen, called = _stamp(path), time.monotonic()
+    last_stamp, last_call = _stamp(path), time.monotonic()
     while True:
         await asyncio.sleep(interval)
         stamp, now = _stamp(path), time.monotonic()
-        if stamp == seen and now - called < again:
+        if stamp == last_stamp and now - last_call < again:
             continue
-        seen, called = stamp, now
+        last_stamp, last_call = stamp, now
         try:
             await changed()
         except Exception:

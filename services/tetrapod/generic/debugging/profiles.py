@@ -36,7 +36,7 @@ _LONGEST: Final = 50.0
 _recording, _tracing = asyncio.Lock(), asyncio.Lock()
 
 
-class _Asked(NamedTuple):
+class _Parameters(NamedTuple):
     """The parameters of a profile: how long to observe (0 if not given), and whether to list everything instead of the largest entries."""
 
     seconds: float
@@ -65,7 +65,7 @@ async def handle(request: Request) -> Response:
         return Response(404, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-go-pprof", b"1"), _NOSNIFF], b"Unknown profile\n")
     query = request.query().values
     debug = query.get("debug", "0")
-    body = await PROFILES[name][1](_Asked(_seconds(query.get("seconds", "")), debug == "2"))
+    body = await PROFILES[name][1](_Parameters(_seconds(query.get("seconds", "")), debug == "2"))
     if debug not in ("", "0"):
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8"), _NOSNIFF], body)
     disposition = f'attachment; filename="{name}"'.encode()
@@ -81,7 +81,7 @@ def _seconds(text: str) -> float:
     return min(seconds, _LONGEST) if seconds > 0 else 0.0  # false for nan
 
 
-async def _profile(asked: _Asked) -> bytes:
+async def _profile(parameters: _Parameters) -> bytes:
     """Record what the event loop's thread executes."""
     import cProfile
 
@@ -91,15 +91,17 @@ async def _profile(asked: _Asked) -> bytes:
         profile = cProfile.Profile()
         profile.enable()
         try:
-            await asyncio.sleep(asked.seconds or 30.0)
+            await asyncio.sleep(parameters.seconds or 30.0)
         finally:
             profile.disable()
     profile.create_stats()
     return marshal.dumps(profile.stats)
 
 
-async def _heap(asked: _Asked) -> bytes:
-    return await (_allocations(asked) if asked.seconds else asyncio.to_thread(_live_objects, None if asked.everything else _MOST))
+async def _heap(parameters: _Parameters) -> bytes:
+    return await (
+        _allocations(parameters) if parameters.seconds else asyncio.to_thread(_live_objects, None if parameters.everything else _MOST)
+    )
 
 
 def _live_objects(most: int | None) -> bytes:
@@ -116,7 +118,7 @@ def _live_objects(most: int | None) -> bytes:
     return "".join(lines).encode()
 
 
-async def _allocations(asked: _Asked) -> bytes:
+async def _allocations(parameters: _Parameters) -> bytes:
     """List by line what was allocated in the given time (1 s by default) and is still alive."""
     import tracemalloc
 
@@ -124,14 +126,14 @@ async def _allocations(asked: _Asked) -> bytes:
         raise status.bad_request("Could not enable heap profiling: it is in use")
     tracemalloc.start()
     try:
-        await asyncio.sleep(asked.seconds or 1.0)
+        await asyncio.sleep(parameters.seconds or 1.0)
         statistics = await asyncio.to_thread(lambda: tracemalloc.take_snapshot().statistics("lineno")[:_MOST])
     finally:
         tracemalloc.stop()
     return "".join(f"{s}\n" for s in statistics).encode()
 
 
-async def _stacks(asked: _Asked) -> bytes:
+async def _stacks(parameters: _Parameters) -> bytes:
     out = io.StringIO()
     for task in sorted(asyncio.all_tasks(), key=lambda t: t.get_name()):
         out.write(f"task {task.get_name()}\n")
@@ -140,14 +142,14 @@ async def _stacks(asked: _Asked) -> bytes:
     return out.getvalue().encode()
 
 
-async def _trace(asked: _Asked) -> bytes:
+async def _trace(parameters: _Parameters) -> bytes:
     if _tracing.locked():
         raise status.bad_request("Could not enable tracing: tracing is already in use")
     async with _tracing:
-        return await asyncio.to_thread(sampling.trace, asked.seconds or 1.0)
+        return await asyncio.to_thread(sampling.trace, parameters.seconds or 1.0)
 
 
-async def _threads(asked: _Asked) -> bytes:
+async def _threads(parameters: _Parameters) -> bytes:
     return f"threadcreate profile: total {threading.active_count()}\n{_thread_stacks()}".encode()
 
 
@@ -157,7 +159,7 @@ def _thread_stacks() -> str:
     return "".join(f"thread {names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}\n" for ident, frame in frames)
 
 
-PROFILES: Final[dict[str, tuple[str, Callable[[_Asked], Awaitable[bytes]]]]] = {
+PROFILES: Final[dict[str, tuple[str, Callable[[_Parameters], Awaitable[bytes]]]]] = {
     "allocs": ("What is allocated in the next N seconds (seconds=N, 1 by default), by line.", _allocations),
     "goroutine": ("Stacks of all tasks and threads.", _stacks),
     "heap": ("Live objects by type, with debug=2 all types; with seconds=N, what was allocated in that time, by line.", _heap),

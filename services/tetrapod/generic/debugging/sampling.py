@@ -24,7 +24,7 @@ _MOST: Final = 100_000
 class _Open(NamedTuple):
     """A frame that has been running since a time (in seconds from the start of the trace)."""
 
-    what: tuple[str, str]
+    frame: tuple[str, str]
     since: float
 
 
@@ -62,13 +62,13 @@ def _stack(frame: FrameType | None) -> list[tuple[str, str]]:
     return functions[: -_DEEPEST - 1 : -1]
 
 
-def _changed(frames: list[_Open], found: list[tuple[str, str]], now: float, thread: int) -> Iterator[dict[str, Any]]:
+def _changed(frames: list[_Open], stack: list[tuple[str, str]], now: float, thread: int) -> Iterator[dict[str, Any]]:
     """Yield events for the frames that have ended, the innermost first, and add those that have begun to `frames`."""
     same = 0
-    while same < min(len(frames), len(found)) and frames[same].what == found[same]:
+    while same < min(len(frames), len(stack)) and frames[same].frame == stack[same]:
         same += 1
     while len(frames) > same:
         (name, where), since = frames.pop()
         times = {"ts": round(since * 1e6), "dur": round((now - since) * 1e6)}
         yield {"ph": "X", "name": name, "pid": 1, "tid": thread, **times, "args": {"at": where}}
-    frames += [_Open(what, now) for what in found[same:]]
+    frames += [_Open(frame, now) for frame in stack[same:]]

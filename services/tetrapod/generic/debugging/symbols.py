@@ -38,14 +38,14 @@ def _address(word: str) -> int:
 
 
 def _names(wanted: frozenset[int]) -> dict[int, str]:
-    return {id(found): _name(found) for found in live_objects() if id(found) in wanted}
+    return {id(obj): _name(obj) for obj in live_objects() if id(obj) in wanted}
 
 
-def _name(found: object) -> str:
-    if isinstance(found, asyncio.Task):
-        return f"task {found.get_name()} of {_name(found.get_coro())}"
-    if isinstance(found, _NAMED):
-        return f"{getattr(found, '__module__', None) or 'builtins'}.{found.__qualname__}"
-    if isinstance(found, CoroutineType | GeneratorType):
-        return f"{type(found).__name__} {found.__qualname__}"
-    return f"{type(found).__module__}.{type(found).__qualname__}"
+def _name(obj: object) -> str:
+    if isinstance(obj, asyncio.Task):
+        return f"task {obj.get_name()} of {_name(obj.get_coro())}"
+    if isinstance(obj, _NAMED):
+        return f"{getattr(obj, '__module__', None) or 'builtins'}.{obj.__qualname__}"
+    if isinstance(obj, CoroutineType | GeneratorType):
+        return f"{type(obj).__name__} {obj.__qualname__}"
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"

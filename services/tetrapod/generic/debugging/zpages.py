@@ -40,16 +40,16 @@ def _negotiate(request: Request, kind: str) -> tuple[str, str]:
         StatusError: 406, no offered media type is accepted.
     """
     for clause in parse_accept(request.header(b"accept") or "*/*"):
-        given = {key: value for key, value in clause.parameters if key in ("as", "g", "v")}
+        parameters = {key: value for key, value in clause.parameters if key in ("as", "g", "v")}
         for media_type in (JSON, YAML, _TEXT):
             type_, subtype = media_type.split("/")
             if (clause.type, clause.subtype) not in ((type_, subtype), (type_, "*"), ("*", "*")):
                 continue
             if media_type == _TEXT:
-                if not given:
+                if not parameters:
                     return media_type, ""
-            elif given.get("as") == kind and given.get("g") == GROUP and given.get("v") in _VERSIONS:
-                return media_type, given["v"]
+            elif parameters.get("as") == kind and parameters.get("g") == GROUP and parameters.get("v") in _VERSIONS:
+                return media_type, parameters["v"]
     raise not_acceptable("only the following media types are accepted: application/json, application/yaml, text/plain")
 
 

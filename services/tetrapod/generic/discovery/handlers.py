@@ -60,7 +60,7 @@ class DiscoveryHandlers:
         self._source = source
         self._routed = routed
         self._server_address = server_address
-        self._kept: dict[Any, tuple[int, bytes, str]] = {}
+        self._cached: dict[Any, tuple[int, bytes, str]] = {}
 
     async def handle(self, request: Request) -> Response | None:
         """Return the response to a discovery path (a non-resource path below /api or /apis), or None for an unknown group."""
@@ -123,7 +123,7 @@ class DiscoveryHandlers:
     def _aggregated(self, request: Request, core: bool, media_type: str) -> Response:
         pretty = wants_pretty(request)
         key = (core, media_type, pretty)
-        cached = self._kept.get(key)
+        cached = self._cached.get(key)
         if cached is None or cached[0] != self._source.generation:
             _AGGREGATIONS.add()
             document = {
@@ -134,7 +134,7 @@ class DiscoveryHandlers:
             }
             etag = hashlib.sha512(orjson.dumps(document)).hexdigest().upper()
             body = encode_document(document, media_type.partition(";")[0], pretty=pretty)
-            cached = self._kept[key] = (self._source.generation, body, etag)
+            cached = self._cached[key] = (self._source.generation, body, etag)
         _, body, etag = cached
         headers = [
             (b"content-type", media_type.encode()),

@@ -30,8 +30,8 @@ def aggregated_media_type(request: Request) -> str | None:
 def _aggregated(header: str) -> str | None:
     for clause in parse_accept(header):
         media_type = clause.first_of(MEDIA_TYPES)
-        given = dict(clause.parameters)
-        if media_type and all(given.get(key) == value for key, value in AGGREGATED):
+        parameters = dict(clause.parameters)
+        if media_type and all(parameters.get(key) == value for key, value in AGGREGATED):
             return f"{media_type};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     return None
 
@@ -41,8 +41,8 @@ def is_aggregated(media_type: str) -> bool:
     clauses = parse_accept(media_type)
     if not clauses or clauses[0].type != "application":
         return False
-    given = dict(clauses[0].parameters)
-    return all(given.get(key) == value for key, value in AGGREGATED)
+    parameters = dict(clauses[0].parameters)
+    return all(parameters.get(key) == value for key, value in AGGREGATED)
 
 
 def answer_document(request: Request, document: Object) -> Response:

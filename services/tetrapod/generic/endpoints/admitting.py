@@ -71,21 +71,21 @@ class Admitting:
             self._keep_ownership(admitted, managed_fields)
         return admitted
 
-    def _keep_ownership(self, obj: Object, before: Any) -> None:
+    def _keep_ownership(self, obj: Object, old_entries: Any) -> None:
         """Restore managed fields that a plugin has made invalid (upstream:
         managedFieldsValidatingAdmissionController).
         """
-        after = (obj.get("metadata") or {}).get("managedFields")
-        if after is before or after == before:
+        new_entries = (obj.get("metadata") or {}).get("managedFields")
+        if new_entries is old_entries or new_entries == old_entries:
             return
-        if not after:
+        if not new_entries:
             obj["metadata"].pop("managedFields", None)
             return
         try:
-            entries.decode(after)
+            entries.decode(new_entries)
         except ValueError as error:
-            obj["metadata"]["managedFields"] = before
-            if not before:
+            obj["metadata"]["managedFields"] = old_entries
+            if not old_entries:
                 obj["metadata"].pop("managedFields")
             self._request.warnings.append(f"{_UNREADABLE}: {error}")
 

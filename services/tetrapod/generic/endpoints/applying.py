@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tetrapod.generic.endpoints.decoding import ShapeError
 from tetrapod.generic.endpoints.frommaps import misfit
-from tetrapod.generic.endpoints.mechanisms import Mechanism
+from tetrapod.generic.endpoints.mechanisms import PatchMechanism
 from tetrapod.generic.endpoints.options import WriteOptions
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.machinery.bounds import recorded
@@ -20,7 +20,7 @@ from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.status import StatusError, bad_request
 
 
-class Applying(Mechanism):
+class Applying(PatchMechanism):
     """The patch mechanism of server-side apply."""
 
     def __init__(self, scope: Scope, body: bytes, options: WriteOptions, manager: str) -> None:

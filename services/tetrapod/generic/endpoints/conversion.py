@@ -116,9 +116,9 @@ class Conversion:
 
 def without_annotations(obj: Object, hidden: frozenset[str]) -> Object:
     """Remove these annotations from the object in place, and return it."""
-    kept = {key: value for key, value in obj["metadata"].pop("annotations").items() if key not in hidden}
-    if kept:
-        obj["metadata"]["annotations"] = kept
+    visible = {key: value for key, value in obj["metadata"].pop("annotations").items() if key not in hidden}
+    if visible:
+        obj["metadata"]["annotations"] = visible
     return obj
 
 

@@ -116,7 +116,7 @@ class Decoder:
             obj, api_version, kind = recognize(decoded.obj)
         except DecodeError as error:
             raise self._unrecognized(str(error), body) from None
-        gvk = self._given(api_version, kind, body)
+        gvk = self._specified_kind(api_version, kind, body)
         if gvk.kind == self.kind.kind and gvk.api_version in self._also_accepts:
             gvk = self.kind
         try:
@@ -153,7 +153,7 @@ class Decoder:
         except DecodeError as error:
             raise self._unrecognized(syntax_text(error) if media_type == JSON else str(error), body) from None
 
-    def _given(self, api_version: str, kind: str, body: bytes) -> GroupVersionKind:
+    def _specified_kind(self, api_version: str, kind: str, body: bytes) -> GroupVersionKind:
         """Return the type that the object specifies. A built-in object may omit it; the path determines it then."""
         group, version = GroupVersion.parse(api_version)
         if self.custom:
@@ -293,10 +293,10 @@ def ensure_namespace(obj: Object, expected: str) -> None:
         StatusError: 400, the object names another namespace.
     """
     metadata = obj["metadata"]
-    given = metadata.get("namespace") or ""
-    if given == expected:
+    namespace = metadata.get("namespace") or ""
+    if namespace == expected:
         return
-    if not given:
+    if not namespace:
         metadata["namespace"] = expected
     elif not expected:
         del metadata["namespace"]
@@ -310,11 +310,11 @@ def check_name(obj: Object, name: str) -> None:
     Raises:
         StatusError: 400, the object has another name or no name.
     """
-    given: Any = obj["metadata"].get("name") or ""
-    if not given:
+    object_name: Any = obj["metadata"].get("name") or ""
+    if not object_name:
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
-    if given != name:
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if object_name != name:
+        raise bad_request(f"the name of the object ({object_name}) does not match the name on the URL ({name})")
 
 
 __all__ = [

@@ -21,7 +21,7 @@ from tetrapod.generic.endpoints.list import list_
 from tetrapod.generic.endpoints.patch import patch
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.endpoints.scopes import Scopes
-from tetrapod.generic.endpoints.steps import said_of, span_of
+from tetrapod.generic.endpoints.steps import span_attributes, span_of
 from tetrapod.generic.endpoints.update import update
 from tetrapod.generic.metrics import Gauge
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
@@ -118,7 +118,7 @@ class SubresourceHandler:
         return await _answered(verb, self._scope, request)
 
 
-@traced(span_of, said_of)
+@traced(span_of, span_attributes)
 async def _answered(verb: Verb, scope: Scope, request: Request) -> Response:
     """Serve the request, and record the response object for its audit event."""
     response = await verb(scope, request)

@@ -30,7 +30,7 @@ from tetrapod.machinery.status import invalid as invalid_object
 INVALID: Final = "invalid JSON patch"
 
 
-class Mechanism:
+class PatchMechanism:
     """One patch request. `warnings` are those of the last attempt; earlier attempts conflicted with another write."""
 
     def __init__(self, scope: Scope, validation: str, manager: str) -> None:
@@ -57,7 +57,7 @@ class Mechanism:
         raise NotImplementedError
 
 
-class Patching(Mechanism):
+class Patching(PatchMechanism):
     """A patch with a JSON body, which subclasses apply."""
 
     strict_prefix = ""
@@ -100,14 +100,14 @@ class Patching(Mechanism):
         try:
             unknown = self._shape(patched, current)
         except ShapeError as error:
-            raise self._refusal(self.quoted(current), self.type_text(error, current)) from None
-        complaints = [*self.complaints, *(self._told(unknown, current) if unknown or self.complaints else ())]
+            raise self._invalid_patch(self.quoted(current), self.type_text(error, current)) from None
+        complaints = [*self.complaints, *(self._unknown_field_texts(unknown, current) if unknown or self.complaints else ())]
         if complaints and self.validation == "Strict":
-            raise self._refusal(self.quoted(current), f"strict decoding error: {', '.join(complaints)}")
+            raise self._invalid_patch(self.quoted(current), f"strict decoding error: {', '.join(complaints)}")
         self.warnings = complaints if self.validation == "Warn" else []
         return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
 
-    def _told(self, unknown: list[str], current: Object) -> list[str]:
+    def _unknown_field_texts(self, unknown: list[str], current: Object) -> list[str]:
         """Return the texts of unknown fields, in upstream's order."""
         return unknown_fields(sorted(unknown))
 
@@ -115,7 +115,7 @@ class Patching(Mechanism):
         decoder = self.scope.decoder
         if not isinstance(patched, dict):
             raise ShapeError(f"json: cannot unmarshal {goformat.json_kind(patched)} into Go value of type {decoder.kind.kind}")
-        gvk = self._said(patched, current)
+        gvk = self._patched_kind(patched, current)
         decoder.check_kind(gvk, patched)
         if gvk != decoder.kind and not decoder.custom:
             # Unlike a complete object, a patch may name another version of the kind. It was applied to an object in
@@ -126,7 +126,7 @@ class Patching(Mechanism):
             raise invalid_object(gvk.group_kind, patched["metadata"].get("name") or "", decoder.kind_errors(gvk))
         return unknown
 
-    def _said(self, patched: Object, current: Object) -> GroupVersionKind:
+    def _patched_kind(self, patched: Object, current: Object) -> GroupVersionKind:
         expected = self.scope.decoder.kind
         try:
             _, api_version, kind = recognize(patched)
@@ -146,7 +146,7 @@ class Patching(Mechanism):
         raise NotImplementedError
 
     @staticmethod
-    def _refusal(quoted: str, text: str) -> StatusError:
+    def _invalid_patch(quoted: str, text: str) -> StatusError:
         return invalid_object(GroupKind("", ""), "", [invalid("patch", quoted, text)])
 
 
@@ -179,7 +179,7 @@ class DocumentPatching(Patching):
             return str(first)
         return str(error)
 
-    def _told(self, unknown: list[str], current: Object) -> list[str]:
+    def _unknown_field_texts(self, unknown: list[str], current: Object) -> list[str]:
         """Return the texts of unknown fields in the order of the text.
 
         For a custom object, duplicates precede metadata, and the rest follows in order.

@@ -179,7 +179,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 # --- writes ------------------------------------------------------------------------------------------------------------
 
 
-def decode_write_options(given: Query, kind: str, *, apply: bool | None = None) -> WriteOptions:
+def decode_write_options(parsed_query: Query, kind: str, *, apply: bool | None = None) -> WriteOptions:
     """Decode options of `kind` ("CreateOptions", "UpdateOptions", "PatchOptions").
 
     Args:
@@ -188,10 +188,10 @@ def decode_write_options(given: Query, kind: str, *, apply: bool | None = None) 
     Raises:
         StatusError: 422.
     """
-    query = given.values
+    query = parsed_query.values
     if not query and not apply:
         return DEFAULT_WRITE_OPTIONS
-    dry_run = given.lists.get("dryRun", [])
+    dry_run = parsed_query.lists.get("dryRun", [])
     manager = query.get("fieldManager", "")
     validation = query.get("fieldValidation", "")
     errors: list[FieldError] = []
@@ -233,14 +233,14 @@ def _dry_run_errors(dry_run: Sequence[Any]) -> list[FieldError]:
 # --- deletion ----------------------------------------------------------------------------------------------------------
 
 
-def delete_options_from_query(given: Query) -> Object:
+def delete_options_from_query(parsed_query: Query) -> Object:
     """Decode the DeleteOptions of a request without a body.
 
     Raises:
         StatusError: 400.
     """
     options: Object = {}
-    query = given.values
+    query = parsed_query.values
     if not query:
         return options
     if "gracePeriodSeconds" in query:
@@ -253,7 +253,7 @@ def delete_options_from_query(given: Query) -> Object:
             options[key] = parse_bool(query[key])
     if "propagationPolicy" in query:
         options["propagationPolicy"] = query["propagationPolicy"]
-    if dry_run := given.lists.get("dryRun"):
+    if dry_run := parsed_query.lists.get("dryRun"):
         options["dryRun"] = dry_run
     return options
 

@@ -20,15 +20,15 @@ def dedup_owner_references(obj: Object, warnings: list[str], *, after_mutation: 
     references = obj["metadata"].get("ownerReferences")
     if not references or len(references) < 2:
         return
-    kept, seen, uids = [], set(), []
+    unique, known, uids = [], set(), []
     for reference in references:
         key = orjson.dumps(reference, option=orjson.OPT_SORT_KEYS)
-        if key in seen:
+        if key in known:
             uids.append(str(reference.get("uid", "")))
         else:
-            seen.add(key)
-            kept.append(reference)
+            known.add(key)
+            unique.append(reference)
     if uids:
-        obj["metadata"]["ownerReferences"] = kept
+        obj["metadata"]["ownerReferences"] = unique
         when = " after mutating admission happens" if after_mutation else ""
         warnings.append(_TEXT.format(when, ", ".join(uids)))

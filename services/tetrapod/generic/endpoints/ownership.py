@@ -58,16 +58,16 @@ def manager_name(request: Request, field_manager: str) -> str:
     if field_manager:
         return field_manager
     prefix = request.header(b"user-agent").split("/", 1)[0]
-    kept, size = [], 0
+    printable, size = [], 0
     for char in prefix:
         size += len(char.encode("utf-8", "replace"))
         if size > _MAX_MANAGER:
             break
         if char.isprintable():
-            kept.append(char)
+            printable.append(char)
         else:
             size -= len(char.encode("utf-8", "replace"))
-    return "".join(kept)
+    return "".join(printable)
 
 
 class Ownership:
@@ -198,8 +198,8 @@ def _but_owners(obj: Object) -> Object:
     return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
-def _unconvertible(what: str) -> StatusError:
-    subject = what.format("autoscaling/v1, Kind=Scale")
+def _unconvertible(subject_template: str) -> StatusError:
+    subject = subject_template.format("autoscaling/v1, Kind=Scale")
     return StatusError(500, "", f"{subject} to proper version: request to convert CR to an invalid group/version: autoscaling/v1")
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from tetrapod.generic.endpoints.applying import Applying
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
-from tetrapod.generic.endpoints.mechanisms import JSONPatching, Mechanism, MergePatching, StrategicPatching
+from tetrapod.generic.endpoints.mechanisms import JSONPatching, MergePatching, PatchMechanism, StrategicPatching
 from tetrapod.generic.endpoints.options import APPLY, WriteOptions, decode_write_options
 from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
@@ -80,7 +80,7 @@ async def patch(scope: Scope, request: Request) -> Response:
         request.warnings[first:first] = mechanism.warnings  # the decoder's warnings precede all others, also if the request is rejected
 
 
-def _mechanism(scope: Scope, request: Request, patch_type: str, body: bytes, options: WriteOptions) -> Mechanism:
+def _mechanism(scope: Scope, request: Request, patch_type: str, body: bytes, options: WriteOptions) -> PatchMechanism:
     manager = manager_name(request, options.field_manager)
     match patch_type:
         case "application/json-patch+json":

@@ -61,11 +61,11 @@ def pieces_of(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> I
 
 async def gathered(pieces: Iterator[bytes]) -> bytes:
     """Return all pieces joined, without the first comma."""
-    kept = []
+    chunks = []
     for piece in pieces:
-        kept.append(piece)
+        chunks.append(piece)
         await asyncio.sleep(0)
-    return b"".join(kept)[1:]
+    return b"".join(chunks)[1:]
 
 
 class ListStream:

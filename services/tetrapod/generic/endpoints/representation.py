@@ -139,8 +139,8 @@ class Representation:
             return await self._page_of_messages(page.entries, metadata, accepted)
         head, pieces, tail = self._list_parts(page.entries, metadata, accepted)
         if accepted.media_type != JSON or accepted.pretty:
-            whole = head + await gathered(pieces) + tail
-            return await offloaded(len(whole) >= LARGE, _written, whole, accepted)
+            body = head + await gathered(pieces) + tail
+            return await offloaded(len(body) >= LARGE, _written, body, accepted)
         if not large(page.entries):
             return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b"".join(pieces)[1:], tail, b"\n")))
         return StreamResponse(200, [_CONTENT_TYPES[JSON]], ListStream(head, pieces, tail + b"\n").run)

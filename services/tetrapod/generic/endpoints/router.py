@@ -67,7 +67,9 @@ class ResourceRoutes:
         watches = frozenset({"GET"}) if "watch" in verbs else frozenset()
         self._watched = Route(handler, watches, streams=True) if watches else None
         self._subresources = {
-            sub.name: _subresource_route(found) for sub in definition.subresources if (found := handler.subresource(sub.name)) is not None
+            sub.name: _subresource_route(subhandler)
+            for sub in definition.subresources
+            if (subhandler := handler.subresource(sub.name)) is not None
         }
 
     def find(self, info: RequestInfo) -> Route | None:

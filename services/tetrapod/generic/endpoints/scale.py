@@ -148,10 +148,10 @@ class _BoundScale(Rest):
         else:
             _check(scale, obj, self._store.resource)
         _set(obj, self._paths.spec_replicas, (scale.get("spec") or {}).get("replicas", 0))
-        meta, given = obj["metadata"], scale["metadata"]
-        if revision := given.get("resourceVersion"):  # without a resourceVersion the current resource is changed
+        meta, scale_meta = obj["metadata"], scale["metadata"]
+        if revision := scale_meta.get("resourceVersion"):  # without a resourceVersion the current resource is changed
             meta["resourceVersion"] = revision
-        if entries := handler.to_parent(given.get("managedFields")):
+        if entries := handler.to_parent(scale_meta.get("managedFields")):
             meta["managedFields"] = entries
         else:
             meta.pop("managedFields", None)
@@ -174,13 +174,13 @@ class _BoundScale(Rest):
     def _scale(self, obj: Object) -> Object:
         """Return the Scale of a resource."""
         meta = obj["metadata"]
-        kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+        copied = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
         replicas, ready = _at(obj, self._paths.spec_replicas), _at(obj, self._paths.status_replicas)
         selector = _selector_text(_at(obj, self._paths.selector) if self._paths.selector else None)
         return {
             "kind": SCALE.kind,
             "apiVersion": SCALE.api_version,
-            "metadata": {key: meta[key] for key in kept if key in meta},
+            "metadata": {key: meta[key] for key in copied if key in meta},
             "spec": {"replicas": replicas} if isinstance(replicas, int) and replicas else {},
             "status": {"replicas": ready if isinstance(ready, int) else 0, **({"selector": selector} if selector else {})},
         }
@@ -205,15 +205,15 @@ def _check(scale: Object, obj: Object, resource: GroupResource) -> None:
         raise conflict(GroupResource(resource.group, f"{resource.resource}/scale"), obj["metadata"]["name"], text)
 
 
-def _selector_text(found: Any) -> str:
-    if isinstance(found, str):
-        return found
-    if not isinstance(found, dict):
+def _selector_text(selector: Any) -> str:
+    if isinstance(selector, str):
+        return selector
+    if not isinstance(selector, dict):
         return ""
-    if all(isinstance(value, str) for value in found.values()):
-        return str(labels.from_set(found))
+    if all(isinstance(value, str) for value in selector.values()):
+        return str(labels.from_set(selector))
     try:
-        return str(labels.from_label_selector(found))
+        return str(labels.from_label_selector(selector))
     except ValueError:
         return ""
 

@@ -92,8 +92,8 @@ def unknown_conversion(version: str, kind: str, group: str, expected: str) -> st
     return f"converting ({version}.{kind}) to ({go_package(group)}.{expected}): unknown conversion"
 
 
-def same_family(given: GroupVersion, group: str, kind: str) -> bool:
-    """Return whether `kind` in the group-version `given` converts to that of `group`."""
+def same_family(group_version: GroupVersion, group: str, kind: str) -> bool:
+    """Return whether `kind` in the group-version `group_version` converts to that of `group`."""
     if kind == "Scale":
-        return given.group in (group, "extensions", "apps")
-    return given.group == group or (given.group == "extensions" and group in ("apps", "networking.k8s.io", "policy"))
+        return group_version.group in (group, "extensions", "apps")
+    return group_version.group == group or (group_version.group == "extensions" and group in ("apps", "networking.k8s.io", "policy"))

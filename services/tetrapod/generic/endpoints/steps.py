@@ -32,7 +32,7 @@ def span_of(verb: object, scope: Scope, request: Request) -> str:
     return _SPANS.get(info.verb, request.method)
 
 
-def said_of(verb: object, scope: Scope, request: Request) -> dict[str, Any]:
+def span_attributes(verb: object, scope: Scope, request: Request) -> dict[str, Any]:
     """Return the attributes of the request's span."""
     info = request_info(request)
     return {

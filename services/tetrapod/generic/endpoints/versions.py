@@ -95,8 +95,8 @@ def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
     if decoder.custom:
         _check_custom(decoder, obj)
     try:
-        given = GroupVersion.parse(obj.get("apiVersion") or expected.api_version).with_kind(obj.get("kind") or expected.kind)
-        decoder.check_kind(given, obj)
+        kind = GroupVersion.parse(obj.get("apiVersion") or expected.api_version).with_kind(obj.get("kind") or expected.kind)
+        decoder.check_kind(kind, obj)
         unknown = decoder.shape(obj)
     except ShapeError as error:
         raise ValueError(str(error)) from None
@@ -114,10 +114,10 @@ def _check_custom(decoder: Decoder, obj: Object) -> None:
     expected, kind = decoder.kind, obj.get("kind")
     if not kind or not isinstance(kind, str):
         raise ValueError(f"Object 'Kind' is missing in '{orjson.dumps(obj, option=orjson.OPT_SORT_KEYS).decode()}'")
-    given = GroupVersion.parse(str(obj.get("apiVersion") or "")).with_kind(kind)
-    if given.group != expected.group:
-        text = f'{given} is unstructured and is not suitable for converting to "{expected.api_version}"'
+    actual = GroupVersion.parse(str(obj.get("apiVersion") or "")).with_kind(kind)
+    if actual.group != expected.group:
+        text = f'{actual} is unstructured and is not suitable for converting to "{expected.api_version}"'
         raise StatusError(500, "", text)
     if kind != expected.kind:
-        raise invalid(given.group_kind, obj["metadata"].get("name") or "", [e for e in decoder.kind_errors(given) if e.field == "kind"])
+        raise invalid(actual.group_kind, obj["metadata"].get("name") or "", [e for e in decoder.kind_errors(actual) if e.field == "kind"])
     obj["apiVersion"] = expected.api_version

@@ -150,7 +150,7 @@ class _Serving:
             self._behind.extend(events)
             if len(self._behind) > MOST_BEHIND:
                 log.warning("a watch was ended: its client is too slow")
-                group, _, resource = self._frames.of
+                group, _, resource = self._frames.resource_key
                 tally_of(group, resource).terminated += 1
                 self._behind.clear()
                 self._source.close()
@@ -184,7 +184,7 @@ class _Serving:
     def _begun(self, batch: Sequence[WatchEvent]) -> None:
         """Record the duration of the initial events once they are complete."""
         if batch and batch[-1].initial_end:
-            TO_INITIAL_END.observe((*self._frames.of, self._scope), time.monotonic() - self._received)
+            TO_INITIAL_END.observe((*self._frames.resource_key, self._scope), time.monotonic() - self._received)
 
     async def _send(self, frames: list[bytes]) -> bool:
         """Write frames that other watches do not share. Return False if events cannot be encoded in the requested
@@ -229,8 +229,8 @@ class Frames:
         self.asynchronous = scope.definition.convert_many is not None
         self.impossible = accepted.form == PARTIAL_LIST  # an object cannot be a list, and upstream ends the watch at the first event
         self._scope = scope
-        self.of = (scope.gvr.group, scope.gvr.version, scope.gvr.resource)
-        self.sent = sent_of(self.of)
+        self.resource_key = (scope.gvr.group, scope.gvr.version, scope.gvr.resource)
+        self.sent = sent_of(self.resource_key)
         self._conversion = scope.representation.conversion
         self._plain = not accepted.form
         self._form, self._version = accepted.form, accepted.form_version
@@ -251,10 +251,10 @@ class Frames:
         entry = event.entry
         if entry is None or not self._plain:
             return self.frame(event)
-        kept, key = entry.representations, self._keys[event.type]
-        encoded: bytes | None = kept.get(key)
+        representations, key = entry.representations, self._keys[event.type]
+        encoded: bytes | None = representations.get(key)
         if encoded is None:
-            encoded = kept[key] = _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
+            encoded = representations[key] = _HEADS[event.type] + self._conversion.bytes(entry) + b"}\n"
         return encoded
 
     def shared_block(self, event: WatchEvent, frame: bytes) -> bytes:
@@ -262,10 +262,10 @@ class Frames:
         entry = event.entry
         if entry is None or not self._plain:
             return block(frame) if frame else b""
-        kept, key = entry.representations, (GZIP, *self._keys[event.type])
-        compressed: bytes | None = kept.get(key)
+        representations, key = entry.representations, (GZIP, *self._keys[event.type])
+        compressed: bytes | None = representations.get(key)
         if compressed is None:
-            compressed = kept[key] = block(frame)
+            compressed = representations[key] = block(frame)
         return compressed
 
     def frame(self, event: WatchEvent) -> bytes:

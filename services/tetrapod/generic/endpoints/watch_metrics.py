@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from tetrapod.generic.metrics import CounterFunction, Histogram
 from tetrapod.generic.series import on_change
 
-_Of: TypeAlias = tuple[str, str, str]
+_Resource: TypeAlias = tuple[str, str, str]
 _OF: Final = ("group", "version", "resource")
 _SIZES: Final = Histogram("apiserver_watch_events_sizes", "Watch event size distribution in bytes", _OF, tuple(1024 << i for i in range(8)))
 TO_INITIAL_END: Final = Histogram(
@@ -29,8 +29,8 @@ class Sent:
 
     __slots__ = ("_bucket", "_last", "_row")
 
-    def __init__(self, of: _Of) -> None:
-        self._row = _SIZES.row(of)
+    def __init__(self, resource: _Resource) -> None:
+        self._row = _SIZES.row(resource)
         self._last, self._bucket = b"", 0
 
     def count(self, frames: Sequence[bytes]) -> None:
@@ -45,26 +45,26 @@ class Sent:
                 native.add(row, len(frame))
 
 
-_sent: Final[dict[_Of, Sent]] = {}
+_counts_by_resource: Final[dict[_Resource, Sent]] = {}
 
 
 def _forget(labels: Mapping[str, str]) -> None:
     """Drop the counts of a deleted or re-created resource."""
-    for of in [of for of in _sent if (of[0], of[2]) == (labels.get("group"), labels.get("resource"))]:
-        del _sent[of]
+    for key in [key for key in _counts_by_resource if (key[0], key[2]) == (labels.get("group"), labels.get("resource"))]:
+        del _counts_by_resource[key]
 
 
 on_change(_forget)
 
 
-def sent_of(of: _Of) -> Sent:
+def sent_of(resource: _Resource) -> Sent:
     """Return the counts of a resource."""
-    return _sent.get(of) or _sent.setdefault(of, Sent(of))
+    return _counts_by_resource.get(resource) or _counts_by_resource.setdefault(resource, Sent(resource))
 
 
 CounterFunction(
     "apiserver_watch_events_total",
     "Number of events sent in watch clients",
     _OF,
-    lambda: [(of, sum(row[:-1])) for of, row in list(_SIZES.values.items())],
+    lambda: [(resource, sum(row[:-1])) for resource, row in list(_SIZES.values.items())],
 )

@@ -94,7 +94,7 @@ def _histogram(bounds: Sequence[float], row: list[float], native: NativeBuckets 
 
 def _add_native(histogram: pb.Histogram, native: NativeBuckets, row: list[float]) -> None:
     """Add the native buckets. The sample count is computed from them, because values may be observed in another thread at the same time."""
-    counts = native.of(row)
+    counts = native.counts(row)
     schema, above, below = counts.buckets
     zero, positive, negative = counts.zero, above.copy(), below.copy()
     histogram.sample_count = zero + sum(positive.values()) + sum(negative.values())

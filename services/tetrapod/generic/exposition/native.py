@@ -76,7 +76,7 @@ class NativeBuckets:
     """The native counts of one histogram."""
 
     def __init__(self, histogram: Histogram) -> None:
-        self._of: dict[int, tuple[list[float], Counts]] = {}
+        self._by_row: dict[int, tuple[list[float], Counts]] = {}
         """Counts by the id of a row, with the row, so that its id is not reused."""
         bounds = (*histogram.buckets, histogram.buckets[-1] * 2)
         for _, row in histogram.rows():
@@ -84,16 +84,16 @@ class NativeBuckets:
                 if count:
                     self.add(row, bound, int(count))
 
-    def of(self, row: list[float]) -> Counts:
+    def counts(self, row: list[float]) -> Counts:
         """Return the counts of a row."""
-        entry = self._of.get(id(row))
+        entry = self._by_row.get(id(row))
         if entry is None:
-            entry = self._of[id(row)] = (row, Counts())
+            entry = self._by_row[id(row)] = (row, Counts())
         return entry[1]
 
     def add(self, row: list[float], value: float, times: int = 1) -> None:
         """Count a value in a row."""
-        self.of(row).add(value, times)
+        self.counts(row).add(value, times)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
         """Count `times` values, evenly distributed from `least` to `most`, in at most 16 steps."""
@@ -104,12 +104,12 @@ class NativeBuckets:
 
     def clear(self) -> None:
         """Set all counts to 0."""
-        for _, counts in self._of.values():
+        for _, counts in self._by_row.values():
             counts.clear()
 
     def drop(self, row: list[float]) -> None:
         """Remove the counts of a row that its histogram has dropped."""
-        self._of.pop(id(row), None)
+        self._by_row.pop(id(row), None)
 
 
 def begin(metrics: Sequence[Metric]) -> None:

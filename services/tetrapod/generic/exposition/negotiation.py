@@ -23,13 +23,17 @@ def negotiate(accept: str) -> Form:
     """Return the format for an Accept header; text if it accepts none. Names are the same in every escaping scheme."""
     escaping = "underscores"
     for clause in parse_accept(accept):
-        given = dict(clause.parameters)
-        if given.get("escaping") in _ESCAPINGS:
-            escaping = given["escaping"]
+        parameters = dict(clause.parameters)
+        if parameters.get("escaping") in _ESCAPINGS:
+            escaping = parameters["escaping"]
         media_type = f"{clause.type}/{clause.subtype}"
-        if media_type == "application/vnd.google.protobuf" and given.get("proto") == _MESSAGE and given.get("encoding") in _ENCODINGS:
-            encoding = given["encoding"]
+        if (
+            media_type == "application/vnd.google.protobuf"
+            and parameters.get("proto") == _MESSAGE
+            and parameters.get("encoding") in _ENCODINGS
+        ):
+            encoding = parameters["encoding"]
             return Form(encoding, f"{media_type}; proto={_MESSAGE}; encoding={encoding}; escaping={escaping}")
-        if media_type == "text/plain" and given.get("version", "") in ("", "0.0.4"):
+        if media_type == "text/plain" and parameters.get("version", "") in ("", "0.0.4"):
             break
     return Form("", f"text/plain; version=0.0.4; charset=utf-8; escaping={escaping}")

@@ -64,7 +64,7 @@ def with_refused_audit(handler: Handler, audit: Audit) -> Handler:
             return await handler(request)
         except StatusError as error:
             if SEEN not in request.state and (context := audit.context(request, None)) is not None:
-                context.refusal(error.to_status())
+                context.record_status(error.to_status())
                 await context.stage(RESPONSE_STARTED)
             raise
 
@@ -76,7 +76,7 @@ async def _serve(handler: Handler, request: Request, context: AuditContext) -> R
     try:
         response = await handler(request)
     except StatusError as error:
-        context.refusal(error.to_status())
+        context.record_status(error.to_status())
         await _finish(context, starts)
         raise
     except asyncio.CancelledError:
@@ -109,7 +109,7 @@ async def _serve(handler: Handler, request: Request, context: AuditContext) -> R
 async def _broken_off(context: AuditContext, starts: bool, overdue: bool) -> None:
     """Complete the events of a request without response: the client disconnected, or the deadline passed."""
     if overdue:
-        context.refusal(status.timeout(_OVERDUE).to_status())
+        context.record_status(status.timeout(_OVERDUE).to_status())
     else:
         context.status = _EARLY
     await _finish(context, starts)

@@ -15,19 +15,19 @@ def with_audit_findings(handler: Handler) -> Handler:
         if wanted is None:
             return await handler(request)
         from tetrapod.generic.audit.context import AuditContext
-        from tetrapod.generic.audit.findings import asked, telling
+        from tetrapod.generic.audit.findings import parse_request_header, response_header
 
-        auditing = asked(wanted)
+        auditing = parse_request_header(wanted)
         if auditing is None or request.audit is not None:
             return await handler(request)
         context = request.audit = AuditContext(request, auditing, None, None)
         try:
             response = await handler(request)
         except StatusError as error:
-            context.refusal(error.to_status())
-            error.headers.extend(telling(context))
+            context.record_status(error.to_status())
+            error.headers.extend(response_header(context))
             raise
-        response.headers.extend(telling(context))
+        response.headers.extend(response_header(context))
         return response
 
     return audit_findings

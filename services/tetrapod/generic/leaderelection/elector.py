@@ -166,7 +166,7 @@ class Elector:
             "leaseTransitions": 0,
         }
         if self.leading and self._valid():  # most likely the lease is still as we wrote it
-            record = {**new_record, **self._kept()}
+            record = {**new_record, **self._unchanged_fields()}
             try:
                 await self._lock.update(record)
             except _FAILURES as error:
@@ -188,14 +188,14 @@ class Elector:
             return False
         if self.leading:
             SLOW_PATH.add((self._lock.name,))
-            record = {**new_record, **self._kept()}
+            record = {**new_record, **self._unchanged_fields()}
         else:
             record = {**new_record, "leaseTransitions": int(stored.get("leaseTransitions") or 0) + 1}
         await self._lock.update(record)
         self._observe(record)
         return True
 
-    def _kept(self) -> Object:
+    def _unchanged_fields(self) -> Object:
         return {key: self._observed[key] for key in ("acquireTime", "leaseTransitions") if key in self._observed}
 
     def _observe(self, record: Object) -> None:

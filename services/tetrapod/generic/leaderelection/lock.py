@@ -45,10 +45,10 @@ class LeaseLock:
             raise RuntimeError("lease not initialized, call get or create first")
         self._lease = await self._client.update(LEASES, self._namespace, {**self._lease, "spec": record})
 
-    async def tell(self, what: str) -> None:
+    async def tell(self, message: str) -> None:
         """Create an Event about the Lease."""
         if self._lease is not None:
-            await self._events.tell(self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {what}")
+            await self._events.tell(self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {message}")
 
 
 def _record(lease: Object) -> Object:

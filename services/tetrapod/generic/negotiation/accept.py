@@ -90,7 +90,7 @@ class Clause(NamedTuple):
         """Return the first media type that the clause accepts, or ""."""
         return next((media_type for media_type in media_types if self.takes(media_type)), "")
 
-    def before(self, other: Clause) -> bool:
+    def is_preferred_to(self, other: Clause) -> bool:
         """Return whether this clause is preferred to another, by goautoneg's rule, which is not a consistent order."""
         if self.quality > other.quality:
             return True
@@ -103,8 +103,8 @@ def choose(header: str, offer: Offer) -> Accepted | None:
 
 
 @bounded(count=1024, size=1 << 20, largest=2048)
-def _choose(asked: tuple[str, Offer]) -> Accepted | None:
-    header, offer = asked
+def _choose(key: tuple[str, Offer]) -> Accepted | None:
+    header, offer = key
     for clause in parse_accept(header):
         for media_type in MEDIA_TYPES:
             if clause.takes(media_type) and (accepted := _satisfy(clause, media_type, offer)):
@@ -169,7 +169,7 @@ def readable(header: str) -> str:
 def _sorted(clauses: list[Clause]) -> list[Clause]:
     """Sort by insertion, as Go does for short slices: the result depends on the algorithm, because the rule is not a consistent order."""
     for i in range(1, min(len(clauses), _SORTED_AT_MOST)):
-        while i > 0 and clauses[i].before(clauses[i - 1]):
+        while i > 0 and clauses[i].is_preferred_to(clauses[i - 1]):
             clauses[i], clauses[i - 1] = clauses[i - 1], clauses[i]
             i -= 1
     return clauses
@@ -192,13 +192,13 @@ def parse_media_type(header: str) -> str:
     type_, slash, subtype = media_type.partition("/")
     if not _is_token(type_) or (slash and not _is_token(subtype)):
         return ""
-    seen = set()
+    keys = set()
     while rest := rest.strip():
         key, equals, rest = rest.partition("=")
         key = key.strip().lower()
-        if not equals or not _is_token(key) or key in seen:
+        if not equals or not _is_token(key) or key in keys:
             return ""
-        seen.add(key)
+        keys.add(key)
         if rest.startswith('"'):
             end = rest.find('"', 1)
             if end < 0:

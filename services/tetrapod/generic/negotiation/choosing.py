@@ -72,8 +72,8 @@ def check_route_accept(request: Request, produced: Sequence[str] = MEDIA_TYPES) 
 
 
 @bounded(count=1024, size=1 << 20, largest=2048)
-def _route_matches(asked: tuple[str, tuple[str, ...]]) -> bool:
-    header, produced = asked
+def _route_matches(key: tuple[str, tuple[str, ...]]) -> bool:
+    header, produced = key
     media_types = (part.split(";", 1)[0].strip(" ") for part in readable(header).removesuffix(",").split(","))
     return any(m == "*/*" or m in produced for m in media_types)
 

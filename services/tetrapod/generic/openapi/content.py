@@ -56,10 +56,10 @@ class Content:
 
     def answer(self, request: Request) -> Response:
         """Return the response to a request."""
-        if (settled := self.settled(request)) is not None:
-            return settled
+        if (conditional := self.settled(request)) is not None:
+            return conditional
         headers = self._validators()
-        if (asked := range_of(request, self.etag, self.modified)) and (part := self._part(asked, headers)) is not None:
+        if (range_header := range_of(request, self.etag, self.modified)) and (part := self._part(range_header, headers)) is not None:
             return part
         headers += [(b"content-type", self.media_type.encode()), (b"accept-ranges", b"bytes")]
         gzip = self.compressed and request.method != "HEAD" and _takes_gzip(request)
@@ -95,11 +95,11 @@ class Content:
             await asyncio.sleep(0)
         writer.write(compressor.flush())
 
-    def _part(self, asked: str, headers: HeaderList) -> Response | None:
+    def _part(self, range_header: str, headers: HeaderList) -> Response | None:
         """Return a response with the requested ranges or a 416. Return None if the ranges are not smaller than the document."""
         size = self._size
         try:
-            byte_ranges = ranges(asked, size)
+            byte_ranges = ranges(range_header, size)
         except BadRange as error:
             return _unsatisfiable(str(error), size if str(error) == NO_OVERLAP else None)
         if not byte_ranges or sum(length for _, length in byte_ranges) > size:

@@ -125,21 +125,21 @@ def _meta_fields(texts: Mapping[str, str]) -> Object:
 
 def _published(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
     """A schema as clients see it: embedded resources have the fields that every resource has."""
-    found: Object = {}
+    published: Object = {}
     for key, value in schema.items():
         if key == "properties":
-            found[key] = {name: _published(child, texts) for name, child in value.items()}
+            published[key] = {name: _published(child, texts) for name, child in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
-            found[key] = _published(value, texts)
+            published[key] = _published(value, texts)
         else:
-            found[key] = value
+            published[key] = value
     if schema.get("x-kubernetes-int-or-string"):
-        _unfold(found)
+        _unfold(published)
     if schema.get("x-kubernetes-embedded-resource"):
-        found["properties"] = {**found.get("properties", {}), **_meta_fields({**texts, **_EMBEDDED_TEXTS})}
-        required = list(found.get("required") or ())
-        found["required"] = required + [name for name in ("kind", "apiVersion") if name not in required]
-    return found
+        published["properties"] = {**published.get("properties", {}), **_meta_fields({**texts, **_EMBEDDED_TEXTS})}
+        required = list(published.get("required") or ())
+        published["required"] = required + [name for name in ("kind", "apiVersion") if name not in required]
+    return published
 
 
 def _unfold(schema: Object) -> None:
@@ -190,43 +190,43 @@ class CustomPaths(ResourcePaths):
 
     __slots__ = ()
 
-    def _list(self, what: str) -> Operation:
-        return self._operation("get", "list", what, self.list_definition, action="list", query=LIST_PARAMETERS)
+    def _list(self, subject: str) -> Operation:
+        return self._operation("get", "list", subject, self.list_definition, action="list", query=LIST_PARAMETERS)
 
     def _collection(self) -> Iterator[Operation]:
-        what, status = self._scoped, META + "Status"
-        yield self._list(what)
+        subject, status = self._scoped, META + "Status"
+        yield self._list(subject)
         yield self._operation(
             "post",
             "create",
-            what,
+            subject,
             self.definition,
             query=WRITE_PARAMETERS,
             body=self.definition,
             body_types=CUSTOM_TYPES,
             codes=("200", "201", "202"),
         )
-        yield self._operation("delete", "delete", f"Collection{what}", status, action="deletecollection", query=LIST_PARAMETERS)
+        yield self._operation("delete", "delete", f"Collection{subject}", status, action="deletecollection", query=LIST_PARAMETERS)
 
-    def _read(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
-        return self._operation("get", "read", what, definition, query=("resourceVersion",))
+    def _read(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
+        return self._operation("get", "read", subject, definition, query=("resourceVersion",))
 
-    def _replace(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+    def _replace(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         query, codes = WRITE_PARAMETERS, ("200", "201")
-        return self._operation("put", "replace", what, definition, query=query, body=definition, body_types=CUSTOM_TYPES, codes=codes)
+        return self._operation("put", "replace", subject, definition, query=query, body=definition, body_types=CUSTOM_TYPES, codes=codes)
 
-    def _patch(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+    def _patch(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         body, types = META + "Patch", self.patch_types
-        return self._operation("patch", "patch", what, definition, query=PATCH_PARAMETERS, body=body, body_types=types)
+        return self._operation("patch", "patch", subject, definition, query=PATCH_PARAMETERS, body=body, body_types=types)
 
     def _item(self) -> Iterator[Operation]:
-        what, definition = self._scoped, self.definition
-        yield self._read(what, definition, self.gvk)
-        yield self._replace(what, definition, self.gvk)
+        subject, definition = self._scoped, self.definition
+        yield self._read(subject, definition, self.gvk)
+        yield self._replace(subject, definition, self.gvk)
         yield self._operation(
             "delete",
             "delete",
-            what,
+            subject,
             META + "Status",
             query=DELETE_PARAMETERS,
             body=_DELETE_OPTIONS,
@@ -234,10 +234,10 @@ class CustomPaths(ResourcePaths):
             body_required=False,
             codes=("200", "202"),
         )
-        yield self._patch(what, definition, self.gvk)
+        yield self._patch(subject, definition, self.gvk)
 
     def _subresource(self, sub: SubresourcePaths) -> Iterator[Operation]:
-        what = self._scoped + sub.name.capitalize()
-        yield self._read(what, sub.definition, sub.kind)
-        yield self._replace(what, sub.definition, sub.kind)
-        yield self._patch(what, sub.definition, sub.kind)
+        subject = self._scoped + sub.name.capitalize()
+        yield self._read(subject, sub.definition, sub.kind)
+        yield self._replace(subject, sub.definition, sub.kind)
+        yield self._patch(subject, sub.definition, sub.kind)

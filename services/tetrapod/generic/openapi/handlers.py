@@ -46,7 +46,7 @@ class OpenAPIHandlers:
     def __init__(self, source: DocumentSource, *, behind: bool = False) -> None:
         self._source = source
         self._behind = behind
-        self._kept: OrderedDict[_Key, tuple[float, list[bytes]]] = OrderedDict()
+        self._cached: OrderedDict[_Key, tuple[float, list[bytes]]] = OrderedDict()
         self._dropping: asyncio.TimerHandle | None = None
         self._making: dict[_Key, asyncio.Task[list[bytes] | None]] = {}
         self._one = asyncio.Lock()  # they can be large: one at a time
@@ -71,8 +71,8 @@ class OpenAPIHandlers:
         if media_type is None:
             return Response(406, [_BY_ACCEPT])
         etag = f'"{digest}"'
-        asked = request.query().values.get("hash", "")
-        if asked and asked != digest:
+        requested_hash = request.query().values.get("hash", "")
+        if requested_hash and requested_hash != digest:
             headers: HeaderList = [
                 (b"location", f"/openapi/v3/{name}?hash={digest}".encode()),
                 (b"etag", etag.encode()),
@@ -80,7 +80,7 @@ class OpenAPIHandlers:
                 _BY_ACCEPT,
             ]
             return Response(301, headers)
-        content = Content((), media_type, self._time_of(name, digest), etag, (_BY_ACCEPT, *(_for_ever() if asked else ())))
+        content = Content((), media_type, self._time_of(name, digest), etag, (_BY_ACCEPT, *(_for_ever() if requested_hash else ())))
         form = JsonFormV3() if media_type == _JSON else ProtobufFormV3()
         return await self._answer(request, content, name, digest, lambda: written_v3(self._source, name, form))
 
@@ -115,9 +115,9 @@ class OpenAPIHandlers:
 
     async def _pieces(self, name: str, digest: str, media_type: str, build: Build) -> list[bytes] | None:
         key = (name, digest, media_type)
-        if key in self._kept:
-            self._keep(key, self._kept[key][1])
-            return self._kept[key][1]
+        if key in self._cached:
+            self._keep(key, self._cached[key][1])
+            return self._cached[key][1]
         making = self._making.get(key)
         if making is None:  # it goes on when the client has gone or the request has taken too long: the next one finds it made
             making = self._making[key] = asyncio.create_task(self._make(key, build))
@@ -126,8 +126,8 @@ class OpenAPIHandlers:
 
     async def _make(self, key: _Key, build: Build) -> list[bytes] | None:
         async with self._one:
-            for old in [k for k in self._kept if (k[0], k[2]) == (key[0], key[2])]:
-                del self._kept[old]
+            for old in [k for k in self._cached if (k[0], k[2]) == (key[0], key[2])]:
+                del self._cached[old]
             made = await build()
             pieces = None if made is None else await gathered(made)
         if pieces is not None:
@@ -140,20 +140,20 @@ class OpenAPIHandlers:
             done.exception()  # whoever still waits is told
 
     def _keep(self, key: _Key, pieces: list[bytes]) -> None:
-        self._kept[key] = (time.monotonic(), pieces)
-        self._kept.move_to_end(key)
-        if len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+        self._cached[key] = (time.monotonic(), pieces)
+        self._cached.move_to_end(key)
+        if len(self._cached) > _KEPT:
+            self._cached.popitem(last=False)
         if self._dropping is None:
             self._dropping = asyncio.get_running_loop().call_later(_KEPT_SECONDS, self._drop_old)
 
     def _drop_old(self) -> None:
         self._dropping = None
         limit = time.monotonic() - _KEPT_SECONDS
-        for key in [key for key, (used, _) in self._kept.items() if used <= limit]:
-            del self._kept[key]
-        if self._kept:
-            oldest = min(used for used, _ in self._kept.values())
+        for key in [key for key, (used, _) in self._cached.items() if used <= limit]:
+            del self._cached[key]
+        if self._cached:
+            oldest = min(used for used, _ in self._cached.values())
             self._dropping = asyncio.get_running_loop().call_later(oldest - limit, self._drop_old)
 
     def _time_of(self, name: str, digest: str) -> datetime:

@@ -18,9 +18,9 @@ def operation_part(text: str, capitalize: bool) -> str:
     return "".join(out)
 
 
-def operation_id(verb: str, group: str, version: str, what: str) -> str:
+def operation_id(verb: str, group: str, version: str, subject: str) -> str:
     """Return an operation id: `list`, `apps`, `v1`, `NamespacedDeployment` become `listAppsV1NamespacedDeployment`."""
-    parts = (group.removesuffix(".k8s.io") or "core", version, what)
+    parts = (group.removesuffix(".k8s.io") or "core", version, subject)
     return verb + "".join(operation_part(part, True) for part in parts if part)
 
 

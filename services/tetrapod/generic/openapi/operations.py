@@ -114,22 +114,22 @@ class Operation:
 
     def document(self) -> Object:
         content = {media_type: {"schema": _schema(self.answer)} for media_type in self.produces}
-        found: Object = {"tags": [self.tag], "description": self.text, "operationId": self.id}
+        operation: Object = {"tags": [self.tag], "description": self.text, "operationId": self.id}
         if self.body:
-            found["requestBody"] = {"content": {media_type: {"schema": _schema(self.body)} for media_type in self.body_types}}
+            operation["requestBody"] = {"content": {media_type: {"schema": _schema(self.body)} for media_type in self.body_types}}
             if self.body_required:
-                found["requestBody"]["required"] = True
+                operation["requestBody"]["required"] = True
         answers = {code: {"description": _REASONS[code], "content": content} for code in self.codes}
-        found["responses"] = {**answers, "401": {"description": "Unauthorized"}}
+        operation["responses"] = {**answers, "401": {"description": "Unauthorized"}}
         if self.action:
-            found["x-kubernetes-action"] = self.action
+            operation["x-kubernetes-action"] = self.action
         if self.kind is not None:
-            found["x-kubernetes-group-version-kind"] = {
+            operation["x-kubernetes-group-version-kind"] = {
                 "group": self.kind.group,
                 "version": self.kind.version,
                 "kind": self.kind.kind,
             }
-        return found
+        return operation
 
 
 def _schema(definition: str) -> Object:

@@ -62,14 +62,14 @@ class JsonForm:
         yield orjson.dumps(head)[:-1] + b',"paths":'
         yield from members(paths, paths.pop)
         yield b',"definitions":'
-        before = b"{"
+        separator = b"{"
         for name in sorted(definitions):
             definition = definitions.pop(name)
-            yield b"%b%b:" % (before, orjson.dumps(name))
+            yield b"%b%b:" % (separator, orjson.dumps(name))
             yield definition.schema
             yield _kinds(definition)
-            before = b","
-        yield b"}," if before == b"," else b"{},"
+            separator = b","
+        yield b"}," if separator == b"," else b"{},"
         yield orjson.dumps(tail)[1:]
 
 
@@ -94,9 +94,9 @@ class JsonFormV3:
         return _exact(orjson.dumps(schema))
 
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
-        before = b"{"
+        separator = b"{"
         for key, value in head.items():
-            yield b'%b"%b":' % (before, key.encode())
+            yield b'%b"%b":' % (separator, key.encode())
             if key == "paths":
                 yield from members(paths, paths.pop)
             elif key == "components" and schemas:
@@ -105,18 +105,18 @@ class JsonFormV3:
                 yield b"".join(b',"%b":%b' % (name.encode(), orjson.dumps(part)) for name, part in value.items()) + b"}"
             else:
                 yield orjson.dumps(value)
-            before = b","
+            separator = b","
         yield b"}"
 
 
-def members(names: Iterable[str], written: Callable[[str], bytes]) -> Iterator[bytes]:
+def members(names: Iterable[str], value_of: Callable[[str], bytes]) -> Iterator[bytes]:
     """A JSON object with these members, sorted, each as it is written."""
-    before = b"{"
+    separator = b"{"
     for name in sorted(names):
-        yield b"%b%b:" % (before, orjson.dumps(name))
-        yield written(name)
-        before = b","
-    yield b"}" if before == b"," else b"{}"
+        yield b"%b%b:" % (separator, orjson.dumps(name))
+        yield value_of(name)
+        separator = b","
+    yield b"}" if separator == b"," else b"{}"
 
 
 async def written_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator[bytes] | None:
@@ -126,14 +126,14 @@ async def written_v3(source: DocumentSource, name: str, form: FormV3) -> Iterato
     schemas: dict[str, bytes] = {}
     turns = Turns()
     async for part in source.parts(name):
-        found, part["paths"] = part.get("paths") or {}, {}
-        defined = (part.get("components") or {}).pop("schemas", {})
+        part_paths, part["paths"] = part.get("paths") or {}, {}
+        part_schemas = (part.get("components") or {}).pop("schemas", {})
         head = head or part
-        for path, item in found.items():
+        for path, item in part_paths.items():
             if path not in paths:
                 paths[path] = form.path(item)
                 await turns.others()
-        for key, schema in defined.items():
+        for key, schema in part_schemas.items():
             if key not in schemas:
                 schemas[key] = form.schema(schema)
                 await turns.others()
@@ -154,7 +154,7 @@ class Turns:
 
 async def gathered(pieces: Iterable[bytes]) -> list[bytes]:
     """The same bytes: small pieces that follow each other are joined, the others stay what they are."""
-    found: list[bytes] = []
+    joined: list[bytes] = []
     turns = Turns()
     small = bytearray()
     for piece in pieces:
@@ -162,13 +162,13 @@ async def gathered(pieces: Iterable[bytes]) -> list[bytes]:
             small += piece
         else:
             if small:
-                found.append(bytes(small))
+                joined.append(bytes(small))
                 small.clear()
-            found.append(piece)
+            joined.append(piece)
         await turns.others()
-    if small or not found:
-        found.append(bytes(small))
-    return found
+    if small or not joined:
+        joined.append(bytes(small))
+    return joined
 
 
 def sendable(pieces: Iterable[bytes]) -> Iterator[bytes]:

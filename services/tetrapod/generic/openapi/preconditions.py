@@ -67,18 +67,18 @@ def ranges(header: str, size: int) -> list[tuple[int, int]]:
     """
     if not header.startswith("bytes="):
         raise BadRange(INVALID)
-    found: list[tuple[int, int]] = []
-    beyond = False
+    satisfiable: list[tuple[int, int]] = []
+    unsatisfiable = False
     for part in header.removeprefix("bytes=").split(","):
         if not (part := part.strip(_SPACE)):
             continue
-        one = _one_range(part, size)
-        beyond = beyond or one is None
-        if one is not None:
-            found.append(one)
-    if beyond and not found:
+        byte_range = _one_range(part, size)
+        unsatisfiable = unsatisfiable or byte_range is None
+        if byte_range is not None:
+            satisfiable.append(byte_range)
+    if unsatisfiable and not satisfiable:
         raise BadRange(NO_OVERLAP)
-    return found
+    return satisfiable
 
 
 def _one_range(part: str, size: int) -> tuple[int, int] | None:

@@ -45,10 +45,10 @@ def anything(field: int, value: Any) -> bytes:
 
 
 def many(one: Value) -> Value:
-    return lambda field, values: b"".join(_kept(one, field, value) for value in values)
+    return lambda field, values: b"".join(_element(one, field, value) for value in values)
 
 
-def _kept(one: Value, field: int, value: Any) -> bytes:
+def _element(one: Value, field: int, value: Any) -> bytes:
     """An element of a repeated field is written even when it is empty."""
     return one(field, value) or delimited(field, b"")
 

@@ -55,12 +55,12 @@ class ResourcePaths:
     watch_paths: bool = True
 
     def paths(self) -> dict[str, Object]:
-        found = {}
+        items = {}
         for path, operations in self._operations():
             listed = [self._described(operation, path) for operation in operations]
             if listed:
-                found[path] = path_item(path, listed)
-        return found
+                items[path] = path_item(path, listed)
+        return items
 
     def _described(self, operation: Operation, path: str) -> Operation:
         subresource = path.partition("/{name}/")[2].partition("/")[0]
@@ -76,17 +76,17 @@ class ResourcePaths:
     def _place(self) -> str:
         return "/namespaces/{namespace}" if self.namespaced else ""
 
-    def _id(self, verb: str, what: str) -> str:
-        return operation_id(verb, self.gvk.group, self.gvk.version, what)
+    def _id(self, verb: str, subject: str) -> str:
+        return operation_id(verb, self.gvk.group, self.gvk.version, subject)
 
     @property
     def _scoped(self) -> str:
         return ("Namespaced" if self.namespaced else "") + self.gvk.kind
 
-    def _operation(self, method: str, verb: str, what: str, answer: str, **more: object) -> Operation:
+    def _operation(self, method: str, verb: str, subject: str, answer: str, **more: object) -> Operation:
         fields: dict[str, object] = {"action": method, "kind": self.gvk, "produces": self.produces, **more}
         fields["query"] = (*fields.get("query", ()), "pretty")  # type: ignore[misc]
-        return Operation(method, self._id(verb, what), tag(self.gvk.group, self.gvk.version), answer, **fields)  # type: ignore[arg-type]
+        return Operation(method, self._id(verb, subject), tag(self.gvk.group, self.gvk.version), answer, **fields)  # type: ignore[arg-type]
 
     def _operations(self) -> Iterator[tuple[str, Iterator[Operation]]]:
         collection = f"{self._root}{self._place}/{self.plural}"
@@ -105,9 +105,9 @@ class ResourcePaths:
         if "watch" in self.verbs and self.watch_paths:
             yield from self._watches()
 
-    def _list(self, what: str) -> Operation:
+    def _list(self, subject: str) -> Operation:
         types = streamed(self.produces)
-        return self._operation("get", "list", what, self.list_definition, action="list", query=LIST_PARAMETERS, produces=types)
+        return self._operation("get", "list", subject, self.list_definition, action="list", query=LIST_PARAMETERS, produces=types)
 
     def _collection(self) -> Iterator[Operation]:
         if "list" in self.verbs:
@@ -126,21 +126,23 @@ class ResourcePaths:
                 body_required=False,
             )
 
-    def _create(self, verb: str, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+    def _create(self, verb: str, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         codes = ("200", "201", "202")
-        return self._operation("post", verb, what, definition, kind=kind, query=WRITE_PARAMETERS, body=definition, codes=codes)
+        return self._operation("post", verb, subject, definition, kind=kind, query=WRITE_PARAMETERS, body=definition, codes=codes)
 
-    def _read(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
-        return self._operation("get", "read", what, definition, kind=kind)
+    def _read(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
+        return self._operation("get", "read", subject, definition, kind=kind)
 
-    def _replace(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
-        return self._operation("put", "replace", what, definition, kind=kind, query=WRITE_PARAMETERS, body=definition, codes=("200", "201"))
+    def _replace(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
+        return self._operation(
+            "put", "replace", subject, definition, kind=kind, query=WRITE_PARAMETERS, body=definition, codes=("200", "201")
+        )
 
-    def _patch(self, what: str, definition: str, kind: GroupVersionKind) -> Operation:
+    def _patch(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         return self._operation(
             "patch",
             "patch",
-            what,
+            subject,
             definition,
             kind=kind,
             query=PATCH_PARAMETERS,
@@ -150,18 +152,18 @@ class ResourcePaths:
         )
 
     def _item(self) -> Iterator[Operation]:
-        what, definition, kind = self._scoped, self.definition, self.gvk
+        subject, definition, kind = self._scoped, self.definition, self.gvk
         if "get" in self.verbs:
-            yield self._read(what, definition, kind)
+            yield self._read(subject, definition, kind)
         if "update" in self.verbs:
-            yield self._replace(what, definition, kind)
+            yield self._replace(subject, definition, kind)
         if "patch" in self.verbs:
-            yield self._patch(what, definition, kind)
+            yield self._patch(subject, definition, kind)
         if "delete" in self.verbs:
             yield self._operation(
                 "delete",
                 "delete",
-                what,
+                subject,
                 definition if self.returns_deleted else META + "Status",
                 query=DELETE_PARAMETERS,
                 body=META + "DeleteOptions",
@@ -170,27 +172,27 @@ class ResourcePaths:
             )
 
     def _subresource(self, sub: SubresourcePaths) -> Iterator[Operation]:
-        what, definition, kind = self._scoped + sub.name.capitalize(), sub.definition, sub.kind
+        subject, definition, kind = self._scoped + sub.name.capitalize(), sub.definition, sub.kind
         if sub.name == "log":
-            yield self._operation("get", "read", what, "", query=LOG_PARAMETERS, produces=(*self.produces, "text/plain"))
+            yield self._operation("get", "read", subject, "", query=LOG_PARAMETERS, produces=(*self.produces, "text/plain"))
             return
         if "get" in sub.verbs:
-            yield self._read(what, definition, kind)
+            yield self._read(subject, definition, kind)
         if "update" in sub.verbs:
-            yield self._replace(what, definition, kind)
+            yield self._replace(subject, definition, kind)
         if "patch" in sub.verbs:
-            yield self._patch(what, definition, kind)
+            yield self._patch(subject, definition, kind)
         if "create" in sub.verbs:
-            yield self._create("create", what, definition, kind)
+            yield self._create("create", subject, definition, kind)
 
     def _connect(self, sub: SubresourcePaths, suffix: str) -> Iterator[Operation]:
         query = CONNECT_PARAMETERS[sub.kind.kind]
         methods = _PROXY_METHODS if "path" in query else ("get", "post")
         for method in methods:
-            what = method.capitalize() + self._scoped + sub.name.capitalize() + suffix
+            subject = method.capitalize() + self._scoped + sub.name.capitalize() + suffix
             yield Operation(
                 method,
-                self._id("connect", what),
+                self._id("connect", subject),
                 tag(self.gvk.group, self.gvk.version),
                 "",
                 action="connect",
@@ -207,6 +209,6 @@ class ResourcePaths:
             yield scoped, iter([self._watch(f"{self._scoped}List", "watchlist")])
         yield f"{scoped}/{{name}}", iter([self._watch(self._scoped, "watch")])
 
-    def _watch(self, what: str, action: str) -> Operation:
+    def _watch(self, subject: str, action: str) -> Operation:
         types = streamed(self.produces)
-        return self._operation("get", "watch", what, META + "WatchEvent", action=action, query=LIST_PARAMETERS, produces=types)
+        return self._operation("get", "watch", subject, META + "WatchEvent", action=action, query=LIST_PARAMETERS, produces=types)

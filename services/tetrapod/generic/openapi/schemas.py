@@ -16,18 +16,18 @@ _EVERYWHERE: Final = frozenset({META + "DeleteOptions", META + "WatchEvent"})
 def schemas_for(definitions: Iterable[str], group_version: GroupVersion | None = None) -> dict[str, Object]:
     """The named definitions and all that they refer to, by name."""
     texts = Texts()
-    found: dict[str, Object] = {}
-    waiting = list(definitions)
-    while waiting:
-        name = waiting.pop()
-        if name in found:
+    schemas: dict[str, Object] = {}
+    pending = list(definitions)
+    while pending:
+        name = pending.pop()
+        if name in schemas:
             continue
         schema = raw(name)
-        waiting += _references(schema)
-        found[name] = _expand_definition(schema, *texts.of(name))
+        pending += _references(schema)
+        schemas[name] = _expand_definition(schema, *texts.of(name))
         if name in _EVERYWHERE and group_version is not None and group_version.group:
-            found[name]["x-kubernetes-group-version-kind"].append(_gvk(group_version, name.rpartition(".")[2]))
-    return dict(sorted(found.items()))
+            schemas[name]["x-kubernetes-group-version-kind"].append(_gvk(group_version, name.rpartition(".")[2]))
+    return dict(sorted(schemas.items()))
 
 
 def _gvk(group_version: GroupVersion, kind: str) -> Object:
@@ -36,59 +36,59 @@ def _gvk(group_version: GroupVersion, kind: str) -> Object:
 
 def references(document: Any) -> set[str]:
     """The definitions that a part of a document refers to."""
-    found: set[str] = set()
+    names: set[str] = set()
     stack = [document]
     while stack:
         value = stack.pop()
         if isinstance(value, dict):
             reference = value.get("$ref")
             if isinstance(reference, str):
-                found.add(reference.removeprefix(REF))
+                names.add(reference.removeprefix(REF))
             stack.extend(value.values())
         elif isinstance(value, list):
             stack.extend(value)
-    return found
+    return names
 
 
 def _references(schema: Object) -> list[str]:
     """Of the compact form, where `$ref` is a name, and properties may themselves be called `$ref`."""
-    found = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
+    names = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            found += _references(schema[key])
+            names += _references(schema[key])
     for child in schema.get("properties", {}).values():
-        found += _references(child)
-    return found
+        names += _references(child)
+    return names
 
 
 def _expand_definition(schema: Object, text: str, fields: dict[str, str]) -> Object:
-    found: Object = {"description": text} if text else {}
+    expanded: Object = {"description": text} if text else {}
     for key, value in schema.items():
         if key == "properties":
-            found[key] = {name: _expand_field(child, fields.get(name, "")) for name, child in value.items()}
+            expanded[key] = {name: _expand_field(child, fields.get(name, "")) for name, child in value.items()}
         elif key in ("items", "additionalProperties"):
-            found[key] = _expand(value)
+            expanded[key] = _expand(value)
         else:
-            found[key] = value
-    return found
+            expanded[key] = value
+    return expanded
 
 
 def _expand_field(schema: Object, text: str) -> Object:
     """A reference with a description beside it must be wrapped; `b` marks those without."""
-    found = _expand(schema)
-    if "$ref" in found and (text or "b" not in schema):
-        found = {"allOf": [found]}
-    return {"description": text, **found} if text else found
+    expanded = _expand(schema)
+    if "$ref" in expanded and (text or "b" not in schema):
+        expanded = {"allOf": [expanded]}
+    return {"description": text, **expanded} if text else expanded
 
 
 def _expand(schema: Object) -> Object:
-    found: Object = {}
+    expanded: Object = {}
     for key, value in schema.items():
         if key in ("items", "additionalProperties") and isinstance(value, dict):
-            found[key] = _expand(value)
+            expanded[key] = _expand(value)
         elif key not in ("$ref", "p", "b"):
-            found[key] = value
+            expanded[key] = value
     if "$ref" in schema:
         reference = {"$ref": REF + schema["$ref"]}
-        return {"allOf": [reference], **found} if found else reference
-    return found
+        return {"allOf": [reference], **expanded} if expanded else reference
+    return expanded

@@ -128,12 +128,12 @@ class JoinedSource:
         return dict(sorted(digests.items()))
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
-        found = False
+        exists = False
         for source in self._sources:
             async for part in source.parts(name):
-                found = True
+                exists = True
                 yield part
-            if found:
+            if exists:
                 return
 
 

@@ -81,11 +81,11 @@ class _Collected:
         """Of a definition that several documents have, the first counts, and what each says that it is the schema of."""
         known = self.definitions.get(name)
         if known is None:
-            found = {**schema_of(schema), **_STRINGS.get(name, {})}
-            kinds = found.pop(KINDS, None)
+            converted = {**schema_of(schema), **_STRINGS.get(name, {})}
+            kinds = converted.pop(KINDS, None)
             if name in _IN_ALL_GROUPS:
                 kinds = kinds_in_all_groups(_IN_ALL_GROUPS[name], servers=True)
-            self.definitions[name] = Definition(self._form.schema(found), None if kinds is None else list(kinds))
+            self.definitions[name] = Definition(self._form.schema(converted), None if kinds is None else list(kinds))
         elif known.kinds is not None:
             known.kinds.extend(kind for kind in schema.get(KINDS, ()) if kind not in known.kinds)
 
@@ -96,9 +96,9 @@ def sound(document: object, forms: Sequence[Form]) -> bool:
         return False
     try:
         for path, item in document["paths"].items():
-            found = path_of(item)
+            converted = path_of(item)
             for form in forms:
-                form.path(path, found)
+                form.path(path, converted)
         for schema in (document.get("components") or {}).get("schemas", {}).values():
             for form in forms:
                 form.schema({key: value for key, value in schema_of(schema).items() if key != KINDS})
@@ -110,34 +110,34 @@ def sound(document: object, forms: Sequence[Form]) -> bool:
 
 def path_of(item: Object, consumes: Sequence[str] = ("*/*",)) -> Object:
     """`consumes`: the media types of operations without a body."""
-    found: Object = {method: _operation(item[method], consumes) for method in _METHODS if method in item}
+    path_item: Object = {method: _operation(item[method], consumes) for method in _METHODS if method in item}
     if "parameters" in item:
-        found["parameters"] = [_parameter(parameter) for parameter in item["parameters"]]
-    return found
+        path_item["parameters"] = [_parameter(parameter) for parameter in item["parameters"]]
+    return path_item
 
 
 def _operation(operation: Object, consumes: Sequence[str]) -> Object:
-    found = {key: value for key, value in operation.items() if key not in ("requestBody", "responses", "parameters")}
+    converted = {key: value for key, value in operation.items() if key not in ("requestBody", "responses", "parameters")}
     parameters = [_parameter(parameter) for parameter in operation.get("parameters", ())]
     body = operation.get("requestBody")
     if body is not None:
-        found["consumes"] = sorted(body["content"], key=_turn)
+        converted["consumes"] = sorted(body["content"], key=_turn)
         schema = next(iter(body["content"].values()))["schema"]
         parameter: Object = {"in": "body", "name": "body", "schema": schema_of(schema)}
         if body.get("required"):
             parameter["required"] = True
         parameters.insert(0, parameter)
     elif "x-kubernetes-action" in operation:
-        found["consumes"] = list(consumes)
+        converted["consumes"] = list(consumes)
     if parameters:
-        found["parameters"] = parameters
+        converted["parameters"] = parameters
     produced = next((response["content"] for response in operation["responses"].values() if "content" in response), ["*/*"])
-    found["produces"] = sorted(produced, key=_turn)
-    found["responses"] = {code: _response(response) for code, response in operation["responses"].items()}
-    if "consumes" not in found and any("$ref" in response.get("schema", ()) for response in found["responses"].values()):
-        found["consumes"] = found["produces"]  # about the API, not of a resource; upstream's routes of mere texts say nothing
-    found["schemes"] = ["https"]
-    return found
+    converted["produces"] = sorted(produced, key=_turn)
+    converted["responses"] = {code: _response(response) for code, response in operation["responses"].items()}
+    if "consumes" not in converted and any("$ref" in response.get("schema", ()) for response in converted["responses"].values()):
+        converted["consumes"] = converted["produces"]  # about the API, not of a resource; upstream's routes of mere texts say nothing
+    converted["schemes"] = ["https"]
+    return converted
 
 
 def _turn(media_type: str) -> int:
@@ -146,62 +146,64 @@ def _turn(media_type: str) -> int:
 
 
 def _response(response: Object) -> Object:
-    found: Object = {"description": response.get("description", "")}
+    converted: Object = {"description": response.get("description", "")}
     for content in response.get("content", {}).values():
-        found["schema"] = schema_of(content["schema"])
+        converted["schema"] = schema_of(content["schema"])
         break
-    return found
+    return converted
 
 
 def _parameter(parameter: Object) -> Object:
-    found = {key: value for key, value in parameter.items() if key != "schema"}
-    return {**found, **parameter.get("schema", {})}
+    converted = {key: value for key, value in parameter.items() if key != "schema"}
+    return {**converted, **parameter.get("schema", {})}
 
 
 def schema_of(schema: Object) -> Object:
     """A v3 schema in v2: references lose their wrapping, other combinations are left out."""
-    found: Object = {}
+    converted: Object = {}
     for key, value in schema.items():
         if key == "allOf":
             if len(value) == 1 and "$ref" in value[0]:
-                found["$ref"] = _v2_reference(value[0]["$ref"])
+                converted["$ref"] = _v2_reference(value[0]["$ref"])
         elif key == "$ref" and isinstance(value, str):
-            found[key] = _v2_reference(value)
+            converted[key] = _v2_reference(value)
         elif key == "properties":
-            found[key] = {name: schema_of(child) for name, child in value.items()}
+            converted[key] = {name: schema_of(child) for name, child in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
-            found[key] = schema_of(value)
+            converted[key] = schema_of(value)
         elif key not in _DROPPED:
-            found[key] = value
-    _simplify(found, schema)
-    return found
+            converted[key] = value
+    _simplify(converted, schema)
+    return converted
 
 
-def _simplify(found: Object, schema: Object) -> None:
+def _simplify(converted: Object, schema: Object) -> None:
     """What old kubectl cannot cope with (upstream: controller/openapi/v2/conversion.go): fields of what may be anything, arrays of it."""
     anything = schema.get("x-kubernetes-preserve-unknown-fields")
     kinds = schema.get(KINDS)
     if anything and kinds is not None:
-        kept: Object = {key: found[key] for key in (KINDS, SELECTABLE) if key in found}
-        found.clear()
-        found.update({"type": "object", **kept})
+        extensions: Object = {key: converted[key] for key in (KINDS, SELECTABLE) if key in converted}
+        converted.clear()
+        converted.update({"type": "object", **extensions})
         return
     if anything or schema.get("nullable"):
         for key in ("items", "properties"):
-            found.pop(key, None)
-        if schema.get("nullable") or found.get("type") == "object":
-            found.pop("type", None)
-    if found.get("type") == "array" and "items" not in found:
-        del found["type"]
+            converted.pop(key, None)
+        if schema.get("nullable") or converted.get("type") == "object":
+            converted.pop("type", None)
+    if converted.get("type") == "array" and "items" not in converted:
+        del converted["type"]
     unneeded = {name for name, child in (schema.get("properties") or {}).items() if child.get("nullable")}
     if anything and schema.get("x-kubernetes-embedded-resource"):
         unneeded |= {"apiVersion", "kind"}
     more = schema.get("additionalProperties")
     if unneeded or (isinstance(more, dict) and more.get("nullable")):
-        required = [] if isinstance(more, dict) and more.get("nullable") else [n for n in found.get("required") or () if n not in unneeded]
-        found.pop("required", None)
+        required = (
+            [] if isinstance(more, dict) and more.get("nullable") else [n for n in converted.get("required") or () if n not in unneeded]
+        )
+        converted.pop("required", None)
         if required:
-            found["required"] = required
+            converted["required"] = required
 
 
 def _v2_reference(reference: str) -> str:

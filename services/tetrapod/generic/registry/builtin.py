@@ -57,7 +57,7 @@ def builtin(
     """
     facts = _find(group, versions[0], resource)
     strategy.namespaced = facts.namespaced
-    given = dict(subresources or {})
+    undeclared = dict(subresources or {})
     declared = [
         Subresource(
             name=sub.name,
@@ -67,10 +67,10 @@ def builtin(
             rest=handler if isinstance(handler, Rest) else None,
         )
         for sub in facts.subresources
-        for handler in (given.pop(sub.name),)
+        for handler in (undeclared.pop(sub.name),)
     ]
-    if given:
-        raise LookupError(f"{group}/{resource} has no subresources {sorted(given)}")
+    if undeclared:
+        raise LookupError(f"{group}/{resource} has no subresources {sorted(undeclared)}")
     return ResourceDefinition(
         group=group,
         resource=resource,

@@ -13,7 +13,7 @@ from tetrapod.generic.offload import in_thread
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
-from tetrapod.generic.registry.hooks import Taken, ValidateObject
+from tetrapod.generic.registry.hooks import Allocation, ValidateObject
 from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyExists
@@ -69,7 +69,7 @@ async def _create(store: Stored, ctx: Context, obj: Object, validate: ValidateOb
         if validate is not None:
             await validate(obj)
         return await _store(store, ctx, obj)
-    allocation = Taken(strategy, ctx)
+    allocation = Allocation(strategy, ctx)
     await allocation.begin_create(obj)
     try:
         await prepare(store, strategy, ctx, obj)
@@ -196,11 +196,11 @@ def ensure_namespace(meta: Object, expected: str) -> None:
     Raises:
         StatusError: 400, the object names another namespace.
     """
-    given = meta.get("namespace") or ""
-    if given == expected:
-        if not given:
+    namespace = meta.get("namespace") or ""
+    if namespace == expected:
+        if not namespace:
             meta.pop("namespace", None)
-    elif not given:
+    elif not namespace:
         meta["namespace"] = expected
     elif not expected:
         del meta["namespace"]

@@ -50,8 +50,8 @@ class _Delete:
 
     def __init__(self, store: Stored, ctx: Context, key: str, options: Object, validate: ValidateObject | None) -> None:
         self.store, self.ctx, self.key, self.options, self.validate = store, ctx, key, options, validate
-        given = options.get("preconditions") or {}
-        self.preconditions = Preconditions(given.get("uid"), given.get("resourceVersion"))
+        preconditions = options.get("preconditions") or {}
+        self.preconditions = Preconditions(preconditions.get("uid"), preconditions.get("resourceVersion"))
         self.waits = False
         self.marked: Entry | None = None
 

@@ -25,9 +25,9 @@ def check_preconditions(preconditions: Preconditions, entry: Entry | None) -> No
         raise PreconditionFailed(f"Precondition failed: UID in precondition: {preconditions.uid}, UID in object meta: {uid}")
     version = str(entry.revision) if entry is not None else ""
     if preconditions.resource_version is not None and preconditions.resource_version != version:
-        asked = preconditions.resource_version
+        expected = preconditions.resource_version
         raise PreconditionFailed(
-            f"Precondition failed: ResourceVersion in precondition: {asked}, ResourceVersion in object meta: {version}"
+            f"Precondition failed: ResourceVersion in precondition: {expected}, ResourceVersion in object meta: {version}"
         )
 
 

@@ -78,14 +78,14 @@ class Translated:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if error is None or isinstance(error, StatusError):
             return
-        status_error = self._refusal(error)
+        status_error = self._status_error(error)
         if status_error is not None:
             try:
                 raise status_error from error
             finally:
                 del status_error
 
-    def _refusal(self, error: BaseException) -> StatusError | None:
+    def _status_error(self, error: BaseException) -> StatusError | None:
         match error:
             case KeyNotFound():
                 return not_found(self.resource, self.name)
@@ -121,7 +121,7 @@ class TranslatedRead(Translated):
 
     __slots__ = ()
 
-    def _refusal(self, error: BaseException) -> StatusError | None:
+    def _status_error(self, error: BaseException) -> StatusError | None:
         if not isinstance(error, ValueError):
-            return super()._refusal(error)
+            return super()._status_error(error)
         return bad_request(str(error)) if self.action == "list" else StatusError(500, "", str(error))

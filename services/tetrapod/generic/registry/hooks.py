@@ -25,7 +25,7 @@ came first.
 NO_PRECONDITIONS: Final = Preconditions()
 
 
-class Taken:
+class Allocation:
     """Resources that a strategy allocated before a write (an address, a port), released unless the write succeeds.
 
     An update may be tried several times: beginning again releases what the previous attempt allocated.

@@ -18,10 +18,10 @@ _POLICY_FINALIZERS: Final = {"Orphan": ORPHAN_FINALIZER, "Foreground": FOREGROUN
 
 def deletion_finalizers(strategy: Strategy, finalizers: Sequence[str], options: Object) -> list[str] | None:
     """Return the finalizers of an object that is being deleted, or None if they need no change."""
-    kept = [f for f in finalizers if f not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
+    remaining = [f for f in finalizers if f not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
     if wanted := _policy_finalizer(strategy, finalizers, options):
-        kept.append(wanted)
-    return None if set(kept) == set(finalizers) else kept
+        remaining.append(wanted)
+    return None if set(remaining) == set(finalizers) else remaining
 
 
 def _policy_finalizer(strategy: Strategy, finalizers: Sequence[str], options: Object) -> str | None:

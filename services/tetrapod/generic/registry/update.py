@@ -18,7 +18,7 @@ from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare, wipe_system_fields
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
-from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Taken, Transform, ValidateObject, ValidateUpdate
+from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Allocation, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
@@ -54,7 +54,7 @@ class UpdateOptions:
     force_create: bool = False
 
 
-class _Emptied(Exception):
+class _DeletionReady(Exception):
     """The update removed the last finalizer of an object being deleted, so the object is removed instead of written."""
 
 
@@ -64,9 +64,9 @@ async def update(store: Stored, ctx: Context, name: str, transform: Transform, o
     try:
         entry = await attempt.run()
     except BaseException:
-        await attempt.taken.end(False)
+        await attempt.allocation.end(False)
         raise
-    await attempt.taken.end(True)
+    await attempt.allocation.end(True)
     return entry, attempt.created
 
 
@@ -77,9 +77,9 @@ class _Update:
         self.store, self.ctx, self.name, self.transform, self.options = store, ctx, name, transform, options
         self.strategy = options.strategy or store.strategy
         self.key = store.key(ctx, name)
-        self.taken = Taken(self.strategy, ctx)
+        self.allocation = Allocation(self.strategy, ctx)
         self.created = False
-        self.emptied: Unstored | None = None
+        self.deletion: Unstored | None = None
 
     async def run(self) -> Entry:
         store, preconditions = self.store, self.options.preconditions
@@ -89,8 +89,8 @@ class _Update:
                 if self.ctx.dry_run:
                     return await dryrun.guaranteed_update(store.storage, self.key, self.attempt, preconditions, allow_absent)
                 return await store.storage.guaranteed_update(self.key, self.attempt, preconditions=preconditions, allow_absent=allow_absent)
-            except _Emptied:
-                await self.taken.end(False)
+            except _DeletionReady:
+                await self.allocation.end(False)
                 return await self._remove()
 
     async def attempt(self, current: Object | None, entry: Entry | None) -> Updated:
@@ -102,14 +102,14 @@ class _Update:
         old = entry.peek()
         new = await self.transform(current)
         self._check_version(new, entry.revision)
-        await self.taken.begin_update(new, old)
+        await self.allocation.begin_update(new, old)
         await without_delay(self.ctx, before_update, self.store, self.strategy, self.ctx, new, old)
         _ignore_managed_fields_times(new, old)
         if self.options.validate_update is not None:
             await self.options.validate_update(new, old)
         if _deletes(new, old) and self.strategy.may_delete_on_update(new, old):
-            self.emptied = Unstored(self.key, new, entry.revision)
-            raise _Emptied
+            self.deletion = Unstored(self.key, new, entry.revision)
+            raise _DeletionReady
         return Updated(new, self.strategy.ttl(new) or None)
 
     async def _create(self) -> Updated:
@@ -118,7 +118,7 @@ class _Update:
         _revision(obj["metadata"].get("resourceVersion") or "0")
         wipe_system_fields(obj)
         fill_system_fields(obj)
-        await self.taken.begin_create(obj)
+        await self.allocation.begin_create(obj)
         await prepare(self.store, self.store.strategy, self.ctx, obj)
         if self.options.validate_create is not None:
             await self.options.validate_create(obj)
@@ -129,21 +129,21 @@ class _Update:
         one.
         """
         meta = new["metadata"]
-        given = _revision(meta.get("resourceVersion") or "0")
-        if given == 0:
+        revision = _revision(meta.get("resourceVersion") or "0")
+        if revision == 0:
             if not self.strategy.allow_unconditional_update:
                 error = field.invalid("metadata.resourceVersion", 0, "must be specified for an update")
                 # Upstream's error has no field for a resource, so the resource takes the place of the kind.
                 raise invalid(GroupKind(*self.store.resource), self.name, [error])
             meta["resourceVersion"] = str(stored)
-        elif given != stored:
+        elif revision != stored:
             raise conflict(self.store.resource, self.name, OPTIMISTIC_LOCK)
 
     async def _remove(self) -> Entry:
         """Remove the object and return it as the update would have stored it, because that is the response to an
         update.
         """
-        assert self.emptied is not None
+        assert self.deletion is not None
         preconditions, storage = self.options.preconditions, self.store.storage
         try:
             if self.ctx.dry_run:
@@ -153,7 +153,7 @@ class _Update:
                 await self.store.after_delete(self.ctx, deleted)
         except KeyNotFound:
             pass  # another update that removed finalizers at the same time was first
-        return self.emptied
+        return self.deletion
 
 
 def _revision(text: str) -> int:

@@ -18,7 +18,7 @@ import orjson
 from tetrapod.generic.among_services.names import TRACE_SPANS
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.tracing import hop
-from tetrapod.generic.tracing.report import text, told
+from tetrapod.generic.tracing.report import span_document, text
 from tetrapod.generic.tracing.spans import Span, Trace, current, detail
 from tetrapod.generic.user import SYSTEM_MASTERS
 from tetrapod.machinery import requestinfo
@@ -83,7 +83,7 @@ async def answer_with_trace(handler: Handler, request: Request, form: str, serve
             if not trace.granted:
                 return response
             if hop.asks_to_tell(request):
-                hop.telling(response, root)
+                hop.add_response_header(response, root)
                 return response
             size = await _discarded(response, request)
         report = _report(request, uri, response, size, root)
@@ -96,7 +96,7 @@ async def answer_with_trace(handler: Handler, request: Request, form: str, serve
 
 
 def _report(request: Request, uri: str, response: Response, size: int, root: Span) -> dict[str, Any]:
-    root_span = told(root, root.started)
+    root_span = span_document(root, root.started)
     began = datetime.now(UTC).timestamp() - (root.ended - root.started)
     hidden = _KEPT | {TRACE_SPANS}
     return {

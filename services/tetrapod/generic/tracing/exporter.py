@@ -29,8 +29,8 @@ _SCHEDULE_VARIABLE: Final = "OTEL_BSP_SCHEDULE_DELAY"
 _TIMEOUT: Final = 10.0
 _LAST_TIMEOUT: Final = 2.0
 _PATH: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-_AGAIN: Final = frozenset({Code.CANCELLED, Code.DEADLINE_EXCEEDED, Code.ABORTED, Code.OUT_OF_RANGE, Code.UNAVAILABLE, Code.DATA_LOSS})
-_FIRST_WAIT, _LONGEST_WAIT, _PATIENCE = 0.5, 5.0, 30.0
+_RETRIABLE: Final = frozenset({Code.CANCELLED, Code.DEADLINE_EXCEEDED, Code.ABORTED, Code.OUT_OF_RANGE, Code.UNAVAILABLE, Code.DATA_LOSS})
+_FIRST_WAIT, _LONGEST_WAIT, _RETRY_SECONDS = 0.5, 5.0, 30.0
 
 
 class Exporter:
@@ -76,21 +76,21 @@ class Exporter:
                 pass
             self._enough.clear()
             while self._waiting:
-                await self._export(_PATIENCE)
+                await self._export(_RETRY_SECONDS)
 
-    async def _export(self, patience: float) -> None:
-        """Send one batch, with retries for `patience` seconds."""
+    async def _export(self, retry_seconds: float) -> None:
+        """Send one batch, with retries for `retry_seconds` seconds."""
         batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
         message = await asyncio.to_thread(self._encode, batch)
-        wait, until = _FIRST_WAIT, time.monotonic() + patience
+        wait, until = _FIRST_WAIT, time.monotonic() + retry_seconds
         while True:
             try:
                 async with asyncio.timeout(_TIMEOUT):
                     await self._channel.connect()
-                await self._channel.unary(_PATH, message, min(_TIMEOUT, patience))
+                await self._channel.unary(_PATH, message, min(_TIMEOUT, retry_seconds))
                 return
             except (RpcError, OSError, TimeoutError) as error:
-                again = not isinstance(error, RpcError) or error.code in _AGAIN
+                again = not isinstance(error, RpcError) or error.code in _RETRIABLE
                 if not again or time.monotonic() + wait > until:
                     log.warning("traces export: %d spans could not be sent to %s: %s", len(batch), self._endpoint, error)
                     return

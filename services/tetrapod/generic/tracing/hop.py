@@ -12,7 +12,7 @@ from typing import Final
 from tetrapod.generic.among_services.names import TRACE_SPANS as FOUND
 from tetrapod.generic.among_services.packed_headers import packed, take_out
 from tetrapod.generic.request import HeaderList, Request, Response
-from tetrapod.generic.tracing.report import told
+from tetrapod.generic.tracing.report import span_document
 from tetrapod.generic.tracing.spans import Nothing, Span
 
 ASKED: Final = b"x-remote-trace"
@@ -23,7 +23,7 @@ BELIEVE: Final = "believe"
 _LIMIT: Final = 256 * 1024
 
 
-def asking(step: Span | Nothing) -> HeaderList:
+def request_headers(step: Span | Nothing) -> HeaderList:
     """Return the headers for the service behind the aggregator."""
     return [(ASKED, (TELL if step.trace.detailed else BELIEVE).encode())] if isinstance(step, Span) else []
 
@@ -46,10 +46,10 @@ def vouches(request: Request) -> bool:
     return request.state.get(STATE) in (TELL, BELIEVE)
 
 
-def telling(response: Response, root: Span) -> None:
+def add_response_header(response: Response, root: Span) -> None:
     """Add the spans below `root` to the response headers, unless they are too large."""
     root.end()
-    encoded = packed(told(root, root.started).get("spans", []), default=str)
+    encoded = packed(span_document(root, root.started).get("spans", []), default=str)
     if len(encoded) <= _LIMIT:
         response.headers.append((FOUND, encoded))
 

@@ -53,10 +53,10 @@ def traceparent(span: Span) -> str:
 
 def inject(headers: HeaderList, span: Span) -> HeaderList:
     """Return the headers of a request that `span` sends, with the trace context."""
-    kept = [header for header in headers if header[0] != TRACEPARENT]
-    known = {name for name, _ in kept}
+    unrelated = [header for header in headers if header[0] != TRACEPARENT]
+    known = {name for name, _ in unrelated}
     more = [header for header in span.trace.carried if header[0] not in known]
-    return [*kept, (TRACEPARENT, traceparent(span).encode()), *more]
+    return [*unrelated, (TRACEPARENT, traceparent(span).encode()), *more]
 
 
 def outgoing(exchange: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:

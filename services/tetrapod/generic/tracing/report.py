@@ -13,12 +13,16 @@ from tetrapod.generic.tracing.spans import Span
 
 FILTER: Final = "filter"
 """The scope of the spans of filters."""
-Told = dict[str, Any]
+SpanDocument = dict[str, Any]
 
 
-def told(span: Span, zero: float) -> Told:
+def span_document(span: Span, zero: float) -> SpanDocument:
     """Return a span as JSON. `zero` is when the request arrived."""
-    document: Told = {"name": span.name, "start": _ms(span.started - zero), "took": _ms((span.ended or span.started) - span.started)}
+    document: SpanDocument = {
+        "name": span.name,
+        "start": _ms(span.started - zero),
+        "took": _ms((span.ended or span.started) - span.started),
+    }
     if span.scope == FILTER:
         document["filter"] = True
     if span.attributes:
@@ -27,14 +31,14 @@ def told(span: Span, zero: float) -> Told:
         document["error"] = span.error
     if span.events:
         document["events"] = [{"at": _ms(at - zero), "name": name} for at, name in span.events]
-    children = [told(child, zero) for child in span.children]
+    children = [span_document(child, zero) for child in span.children]
     children += [_moved(graft, document["start"]) for graft in span.grafts]
     if children:
         document["spans"] = children
     return document
 
 
-def _moved(graft: Told, by: float) -> Told:
+def _moved(graft: SpanDocument, by: float) -> SpanDocument:
     """Shift the times of another service's span. Its clock starts when the request arrives there, which is when our span
     of the call started.
     """
@@ -50,7 +54,7 @@ def _ms(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
-def text(report: Told) -> str:
+def text(report: SpanDocument) -> str:
     """Return the report as text."""
     request, response = report["request"], report["response"]
     lines = [
@@ -66,11 +70,13 @@ def text(report: Told) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _lines(spans: list[Told], depth: int) -> Iterator[str]:
+def _lines(spans: list[SpanDocument], depth: int) -> Iterator[str]:
     for span in spans:
         below = span.get("spans", ())
         own = max(span["took"] - _covered(below), 0.0)
-        pairs = " ".join(f"{key}={value}" for key, value in span.get("attributes", {}).items() if value != "" and key not in _SAID_ABOVE)
+        pairs = " ".join(
+            f"{key}={value}" for key, value in span.get("attributes", {}).items() if value != "" and key not in _REQUEST_ATTRIBUTES
+        )
         failed = f"  ! {span['error']}" if "error" in span else ""
         name = f"filter {span['name']}" if span.get("filter") else span["name"]
         yield f"{span['start']:>10.3f} {span['took']:>10.3f} {own:>10.3f}  {'  ' * depth}{name}{'  ' + pairs if pairs else ''}{failed}"
@@ -93,7 +99,7 @@ def _covered(spans: Any) -> float:
     return total
 
 
-_SAID_ABOVE: Final = frozenset(
+_REQUEST_ATTRIBUTES: Final = frozenset(
     {"audit-id", "accept", "client", "protocol", "scope", "url", "user-agent", "verb", "api-group", "api-version", "resource", "namespace"}
 )
 """Attributes that the report already shows for the request as a whole."""

@@ -30,7 +30,7 @@ _long_number = re.compile(rb"[0-9]{19}").search
 
 
 @dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class HttpResponse:
     """A complete HTTP response."""
 
     status: int
@@ -48,21 +48,21 @@ class Expected:
     others: tuple[str, ...] = ()
 
 
-def decode(answer: HttpAnswer, expected: Expected) -> Object:
+def decode(response: HttpResponse, expected: Expected) -> Object:
     """Decode a response. `kind` and `apiVersion` of the result are those of the body, which may be empty.
 
     Raises:
         CallFailed: the status is not a success, or the body is not of the expected kind.
     """
-    content_type = answer.content_type or "application/json"
+    content_type = response.content_type or "application/json"
     if "/" not in content_type.partition(";")[0]:
         raise CallFailed("Internal error occurred: mime: no media type", 500)
-    if answer.status != 101 and not 200 <= answer.status <= 206:
-        raise refusal(answer)
-    if not answer.body:
-        raise CallFailed(f"0-length response with status code: {answer.status} and content type: {content_type}")
+    if response.status != 101 and not 200 <= response.status <= 206:
+        raise status_error(response)
+    if not response.body:
+        raise CallFailed(f"0-length response with status code: {response.status} and content type: {content_type}")
     try:
-        obj, api_version, kind = recognize(_parse(answer.body))
+        obj, api_version, kind = recognize(_parse(response.body))
         _check_kind(api_version or expected.api_version, kind or expected.kind, expected)
         type_meta = {"apiVersion": api_version, "kind": kind}
         typed.decode(expected.node(), obj)
@@ -95,15 +95,15 @@ def _check_kind(api_version: str, kind: str, expected: Expected) -> None:
     raise DecodeError(f"converting ({names[0]}) to ({names[1]}): unknown conversion")
 
 
-def refusal(answer: HttpAnswer) -> CallFailed:
+def status_error(response: HttpResponse) -> CallFailed:
     """Return the error for an HTTP status that is not a success: the Status in the body, if there is one, or a text for the code."""
-    status = _status_of(answer.body)
+    status = _status_of(response.body)
     if status is not None:
-        return CallFailed(status.get("message") or "", status.get("code") or answer.status)
+        return CallFailed(status.get("message") or "", status.get("code") or response.status)
     text = "unknown"
-    if not answer.content_type or answer.content_type.lower().startswith("text/"):
-        text = answer.body[:_TEXT_LIMIT].decode("utf-8", "replace").strip()
-    return CallFailed(_meaning(answer.status, text), answer.status)
+    if not response.content_type or response.content_type.lower().startswith("text/"):
+        text = response.body[:_TEXT_LIMIT].decode("utf-8", "replace").strip()
+    return CallFailed(_meaning(response.status, text), response.status)
 
 
 def _status_of(body: bytes) -> Object | None:
@@ -147,4 +147,4 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
     return next((value.decode("latin-1") for key, value in headers if key == name), "")
 
 
-__all__ = ["Expected", "HttpAnswer", "decode", "header", "refusal"]
+__all__ = ["Expected", "HttpResponse", "decode", "header", "status_error"]

@@ -19,7 +19,7 @@ from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import HeaderList
-from tetrapod.generic.webhook.answers import Expected, HttpAnswer, decode, header
+from tetrapod.generic.webhook.answers import Expected, HttpResponse, decode, header
 from tetrapod.generic.webhook.config import ClientConfig
 from tetrapod.generic.webhook.errors import CallFailed
 from tetrapod.generic.webhook.identity import Identity
@@ -77,7 +77,7 @@ class WebhookClient:
             raise CallFailed(f"Post {go_quote(url)}: context deadline exceeded") from None
         return decode(answer, expected)
 
-    async def _persist(self, config: ClientConfig, target: _Target, limit: int) -> HttpAnswer:
+    async def _persist(self, config: ClientConfig, target: _Target, limit: int) -> HttpResponse:
         """Send the request, repeating it as long as the webhook answers with Retry-After."""
         for _ in range(_MAX_RETRIES):
             answer, wait = await self._follow(config, target, limit)
@@ -86,7 +86,7 @@ class WebhookClient:
             await asyncio.sleep(wait)
         return (await self._follow(config, target, limit))[0]
 
-    async def _follow(self, config: ClientConfig, target: _Target, limit: int) -> tuple[HttpAnswer, float | None]:
+    async def _follow(self, config: ClientConfig, target: _Target, limit: int) -> tuple[HttpResponse, float | None]:
         shown = target.url
         for hop in range(_MAX_REDIRECTS):
             try:
@@ -96,7 +96,7 @@ class WebhookClient:
                 raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: {error}") from None
             location = header(headers, b"location")
             if status not in (301, 302, 303, 307, 308) or not location:
-                return HttpAnswer(status, header(headers, b"content-type"), body), _retry_after(status, header(headers, b"retry-after"))
+                return HttpResponse(status, header(headers, b"content-type"), body), _retry_after(status, header(headers, b"retry-after"))
             target, shown = _redirected(target, status, location, shown)
             if hop == _MAX_REDIRECTS - 1:
                 break

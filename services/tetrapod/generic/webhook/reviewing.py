@@ -16,7 +16,7 @@ import orjson
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.request import HeaderList
-from tetrapod.generic.webhook.answers import Expected, HttpAnswer, decode, header
+from tetrapod.generic.webhook.answers import Expected, HttpResponse, decode, header
 from tetrapod.generic.webhook.errors import CallFailed
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.machinery.duration import format_duration
@@ -76,7 +76,7 @@ class ReviewClient:
                 break
             await asyncio.sleep(float(wait))
         try:
-            return decode(HttpAnswer(status, header(headers, b"content-type"), answer), self._expected)
+            return decode(HttpResponse(status, header(headers, b"content-type"), answer), self._expected)
         except CallFailed as error:
             again = status in (429, 504) or (status >= 500 and status != 503)
             raise ReviewFailed(str(error), status, again=again) from None

@@ -51,11 +51,11 @@ class OwnerReferencesPermissionEnforcement(Plugin):
 
     async def _require_deletion(self, attributes: Attributes) -> None:
         gvr, namespace = attributes.resource, attributes.namespace
-        asked = Asked(attributes.user, "delete", namespace, *gvr, attributes.subresource, attributes.name, resource_request=True)
-        await self._require(attributes, asked, _NO_DELETE)
+        check = Asked(attributes.user, "delete", namespace, *gvr, attributes.subresource, attributes.name, resource_request=True)
+        await self._require(attributes, check, _NO_DELETE)
 
-    async def _require(self, attributes: Attributes, asked: Asked, why: str) -> None:
-        answer = await self._authorizer.authorize(asked)
+    async def _require(self, attributes: Attributes, check: Asked, why: str) -> None:
+        answer = await self._authorizer.authorize(check)
         if answer.decision is not Decision.ALLOW:
             raise forbidden(attributes, f"{why}: {answer.reason}, {answer.error or '<nil>'}")
 
@@ -63,14 +63,14 @@ class OwnerReferencesPermissionEnforcement(Plugin):
         """Return whether the user may update all finalizers. Checked first, because finding an owner's resource
         requires discovery, which may be unavailable.
         """
-        asked = Asked(attributes.user, "update", "", "*", "*", "*", "finalizers", "*", resource_request=True)
-        return (await self._authorizer.authorize(asked)).decision is Decision.ALLOW
+        check = Asked(attributes.user, "update", "", "*", "*", "*", "finalizers", "*", resource_request=True)
+        return (await self._authorizer.authorize(check)).decision is Decision.ALLOW
 
     async def _require_finalizers(self, attributes: Attributes, owner: Object) -> None:
         mapping = await self._mapping(attributes, owner)
         namespace, name = attributes.namespace if mapping.namespaced else "", owner.get("name") or ""
-        asked = Asked(attributes.user, "update", namespace, *mapping.resource, "finalizers", name, resource_request=True)
-        await self._require(attributes, asked, _NO_FINALIZERS)
+        check = Asked(attributes.user, "update", namespace, *mapping.resource, "finalizers", name, resource_request=True)
+        await self._require(attributes, check, _NO_FINALIZERS)
 
     async def _mapping(self, attributes: Attributes, owner: Object) -> Mapping:
         api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
@@ -92,6 +92,6 @@ def _owners(obj: Object | None) -> Sequence[Object]:
     return ((obj or {}).get("metadata") or {}).get("ownerReferences") or ()
 
 
-def _newly_blocking(before: Sequence[Object], now: Sequence[Object]) -> list[Object]:
-    blocked = {owner.get("uid") or "" for owner in before if owner.get("blockOwnerDeletion")}
-    return [owner for owner in now if owner.get("blockOwnerDeletion") and (owner.get("uid") or "") not in blocked]
+def _newly_blocking(old_owners: Sequence[Object], new_owners: Sequence[Object]) -> list[Object]:
+    blocked = {owner.get("uid") or "" for owner in old_owners if owner.get("blockOwnerDeletion")}
+    return [owner for owner in new_owners if owner.get("blockOwnerDeletion") and (owner.get("uid") or "") not in blocked]

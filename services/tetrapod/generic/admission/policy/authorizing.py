@@ -51,10 +51,10 @@ class Authorizing:
             raise _Asked(check)
         return Decision(answer.decision is Verdict.ALLOW, answer.reason, answer.error)
 
-    async def settle(self, asked: Interrupt) -> None:
+    async def settle(self, interrupt: Interrupt) -> None:
         """Request the decision that interrupted an expression."""
-        assert isinstance(asked, _Asked)
-        check = asked.check
+        assert isinstance(interrupt, _Asked)
+        check = interrupt.check
         self._answers[check] = await self._authorizer.authorize(_question(check))
 
 

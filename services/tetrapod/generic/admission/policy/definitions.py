@@ -27,12 +27,12 @@ def stored(resource: str, kind: str) -> StorageConfig:
 class Match:
     """A parsed MatchResources."""
 
-    def __init__(self, given: Object) -> None:
-        self._rules = [Rule.of(rule) for rule in given.get("resourceRules") or ()]
-        self._excluded = [Rule.of(rule) for rule in given.get("excludeResourceRules") or ()]
-        self._equivalent = given.get("matchPolicy") == "Equivalent"
-        self._namespaces = ParsedSelector(given.get("namespaceSelector"))
-        self._objects = ParsedSelector(given.get("objectSelector"))
+    def __init__(self, constraints: Object) -> None:
+        self._rules = [Rule.of(rule) for rule in constraints.get("resourceRules") or ()]
+        self._excluded = [Rule.of(rule) for rule in constraints.get("excludeResourceRules") or ()]
+        self._equivalent = constraints.get("matchPolicy") == "Equivalent"
+        self._namespaces = ParsedSelector(constraints.get("namespaceSelector"))
+        self._objects = ParsedSelector(constraints.get("objectSelector"))
 
     async def find(self, attributes: Attributes, namespaces: Namespaces) -> Equivalent | None:
         """Return the resource and kind in which the request matches, or None.

@@ -120,14 +120,14 @@ _KEPT: Final = frozenset(
 )
 
 
-def variable_type(of: CelType | None) -> DeclType:
+def variable_type(expression_type: CelType | None) -> DeclType:
     """Return the type of a variable from that of its expression. Types other than basic types, lists and maps become
     dyn (upstream: convertCelTypeToDeclType).
     """
-    if of in _KEPT:
-        return DeclType(of.name, of, 0)
-    if of is not None and of.kind == "list":
-        return list_decl(variable_type(of.params[0]))
-    if of is not None and of.kind == "map":
-        return map_decl(variable_type(of.params[0]), variable_type(of.params[1]))
+    if expression_type in _KEPT:
+        return DeclType(expression_type.name, expression_type, 0)
+    if expression_type is not None and expression_type.kind == "list":
+        return list_decl(variable_type(expression_type.params[0]))
+    if expression_type is not None and expression_type.kind == "map":
+        return map_decl(variable_type(expression_type.params[0]), variable_type(expression_type.params[1]))
     return declarations.DYN

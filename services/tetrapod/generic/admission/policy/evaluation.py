@@ -76,9 +76,9 @@ class Activation:
             try:
                 value = compiled.program.evaluate(self._bindings, meter)
                 outcome = Outcome(value, seconds=time.perf_counter() - started)
-            except Interrupt as asked:
+            except Interrupt as interrupt:
                 assert self._authorizing is not None
-                await self._authorizing.settle(asked)
+                await self._authorizing.settle(interrupt)
                 continue
             except CelError as error:
                 text = f"expression '{compiled.expression}' resulted in error: {error}"

@@ -50,11 +50,11 @@ def compile_expression(environment: Environment, expression: str, returns: Retur
     return Compiled(expression, program)
 
 
-def _wrong_type(found: CelType, returns: Returns) -> str:
-    if types.ANY in returns or found in returns:
+def _wrong_type(actual: CelType, returns: Returns) -> str:
+    if types.ANY in returns or actual in returns:
         return ""
     one = str(returns[0]) if len(returns) == 1 else f"one of [{' '.join(one.name for one in returns)}]"
-    return f"must evaluate to {one} but got {types.go_text(found)}"
+    return f"must evaluate to {one} but got {types.go_text(actual)}"
 
 
 class Composer:

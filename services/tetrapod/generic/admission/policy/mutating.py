@@ -86,9 +86,9 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
         if not hooks or attributes.versions is None:
             return
         # All policies are matched before any of them changes the object.
-        found = [one for hook in hooks async for one in self.invocations(hook, attributes)]
-        refusals = [_misconfigured(one) for one in found if isinstance(one, Misconfigured) and one.policy.fails]
-        invocations = [one for one in found if isinstance(one, Invocation)]
+        matches = [match for hook in hooks async for match in self.invocations(hook, attributes)]
+        refusals = [_misconfigured(match) for match in matches if isinstance(match, Misconfigured) and match.policy.fails]
+        invocations = [match for match in matches if isinstance(match, Invocation)]
         if invocations:
             from tetrapod.generic.admission.policy.authorizing import Authorizing
 
@@ -98,7 +98,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             await self._invoke(invocations, request)
             refusals += request.refusals
         if refusals:
-            raise _refusal(attributes, refusals)
+            raise _denial_error(attributes, refusals)
 
     async def _invoke(self, invocations: list[Invocation[Mutator]], request: _Request) -> None:
         attributes, turns = request.attributes, request.turns
@@ -183,14 +183,14 @@ def _refuse(invocation: Invocation[Mutator], request: _Request, text: str) -> No
         request.refusals.append((f"{by} denied request: {text}", "Invalid"))
 
 
-def _misconfigured(found: Misconfigured) -> tuple[str, str]:
-    if found.binding is None:
-        return f'policy "{found.policy.name}" denied request: failed to configure policy: {found.error}', ""
-    by = f"policy '{found.policy.name}' with binding '{found.binding.name}'"
-    return f"{by} denied request: failed to configure binding: {found.error}", ""
+def _misconfigured(match: Misconfigured) -> tuple[str, str]:
+    if match.binding is None:
+        return f'policy "{match.policy.name}" denied request: failed to configure policy: {match.error}', ""
+    by = f"policy '{match.policy.name}' with binding '{match.binding.name}'"
+    return f"{by} denied request: failed to configure binding: {match.error}", ""
 
 
-def _refusal(attributes: Attributes, refusals: list[tuple[str, str]]) -> StatusError:
+def _denial_error(attributes: Attributes, refusals: list[tuple[str, str]]) -> StatusError:
     """Return the error: the first entry is its message and reason, and all are its causes."""
     status = forbidden(attributes, "admission request denied by policy")
     status.message, reason = refusals[0]

@@ -38,9 +38,9 @@ class Mutator:
         self._variables = composer.variables
         self._conditions = match_conditions.compile_conditions(composer, spec.get("matchConditions") or ())
         self.mutations: list[Mutation] = []
-        for given in spec.get("mutations") or ():
-            patches = given.get("patchType") == "JSONPatch"
-            part = given.get("jsonPatch" if patches else "applyConfiguration") or {}
+        for mutation in spec.get("mutations") or ():
+            patches = mutation.get("patchType") == "JSONPatch"
+            part = mutation.get("jsonPatch" if patches else "applyConfiguration") or {}
             returns = JSON_PATCH if patches else APPLY_CONFIGURATION
             self.mutations.append(Mutation(composer.compile(part.get("expression") or "", returns, patch_types=True), patches))
 

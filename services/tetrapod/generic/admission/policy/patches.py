@@ -50,10 +50,10 @@ def _operation(value: StructValue) -> Object:
     if source := fields.get("from"):
         operation["from"] = source
     if "value" in fields:
-        given = fields["value"]
-        if isinstance(given, StructValue):
-            _check_names(given)
-        operation["value"] = integral(json_value(given))
+        operand = fields["value"]
+        if isinstance(operand, StructValue):
+            _check_names(operand)
+        operation["value"] = integral(json_value(operand))
     return operation
 
 
@@ -75,14 +75,14 @@ def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode | No
         raise MutationError(f"error applying patch: {error}") from None
 
 
-def _merged(obj: Object, config: Object, of: Type) -> Object:
-    if errors := validate(config, of):
+def _merged(obj: Object, config: Object, schema_type: Type) -> Object:
+    if errors := validate(config, schema_type):
         raise MutationError(f"failed to convert patch object to typed object: {join(errors)}")
-    if atomics := _atomics("", config, of):
+    if atomics := _atomics("", config, schema_type):
         raise MutationError(f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}")
-    if errors := validate(obj, of, allow_duplicates=True):
+    if errors := validate(obj, schema_type, allow_duplicates=True):
         raise MutationError(f"failed to convert original object to typed object: {join(errors)}")
-    merged: Object = merge(obj, config, of)
+    merged: Object = merge(obj, config, schema_type)
     return merged
 
 
@@ -117,16 +117,16 @@ def _native(converted: Any, value: Any) -> Any:
     return converted
 
 
-def _atomics(path: str, value: Any, of: Type | None) -> list[str]:
+def _atomics(path: str, value: Any, schema_type: Type | None) -> list[str]:
     """Return the paths of atomic lists, maps and structs in the configuration."""
-    if of is None:
+    if schema_type is None:
         return []
-    if isinstance(value, dict) and of.kind_of(value) == MAP:
-        found = [path] if of.map_atomic else []
-        return found + [text for key, part in value.items() for text in _atomics(f"{path}.{key}", part, of.field(key))]
-    if isinstance(value, list) and of.kind_of(value) == LIST:
-        found = [path] if of.list_atomic else []
-        return found + [text for i, part in enumerate(value) for text in _atomics(f"{path}[{i}]", part, of.items)]
+    if isinstance(value, dict) and schema_type.kind_of(value) == MAP:
+        paths = [path] if schema_type.map_atomic else []
+        return paths + [text for key, part in value.items() for text in _atomics(f"{path}.{key}", part, schema_type.field(key))]
+    if isinstance(value, list) and schema_type.kind_of(value) == LIST:
+        paths = [path] if schema_type.list_atomic else []
+        return paths + [text for i, part in enumerate(value) for text in _atomics(f"{path}[{i}]", part, schema_type.items)]
     return []
 
 

@@ -99,9 +99,9 @@ class PolicySource(Generic[E]):
 
     def _compiler(self, policy: Policy) -> Callable[[], E]:
         def compiled() -> E:
-            found = self._compiled.get(policy.name)
-            if found is None or found[0] != policy.revision:
-                found = self._compiled[policy.name] = (policy.revision, self._make(policy))
-            return found[1]
+            cached = self._compiled.get(policy.name)
+            if cached is None or cached[0] != policy.revision:
+                cached = self._compiled[policy.name] = (policy.revision, self._make(policy))
+            return cached[1]
 
         return compiled

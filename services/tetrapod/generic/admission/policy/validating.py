@@ -78,7 +78,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
         if request.failures:
             attributes.annotate(_FAILURES, _go_json(request.failures[:_MOST_FAILURES]))
         if request.denials:
-            raise _refusal(attributes, request.denials[0])
+            raise _denial_error(attributes, request.denials[0])
 
     @traced(lambda _, hook, __: f"policy {hook.policy.name}", detailed=True)
     async def _apply(self, hook: Hook[Validator], request: _Request) -> None:
@@ -99,36 +99,39 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
         for key, values in annotations.items():
             request.attributes.annotate(f"{hook.policy.name}/{key}", ", ".join(values))
 
-    async def _bindings(self, found: Invocation[Validator], request: _Request) -> dict[str, Any]:
+    async def _bindings(self, invocation: Invocation[Validator], request: _Request) -> dict[str, Any]:
         from tetrapod.generic.admission.policy.request import admission_request, namespace_object
 
-        attributes, kind = request.attributes, found.seen_as.kind
+        attributes, kind = request.attributes, invocation.seen_as.kind
         if kind not in request.objects:
-            request.objects[kind] = (await _seen(attributes, attributes.object, kind), await _seen(attributes, attributes.old_object, kind))
+            request.objects[kind] = (
+                await _converted(attributes, attributes.object, kind),
+                await _converted(attributes, attributes.old_object, kind),
+            )
         if request.namespace is None:
             request.namespace = await self.namespace_of(attributes)
         new, old = request.objects[kind]
         return {
             "object": new,
             "oldObject": old,
-            "params": found.param,
-            "request": admission_request(attributes, found.seen_as),
+            "params": invocation.param,
+            "request": admission_request(attributes, invocation.seen_as),
             "namespaceObject": namespace_object(request.namespace),
         }
 
 
-async def _seen(attributes: Attributes, obj: Object | None, kind: GroupVersionKind) -> Object | None:
+async def _converted(attributes: Attributes, obj: Object | None, kind: GroupVersionKind) -> Object | None:
     if obj is None or attributes.versions is None:
         return obj
     return await attributes.versions.convert(obj, kind)
 
 
-def _misconfigured(found: Misconfigured, request: _Request) -> None:
-    if not found.policy.fails:
+def _misconfigured(match: Misconfigured, request: _Request) -> None:
+    if not match.policy.fails:
         return
-    what = "policy" if found.binding is None else "binding"
-    name = "" if found.binding is None else found.binding.name
-    request.denials.append(_Denial(found.policy.name, name, f"failed to configure {what}: {found.error}"))
+    subject = "policy" if match.binding is None else "binding"
+    name = "" if match.binding is None else match.binding.name
+    request.denials.append(_Denial(match.policy.name, name, f"failed to configure {subject}: {match.error}"))
 
 
 def _take(verdict: Verdict, policy: Policy, binding: Binding, request: _Request) -> None:
@@ -168,10 +171,10 @@ def _go_json(value: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _refusal(attributes: Attributes, denial: _Denial) -> StatusError:
+def _denial_error(attributes: Attributes, denial: _Denial) -> StatusError:
     by = f" with binding '{denial.binding}'" if denial.binding else ""
     text = f"ValidatingAdmissionPolicy '{denial.policy}'{by} denied request: {denial.message}"
-    refusal = forbidden(attributes, text)
-    refusal.reason = denial.reason or "Invalid"
-    refusal.code = _CODES.get(refusal.reason, 422)
-    return with_causes(refusal, [text])
+    error = forbidden(attributes, text)
+    error.reason = denial.reason or "Invalid"
+    error.code = _CODES.get(error.reason, 422)
+    return with_causes(error, [text])

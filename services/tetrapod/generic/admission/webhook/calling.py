@@ -172,7 +172,7 @@ class WebhookPlugin(Plugin):
     def _observe(self, hook: Hook, attributes: Attributes) -> Observation:
         return Observation(hook.name, self.phase, attributes.operation)
 
-    def _refusal(self, hook: Hook, observed: Observation, error: Exception) -> StatusError | None:
+    def _rejection(self, hook: Hook, observed: Observation, error: Exception) -> StatusError | None:
         """Return the error of a failed call, or None if the webhook's failures are ignored. Records metrics and logs
         the failure.
         """

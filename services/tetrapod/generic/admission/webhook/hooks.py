@@ -61,11 +61,11 @@ class Hook:
 def hooks_of(entry: Entry) -> list[Hook]:
     """Return the webhooks of a configuration."""
     obj = entry.object()
-    name, seen, hooks = obj["metadata"]["name"], Counter[str](), []
+    name, occurrences, hooks = obj["metadata"]["name"], Counter[str](), []
     for declared in obj.get("webhooks") or ():
         hook = declared.get("name") or ""
-        hooks.append(Hook(name, f"{name}/{hook}/{seen[hook]}", declared))
-        seen[hook] += 1
+        hooks.append(Hook(name, f"{name}/{hook}/{occurrences[hook]}", declared))
+        occurrences[hook] += 1
     return hooks
 
 

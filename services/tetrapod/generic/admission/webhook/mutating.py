@@ -38,18 +38,18 @@ class _Turns:
 
     def __init__(self) -> None:
         self.output = b""
-        self._asked: set[str] = set()  # reinvocable webhooks called since the last change
+        self._called: set[str] = set()  # reinvocable webhooks called since the last change
         self.again: set[str] = set()
 
-    def asked(self, hook: Hook) -> None:
+    def called(self, hook: Hook) -> None:
         """Record a call."""
         if hook.reinvocable:
-            self._asked.add(hook.uid)
+            self._called.add(hook.uid)
 
     def changed(self) -> None:
         """Record a change: webhooks called before it are to be called again."""
-        self.again |= self._asked
-        self._asked = set()
+        self.again |= self._called
+        self._called = set()
 
 
 class MutatingAdmissionWebhook(WebhookPlugin):
@@ -81,13 +81,13 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         try:
             changed = await self._mutate(hook, seen_as, attributes, place)
         except (CallingFailed, Denied, StatusError) as error:
-            turns.asked(hook)
-            refusal = self._refusal(hook, observed, error)
-            if refusal is not None:
+            turns.called(hook)
+            rejection = self._rejection(hook, observed, error)
+            if rejection is not None:
                 try:
-                    raise refusal from None
+                    raise rejection from None
                 finally:
-                    del refusal
+                    del rejection
             attributes.annotate(f"failed-open.{_MUTATION}{place}", hook.name)
             return
         finally:
@@ -97,7 +97,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         if changed:
             turns.changed()
             attributes.reinvoke = True
-        turns.asked(hook)
+        turns.called(hook)
 
     async def _mutate(self, hook: Hook, seen_as: Equivalent, attributes: Attributes, place: str) -> bool:
         """Call the webhook and apply the patch of its response. Return whether the object changed."""

@@ -61,7 +61,7 @@ def question(attributes: Attributes, seen_as: Equivalent, versions: Sequence[str
     return Question(uid, version, orjson.dumps(review), expected_admission(version))
 
 
-def verdict(asked: Question, review: Object, *, mutating: bool) -> Verdict:
+def verdict(request: Question, review: Object, *, mutating: bool) -> Verdict:
     """Evaluate the response.
 
     Raises:
@@ -71,8 +71,8 @@ def verdict(asked: Question, review: Object, *, mutating: bool) -> Verdict:
     if response is None:
         raise InvalidResponse("webhook response was absent")
     patch, patch_type = base64.b64decode(response.get("patch") or ""), response.get("patchType")
-    if asked.version == "v1":
-        _check(asked, review, response)
+    if request.version == "v1":
+        _check(request, review, response)
         patch_type = _checked_patch_type(patch, patch_type) if mutating else _no_patch(patch, patch_type)
     else:  # v1beta1 does not require these fields
         patch_type = "JSONPatch" if patch and mutating else ""
@@ -86,14 +86,14 @@ def verdict(asked: Question, review: Object, *, mutating: bool) -> Verdict:
     )
 
 
-def _check(asked: Question, review: Object, response: Object) -> None:
+def _check(request: Question, review: Object, response: Object) -> None:
     uid = response.get("uid") or ""
-    if uid != asked.uid:
-        raise InvalidResponse(f"expected response.uid={go_quote(asked.uid)}, got {go_quote(uid)}")
-    wanted = GroupVersionKind("admission.k8s.io", asked.version, "AdmissionReview")
-    given = GroupVersion.parse(review.get("apiVersion") or "").with_kind(review.get("kind") or "")
-    if given != wanted:
-        raise InvalidResponse(f"expected webhook response of {wanted}, got {given}")
+    if uid != request.uid:
+        raise InvalidResponse(f"expected response.uid={go_quote(request.uid)}, got {go_quote(uid)}")
+    wanted = GroupVersionKind("admission.k8s.io", request.version, "AdmissionReview")
+    actual = GroupVersion.parse(review.get("apiVersion") or "").with_kind(review.get("kind") or "")
+    if actual != wanted:
+        raise InvalidResponse(f"expected webhook response of {wanted}, got {actual}")
 
 
 def _checked_patch_type(patch: bytes, patch_type: str | None) -> str:
@@ -118,13 +118,13 @@ class Denied(StatusError):
     """The rejection by a webhook, with the fields of its Status as far as they are valid."""
 
     def __init__(self, name: str, status: Object | None) -> None:
-        given = status or {}
-        reason, said = given.get("reason") or "", given.get("message") or given.get("reason") or ""
+        details = status or {}
+        reason, explanation = details.get("reason") or "", details.get("message") or details.get("reason") or ""
         by = f"admission webhook {go_quote(name)} denied the request"
-        message = f"{by}: {said}" if said else f"{by} without explanation"
-        super().__init__(max(given.get("code") or 0, LEAST_REFUSAL), reason, message, given.get("details"))
-        self.metadata = given.get("metadata") or {}
-        self._status = given.get("status") or "Failure"
+        message = f"{by}: {explanation}" if explanation else f"{by} without explanation"
+        super().__init__(max(details.get("code") or 0, LEAST_REFUSAL), reason, message, details.get("details"))
+        self.metadata = details.get("metadata") or {}
+        self._status = details.get("status") or "Failure"
 
     def to_status(self) -> Object:
         status = super().to_status()

@@ -49,15 +49,15 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
         new: Object | None,
         old: Object | None,
         attributes: Attributes,
-        refusals: list[Failure[StatusError]],
+        rejections: list[Failure[StatusError]],
     ) -> None:
         observed = self._observe(hook, attributes)
         try:
             await self._ask(hook, attributes, seen_as, new, old)
         except (CallingFailed, Denied, StatusError) as error:
-            refusal = self._refusal(hook, observed, error)
-            if refusal is not None:
-                refusals.append(Failure(refusal))
+            rejection = self._rejection(hook, observed, error)
+            if rejection is not None:
+                rejections.append(Failure(rejection))
             else:
                 attributes.annotate(f"{_FAILED_OPEN}round_0_index_{index}", hook.name)
         else:
