@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tetrapod.cli.stores import Store, done, store_options
+from tetrapod.apps.stores import Store, done, store_options
 
 
 @click.command()

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import click
 from click.core import ParameterSource
 
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
 from tetrapod.cli.upstream_flags import ACCEPTED, SWITCHES, complaint
 from tetrapod.generic.controllers import UnknownControllerError, canonical
 from tetrapod.machinery.duration import parse_duration

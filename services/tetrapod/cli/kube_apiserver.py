@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tetrapod.apps.options import Options
 from tetrapod.cli.flags import with_flags
-from tetrapod.cli.options import Options
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.backend import Backend
@@ -36,9 +36,9 @@ def kube_apiserver(options: Options) -> None:
 
     More flags are read from the environment variable TETRAPOD_FLAGS.
     """
-    from tetrapod.cli.embedded import Embedded
-    from tetrapod.cli.process import tell_flags
-    from tetrapod.cli.running import run
+    from tetrapod.apps.embedded import Embedded
+    from tetrapod.apps.process import run
+    from tetrapod.apps.wiring.process import tell_flags
     from tetrapod.generic.logs import configure
 
     configure(options.logging_format, options.verbosity)
@@ -76,7 +76,7 @@ def _nothing() -> None:
 
 def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
     """SQLite where `tetrapod-etcd` wants it, if that is what --etcd-servers names: then nobody shares it, and nobody is elected."""
-    from tetrapod.cli.backends import open_backend
+    from tetrapod.apps.wiring.storage import open_backend
 
     if len(options.etcd_servers) == 1 and options.etcd_servers[0].startswith("http://"):
         from tetrapod.cli.etcd_stand_in import database_of

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.process import tell_flags
 from tetrapod.cli.backup import backup, restore
 from tetrapod.cli.certs import certs
 from tetrapod.cli.check_apiserver import check_apiserver
 from tetrapod.cli.flags import with_flags
 from tetrapod.cli.kube_apiserver import kube_apiserver
 from tetrapod.cli.migrate import migrate
-from tetrapod.cli.options import Options
-from tetrapod.cli.process import tell_flags
 from tetrapod.cli.trace import trace
 from tetrapod.generic.logs import configure
 
@@ -40,8 +40,8 @@ def _prepare(options: Options) -> None:
 def up(options: Options) -> None:
     """Run all four services in one process, over SQLite (or etcd), with certificates of its own."""
     _prepare(options)
-    from tetrapod.cli.embedded import Embedded
-    from tetrapod.cli.running import run
+    from tetrapod.apps.embedded import Embedded
+    from tetrapod.apps.process import run
     from tetrapod.generic.configuration.files import complaint
 
     def embedded() -> Embedded:
@@ -63,8 +63,8 @@ def _serve_command(name: str, flag_key: str) -> None:
     @with_flags(flag_key, name=name)
     def command(options: Options) -> None:
         _prepare(options)
-        from tetrapod.cli.remote import remote_service
-        from tetrapod.cli.running import run
+        from tetrapod.apps.process import run
+        from tetrapod.apps.separate import remote_service
 
         sys.exit(run(remote_service(name, options)))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tetrapod.cli.stores import Store, done, side_of, side_options
+from tetrapod.apps.stores import Store, done, side_of, side_options
 
 
 @click.command()

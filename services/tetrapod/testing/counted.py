@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from tetrapod.cli.embedded import Embedded
-from tetrapod.cli.options import Options
+from tetrapod.apps.embedded import Embedded
+from tetrapod.apps.options import Options
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 from tetrapod.generic.storage.sqlite.snapshots import Snapshot

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from tetrapod.testing.loop import LoopThread
 
 if TYPE_CHECKING:
-    from tetrapod.cli.options import Options
+    from tetrapod.apps.options import Options
     from tetrapod.generic.storage.sqlite.backend import SqliteBackend
     from tetrapod.generic.storage.sqlite.snapshots import Snapshot
     from tetrapod.testing.client import Client

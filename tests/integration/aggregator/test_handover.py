@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from support.openapi import document_of
-from tetrapod.cli.remote_delegation import RemoteSide
+from tetrapod.aggregator.delegation.remote import RemoteSide
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.proxy import BackendPool, ClientTLS
 from tetrapod.generic.request import Request, StreamResponse

@@ -129,7 +129,7 @@ def test_each_side_has_an_encryption_of_its_own(tmp_path: Path, tetrapod: Comman
 
 async def test_what_somebody_wrote_meanwhile_is_noticed(etcd: Etcd, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the reading of the source and the end."""
-    from tetrapod.cli import stores
+    from tetrapod.apps import stores
     from tetrapod.cli.migrate import moved
 
     source, target = stores.Store(etcd.url, prefix=prefix), stores.Store(str(tmp_path))

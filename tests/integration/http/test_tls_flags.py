@@ -13,8 +13,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tetrapod.cli.options import Options
-from tetrapod.cli.serving import serving_tls
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.tls import serving_tls
 from tetrapod.generic.certificates.authority import Authority
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from support.door import Door
 from support.server import command, environment, running
-from tetrapod.cli.front_door import external_address, reachable_address
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.addresses import external_address, reachable_address
 from tetrapod.generic.frontdoor.presence import may_be_endpoint
 
 ADDRESS = "192.0.2.2"

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 from support.etcd import Etcd, etcd_36
 from support.server import command, environment, free_port
-from tetrapod.cli.backends import open_backend
-from tetrapod.cli.options import Options
-from tetrapod.cli.serving import serving_tls
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.storage import open_backend
+from tetrapod.apps.wiring.tls import serving_tls
 from tetrapod.generic.certificates.authority import Authority
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.storage.sqlite.schema import APPLICATION_ID

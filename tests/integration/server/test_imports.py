@@ -25,14 +25,14 @@ OF_SERVICES = {"tetrapod.auth.service", "tetrapod.core.service", "tetrapod.exten
     ("assembly", "own"),
     [
         ("embedded", OF_SERVICES),
-        ("serve_aggregator", {"tetrapod.aggregator.service"}),
-        ("serve_core", {"tetrapod.core.service"}),
-        ("serve_extensions", {"tetrapod.extensions.service"}),
-        ("serve_auth", {"tetrapod.auth.service"}),
+        ("aggregator", {"tetrapod.aggregator.service"}),
+        ("core", {"tetrapod.core.service"}),
+        ("extensions", {"tetrapod.extensions.service"}),
+        ("auth", {"tetrapod.auth.service"}),
     ],
 )
 def test_a_server_imports_what_it_serves_and_no_feature_that_is_off(assembly: str, own: set[str]) -> None:
-    program = f"import sys, tetrapod.cli.{assembly}; print(*sys.modules)"
+    program = f"import sys, tetrapod.apps.{assembly}; print(*sys.modules)"
     imported = set(
         subprocess.run([sys.executable, "-c", program], env=environment(), check=True, capture_output=True, text=True).stdout.split()
     )

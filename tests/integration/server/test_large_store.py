@@ -16,8 +16,8 @@ import pytest
 
 from support.server import Server, free_port, running
 from support.waiting import eventually, until
-from tetrapod.cli.embedded import Embedded
-from tetrapod.cli.options import Options
+from tetrapod.apps.embedded import Embedded
+from tetrapod.apps.options import Options
 from tetrapod.generic.client import reflector
 from tetrapod.generic.storage import metrics as storage_metrics
 from tetrapod.generic.storage.backend import Backend, Range

@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 from support.server import environment
-from tetrapod.cli.process import quiet_ends
+from tetrapod.apps.wiring.process import quiet_ends
 
-SHOW = "import resource; from tetrapod.cli.process import raise_file_limit as r; r(); print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+SHOW = (
+    "import resource; from tetrapod.apps.wiring.process import raise_file_limit; "
+    "raise_file_limit(); print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+)
 
 
 def test_all_the_files_that_the_hard_limit_allows_are_taken() -> None:

@@ -14,7 +14,7 @@ import sys
 
 def test_nothing_is_imported_before_it_is_asked_for():
     assert "tetrapod.testing.plugin" in sys.modules
-    assert not {"tetrapod.testing.server", "tetrapod.cli.embedded", "uvloop", "asyncio"} & set(sys.modules) - PRESENT
+    assert not {"tetrapod.testing.server", "tetrapod.apps.embedded", "uvloop", "asyncio"} & set(sys.modules) - PRESENT
 """
 USING = """
 import pytest

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tetrapod.cli.renewal import renewing
+from tetrapod.apps.wiring.certificate_renewal import renewing
 from tetrapod.generic.certificates import authority, kubeconfig, write_kubeconfig, write_pki
 from tetrapod.generic.certificates.pki import renew_leaves
 

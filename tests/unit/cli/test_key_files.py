@@ -9,9 +9,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.auth_service import auth_options
 from tetrapod.auth.tokens.keys import load_signing_key
-from tetrapod.cli.auth_options import auth_options
-from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.certificates import CertificatePool
 
 BROKEN = b"-----BEGIN RSA PRIVATE KEY-----\nZm9v\n-----END RSA PRIVATE KEY-----\n"

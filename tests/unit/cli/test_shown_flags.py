@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from tetrapod.cli.options import Options
-from tetrapod.cli.process import tell_flags
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.process import tell_flags
 
 
 def test_times_are_shown_as_durations_and_rates_as_numbers() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.request import Handler
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import socket
 from urllib.parse import urlsplit
 
-from tetrapod.cli.options import EVERYWHERE, Options
+from tetrapod.apps.options import EVERYWHERE, Options
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.frontdoor.leases import PeerLeases
 from tetrapod.generic.frontdoor.objects import KubernetesEndpoints

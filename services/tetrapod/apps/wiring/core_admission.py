@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tetrapod.cli.general_admission import configured_admission
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.admission import configured_admission
 from tetrapod.core.admission.plugins import complaints, plugins
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.surroundings import PluginDependencies

@@ -15,19 +15,19 @@ from typing import Final
 
 import click
 
-from tetrapod.cli.audit import audit_of
-from tetrapod.cli.authentication_data import header_names
-from tetrapod.cli.authentication_options import anonymous
-from tetrapod.cli.authorities import AuthorityFiles
-from tetrapod.cli.backends import check_backend, check_early, open_backend
-from tetrapod.cli.checks import add_certificate_check, add_storage_checks
-from tetrapod.cli.encryption import encryption_of
-from tetrapod.cli.files import read_file
-from tetrapod.cli.front_door import reachable_address
-from tetrapod.cli.listening import Door, listener
-from tetrapod.cli.options import Options
-from tetrapod.cli.serving import serving_tls
-from tetrapod.cli.webhooks import webhook_client
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.addresses import reachable_address
+from tetrapod.apps.wiring.audit import audit_of
+from tetrapod.apps.wiring.authentication import anonymous
+from tetrapod.apps.wiring.authentication_trust import header_names
+from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
+from tetrapod.apps.wiring.encryption import encryption_of
+from tetrapod.apps.wiring.files import read_file
+from tetrapod.apps.wiring.health import add_certificate_check, add_storage_checks
+from tetrapod.apps.wiring.listener import Door, listener
+from tetrapod.apps.wiring.storage import check_backend, check_early, open_backend
+from tetrapod.apps.wiring.tls import serving_tls
+from tetrapod.apps.wiring.webhooks import webhook_client
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.delegating import TokenReviewer
 from tetrapod.generic.authentication.interface import RequestAuthenticator
@@ -215,6 +215,6 @@ class RemoteService:
 
 def remote_service(name: str, options: Options) -> Callable[[], RemoteService]:
     """Each service is imported only where it runs: a core has no code of auth in memory."""
-    module = importlib.import_module(f"tetrapod.cli.serve_{name}")
+    module = importlib.import_module(f"tetrapod.apps.{name}")
     service: type[RemoteService] = module.SERVICE
     return lambda: service(options)

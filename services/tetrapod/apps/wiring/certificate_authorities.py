@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from tetrapod.cli.files import read_file
+from tetrapod.apps.wiring.files import read_file
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.configuration.watching import watch
 from tetrapod.generic.lifecycle import Lifecycle

@@ -9,7 +9,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
 from tetrapod.generic.authentication.tokencache import SUCCESS_SECONDS
 from tetrapod.generic.configuration.files import read
 from tetrapod.machinery.duration import format_duration

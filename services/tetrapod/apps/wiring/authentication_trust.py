@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import orjson
 
-from tetrapod.cli.authorities import AuthorityFiles
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
 from tetrapod.generic.authentication.requestheader import HeaderNames
 
 

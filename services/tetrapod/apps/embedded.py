@@ -12,27 +12,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from tetrapod.aggregator.backends import ProxyCertificate
+from tetrapod.aggregator.delegation.local import Delegation
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.addresses import external_address, presence, reachable_address
+from tetrapod.apps.wiring.audit import audit_of, audited
+from tetrapod.apps.wiring.auth_service import auth_options
+from tetrapod.apps.wiring.authentication_trust import authentication_data
+from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
+from tetrapod.apps.wiring.certificate_renewal import renewing
+from tetrapod.apps.wiring.core_admission import chosen_admission
+from tetrapod.apps.wiring.encryption import encryption_of
+from tetrapod.apps.wiring.flow_control import flow_control
+from tetrapod.apps.wiring.health import add_admission_checks, add_certificate_check, add_storage_checks
+from tetrapod.apps.wiring.kubelet import kubelet_config
+from tetrapod.apps.wiring.leader_election import leadership
+from tetrapod.apps.wiring.listener import Door, listener
+from tetrapod.apps.wiring.openapi import install_openapi
+from tetrapod.apps.wiring.storage import check_backend, check_early, open_backend
+from tetrapod.apps.wiring.tls import serving_tls
+from tetrapod.apps.wiring.webhooks import webhook_client
 from tetrapod.auth.service import AuthService
-from tetrapod.cli.admission_options import chosen_admission
-from tetrapod.cli.audit import audit_of, audited
-from tetrapod.cli.auth_options import auth_options
-from tetrapod.cli.authentication_data import authentication_data
-from tetrapod.cli.authorities import AuthorityFiles
-from tetrapod.cli.backends import check_backend, check_early, open_backend
-from tetrapod.cli.checks import add_admission_checks, add_certificate_check, add_storage_checks
-from tetrapod.cli.delegation import Delegation
-from tetrapod.cli.encryption import encryption_of
-from tetrapod.cli.flow_control import flow_control
-from tetrapod.cli.front_door import external_address, presence, reachable_address
-from tetrapod.cli.kubelet import kubelet_config
-from tetrapod.cli.leader_election import leadership
-from tetrapod.cli.listening import Door, listener
-from tetrapod.cli.openapi import install_openapi
-from tetrapod.cli.options import Options
-from tetrapod.cli.renewal import renewing
-from tetrapod.cli.serving import serving_tls
-from tetrapod.cli.webhooks import webhook_client
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.surroundings import PluginDependencies

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.registry.lister import Lister

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.apps.options import Options
 from tetrapod.auth.authorizers.chain import checked
 from tetrapod.auth.authorizers.configuration import MODES, AuthorizationOptions, WebhookFlags, from_modes
-from tetrapod.cli.options import Options
 from tetrapod.generic.configuration.files import read
 from tetrapod.machinery.duration import format_duration
 from tetrapod.machinery.field import go_quote

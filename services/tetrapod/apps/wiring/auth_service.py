@@ -8,16 +8,16 @@ from urllib.parse import urlsplit
 
 import click
 
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.addresses import external_address
+from tetrapod.apps.wiring.authentication import jwt_options, token_webhook
+from tetrapod.apps.wiring.authentication_trust import header_names
+from tetrapod.apps.wiring.authorization import authorization_options
+from tetrapod.apps.wiring.files import read_file
 from tetrapod.auth.service import SERVICES_GROUP, AuthOptions
 from tetrapod.auth.tokens.keys import PrivateKey, VerificationKey, load_signing_key, load_verification_keys
 from tetrapod.auth.tokens.oidc import JWKS_PATH
 from tetrapod.auth.tokens.static import read_token_file
-from tetrapod.cli.authentication_data import header_names
-from tetrapod.cli.authentication_options import jwt_options, token_webhook
-from tetrapod.cli.authorization_options import authorization_options
-from tetrapod.cli.files import read_file
-from tetrapod.cli.front_door import external_address
-from tetrapod.cli.options import Options
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.user import UserInfo
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import click
 
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.configuration import Unconfigurable
 from tetrapod.generic.admission.dynamic import UnusablePlugins, standard_plugins

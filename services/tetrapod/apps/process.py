@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from tetrapod.cli.process import quiet_ends, raise_file_limit
+from tetrapod.apps.wiring.process import quiet_ends, raise_file_limit
 from tetrapod.generic.storage.backend import CannotOpen
 from tetrapod.generic.unavailable import Unavailable
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import orjson
 
-from tetrapod.cli.delegation import group_of
+from tetrapod.aggregator.delegation.local import group_of
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.discovery import documents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.flowcontrol import dump
 from tetrapod.generic.flowcontrol.controller import FlowControl

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tetrapod.cli.options import Options
-from tetrapod.cli.tracing import tracing_of
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.tracing import tracing_of
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain

@@ -5,8 +5,8 @@ Upstream: KubeletClientConfig. Without a CA the certificates of kubelets are not
 
 from __future__ import annotations
 
-from tetrapod.cli.files import read_file
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.files import read_file
 from tetrapod.core.rests.locations import KubeletConfig
 from tetrapod.generic.proxy import ClientTLS
 

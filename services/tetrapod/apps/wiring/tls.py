@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
 from tetrapod.generic.configuration.files import complaint
 from tetrapod.generic.http.suites import openssl_ciphers, tls_version
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.tracing.provider import Tracing
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tetrapod.cli.admission_options import chosen_admission
-from tetrapod.cli.authentication_data import authentication_data
-from tetrapod.cli.front_door import reachable_address
-from tetrapod.cli.kubelet import kubelet_config
-from tetrapod.cli.leader_election import leadership
-from tetrapod.cli.openapi import install_openapi
-from tetrapod.cli.remote import RemoteService
-from tetrapod.cli.remote_delegation import side_of
+from tetrapod.aggregator.delegation.remote import side_of
+from tetrapod.apps.separate import RemoteService
+from tetrapod.apps.wiring.addresses import reachable_address
+from tetrapod.apps.wiring.authentication_trust import authentication_data
+from tetrapod.apps.wiring.core_admission import chosen_admission
+from tetrapod.apps.wiring.kubelet import kubelet_config
+from tetrapod.apps.wiring.leader_election import leadership
+from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tetrapod.cli.options import Options
+from tetrapod.apps.options import Options
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.leaderelection.leadership import ALONE, Leadership
 

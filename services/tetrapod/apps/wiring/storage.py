@@ -7,8 +7,8 @@ import contextlib
 import ssl
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from tetrapod.cli.options import Options
-from tetrapod.cli.serving import check_pair
+from tetrapod.apps.options import Options
+from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import complaint
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.storage.backend import Backend, CannotOpen

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tetrapod.cli.general_admission import general_admission
-from tetrapod.cli.openapi import install_openapi
-from tetrapod.cli.remote import RemoteService
+from tetrapod.apps.separate import RemoteService
+from tetrapod.apps.wiring.admission import general_admission
+from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tetrapod.apps.separate import RemoteService
+from tetrapod.apps.wiring.admission import general_admission
+from tetrapod.apps.wiring.auth_service import auth_options
+from tetrapod.apps.wiring.leader_election import leadership
+from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.auth.service import AuthService
-from tetrapod.cli.auth_options import auth_options
-from tetrapod.cli.general_admission import general_admission
-from tetrapod.cli.leader_election import leadership
-from tetrapod.cli.openapi import install_openapi
-from tetrapod.cli.remote import RemoteService
 from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tetrapod.aggregator.backends import ProxyCertificate
+from tetrapod.aggregator.delegation.remote import RemoteDelegation, RemoteSide
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
-from tetrapod.cli.audit import audited
-from tetrapod.cli.flow_control import flow_control
-from tetrapod.cli.front_door import external_address, presence, reachable_address
-from tetrapod.cli.general_admission import general_admission
-from tetrapod.cli.openapi import install_openapi
-from tetrapod.cli.remote import RemoteService
-from tetrapod.cli.remote_delegation import RemoteDelegation, RemoteSide
+from tetrapod.apps.separate import RemoteService
+from tetrapod.apps.wiring.addresses import external_address, presence, reachable_address
+from tetrapod.apps.wiring.admission import general_admission
+from tetrapod.apps.wiring.audit import audited
+from tetrapod.apps.wiring.flow_control import flow_control
+from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer

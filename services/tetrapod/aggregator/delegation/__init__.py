@@ -1,0 +1,1 @@
+"""The delegation chain: requests for local groups go to the service that serves them, by a function call or over mTLS."""
