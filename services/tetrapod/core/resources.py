@@ -34,13 +34,20 @@ def definitions(
     result = [
         *core_v1.definitions(rests, addresses, ports, event_ttl),
         *apps.definitions(),
-        *others.definitions(authorizer, event_ttl),
+        *others.certificate_definitions(authorizer),
+        *others.coordination_definitions(),
+        *others.event_definitions(event_ttl),
+        *others.node_definitions(),
+        *others.scheduling_definitions(),
+        *others.flow_control_definitions(),
         *autoscaling.definitions(),
         *batch.definitions(),
         *networking.definitions(),
+        *networking.discovery_definitions(),
         *policy.definitions(),
         *resource.definitions(devices),
         *storage.definitions(),
+        *storage.migration_definitions(),
         *admissionregistration.definitions(params),
     ]
     forget_facts()

@@ -39,20 +39,21 @@ class WebhooksStrategy(StaticNames):
         return [*super().warnings_on_update(ctx, new, old), *webhooks.warnings(new)]
 
 
-def definitions(access: ParamAccess) -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
-    return [*_mutating(access), *_validating(access)]
-
-
-def _mutating(access: ParamAccess) -> list[ResourceDefinition]:
-    policy = PolicyStrategy(
+def mutating_policies(access: ParamAccess) -> ResourceDefinition:
+    """Return the definition of MutatingAdmissionPolicies."""
+    strategy = PolicyStrategy(
         access,
         "MutatingAdmissionPolicy",
         default=defaults.default_admission_policy,
         validate=policies.validate_mutating,
         whole_update=policies.validate_mutating_update,
     )
-    binding = BindingStrategy(
+    return builtin(GROUP, "mutatingadmissionpolicies", strategy, table=tables.MUTATING_ADMISSION_POLICIES)
+
+
+def mutating_policy_bindings(access: ParamAccess) -> ResourceDefinition:
+    """Return the definition of MutatingAdmissionPolicyBindings."""
+    strategy = BindingStrategy(
         access,
         "mutatingadmissionpolicies",
         "MutatingAdmissionPolicy",
@@ -60,15 +61,12 @@ def _mutating(access: ParamAccess) -> list[ResourceDefinition]:
         validate=policies.validate_mutating_binding,
         whole_update=policies.validate_mutating_binding_update,
     )
-    return [
-        builtin(GROUP, "mutatingadmissionpolicies", policy, table=tables.MUTATING_ADMISSION_POLICIES),
-        builtin(GROUP, "mutatingadmissionpolicybindings", binding, table=tables.ADMISSION_POLICY_BINDINGS),
-        _webhooks("mutatingwebhookconfigurations"),
-    ]
+    return builtin(GROUP, "mutatingadmissionpolicybindings", strategy, table=tables.ADMISSION_POLICY_BINDINGS)
 
 
-def _validating(access: ParamAccess) -> list[ResourceDefinition]:
-    policy = PolicyStrategy(
+def validating_policies(access: ParamAccess) -> ResourceDefinition:
+    """Return the definition of ValidatingAdmissionPolicies."""
+    strategy = PolicyStrategy(
         access,
         "ValidatingAdmissionPolicy",
         default=defaults.default_admission_policy,
@@ -76,7 +74,19 @@ def _validating(access: ParamAccess) -> list[ResourceDefinition]:
         whole_update=policies.validate_update,
         status=True,
     )
-    binding = BindingStrategy(
+    status = status_of(strategy, keep_metadata=ALL_METADATA, validate=policies.validate_status)
+    return builtin(
+        GROUP,
+        "validatingadmissionpolicies",
+        strategy,
+        table=tables.VALIDATING_ADMISSION_POLICIES,
+        subresources={"status": status},
+    )
+
+
+def validating_policy_bindings(access: ParamAccess) -> ResourceDefinition:
+    """Return the definition of ValidatingAdmissionPolicyBindings."""
+    strategy = BindingStrategy(
         access,
         "validatingadmissionpolicies",
         "ValidatingAdmissionPolicy",
@@ -84,19 +94,25 @@ def _validating(access: ParamAccess) -> list[ResourceDefinition]:
         validate=policies.validate_binding,
         whole_update=policies.validate_binding_update,
     )
-    status = status_of(policy, keep_metadata=ALL_METADATA, validate=policies.validate_status)
-    return [
-        builtin(
-            GROUP,
-            "validatingadmissionpolicies",
-            policy,
-            table=tables.VALIDATING_ADMISSION_POLICIES,
-            subresources={"status": status},
-        ),
-        builtin(GROUP, "validatingadmissionpolicybindings", binding, table=tables.ADMISSION_POLICY_BINDINGS),
-        _webhooks("validatingwebhookconfigurations"),
-    ]
+    return builtin(GROUP, "validatingadmissionpolicybindings", strategy, table=tables.ADMISSION_POLICY_BINDINGS)
 
 
-def _webhooks(resource: str) -> ResourceDefinition:
+def webhook_configurations(resource: str) -> ResourceDefinition:
+    """Return the definition of MutatingWebhookConfigurations or ValidatingWebhookConfigurations."""
     return replace(builtin(GROUP, resource, WebhooksStrategy(), table=tables.WEBHOOK_CONFIGURATIONS), store=WebhookStore)
+
+
+def definitions(access: ParamAccess) -> list[ResourceDefinition]:
+    """Return the definitions of the group.
+
+    Args:
+        access: decides who may name the parameters of a policy.
+    """
+    return [
+        mutating_policies(access),
+        mutating_policy_bindings(access),
+        webhook_configurations("mutatingwebhookconfigurations"),
+        validating_policies(access),
+        validating_policy_bindings(access),
+        webhook_configurations("validatingwebhookconfigurations"),
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from tetrapod.core.defaults import workloads as defaults
 from tetrapod.core.strategies.counted_annotations import (
@@ -61,17 +60,14 @@ class DaemonSetStrategy(KindStrategy):
         new["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = template_generation
 
 
-def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
-    return [_controller_revisions(), _daemon_sets(), _deployments(), _replica_sets(), _stateful_sets()]
-
-
-def _controller_revisions() -> ResourceDefinition:
+def controller_revisions() -> ResourceDefinition:
+    """Return the definition of ControllerRevisions."""
     definition = builtin("apps", "controllerrevisions", RevisionStrategy(), table=tables.CONTROLLER_REVISIONS)
     return replace(definition, store=RevisionStore)
 
 
-def _daemon_sets() -> ResourceDefinition:
+def daemon_sets() -> ResourceDefinition:
+    """Return the definition of DaemonSets."""
     strategy = DaemonSetStrategy(
         default=defaults.default_daemon_set,
         validate=validation.validate_daemon_set,
@@ -87,7 +83,8 @@ def _daemon_sets() -> ResourceDefinition:
     return replace(definition, hidden_annotations=frozenset({TEMPLATE_GENERATION}))
 
 
-def _deployments() -> ResourceDefinition:
+def deployments() -> ResourceDefinition:
+    """Return the definition of Deployments."""
     strategy = DeploymentStrategy(
         default=defaults.default_deployment,
         validate=validation.validate_deployment,
@@ -98,11 +95,12 @@ def _deployments() -> ResourceDefinition:
         generation=["spec"],
     )
     status = AnnotatedStatus(strategy, ROLLBACK_TO, keep_metadata=("labels",), validate=validation.validate_deployment_status)
-    definition = _scaled("deployments", strategy, status, tables.DEPLOYMENTS)
+    definition = builtin("apps", "deployments", strategy, table=tables.DEPLOYMENTS, subresources={"status": status, "scale": scale()})
     return replace(definition, hidden_annotations=frozenset({ROLLBACK_TO}))
 
 
-def _replica_sets() -> ResourceDefinition:
+def replica_sets() -> ResourceDefinition:
+    """Return the definition of ReplicaSets."""
     strategy = KindStrategy(
         default=defaults.default_replica_set,
         validate=validation.validate_replica_set,
@@ -113,10 +111,12 @@ def _replica_sets() -> ResourceDefinition:
         initial_status={"replicas": 0},
         generation=["spec"],
     )
-    return _scaled("replicasets", strategy, status_of(strategy, validate=validation.validate_replica_set_status), tables.REPLICA_SETS)
+    status = status_of(strategy, validate=validation.validate_replica_set_status)
+    return builtin("apps", "replicasets", strategy, table=tables.REPLICA_SETS, subresources={"status": status, "scale": scale()})
 
 
-def _stateful_sets() -> ResourceDefinition:
+def stateful_set_definition() -> ResourceDefinition:
+    """Return the definition of StatefulSets."""
     strategy = KindStrategy(
         default=defaults.default_stateful_set,
         validate=stateful_sets.validate,
@@ -128,8 +128,10 @@ def _stateful_sets() -> ResourceDefinition:
         generation=["spec"],
         name=name_is_dns_label,
     )
-    return _scaled("statefulsets", strategy, status_of(strategy, validate=stateful_sets.validate_status), tables.STATEFUL_SETS)
+    status = status_of(strategy, validate=stateful_sets.validate_status)
+    return builtin("apps", "statefulsets", strategy, table=tables.STATEFUL_SETS, subresources={"status": status, "scale": scale()})
 
 
-def _scaled(resource: str, strategy: KindStrategy, status: Any, table: Any) -> ResourceDefinition:
-    return builtin("apps", resource, strategy, table=table, subresources={"status": status, "scale": scale()})
+def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [controller_revisions(), daemon_sets(), deployments(), replica_sets(), stateful_set_definition()]

@@ -27,9 +27,9 @@ def _default_v2(obj: Object) -> None:
     default_autoscaler_v2(obj)
 
 
-def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
-    autoscaler = AutoscalerStrategy(
+def horizontal_pod_autoscalers() -> ResourceDefinition:
+    """Return the definition of HorizontalPodAutoscalers."""
+    strategy = AutoscalerStrategy(
         default={"v1": default_autoscaler_v1, "v2": _default_v2},
         validate=autoscalers.validate,
         whole_update=autoscalers.validate,
@@ -37,14 +37,17 @@ def definitions() -> list[ResourceDefinition]:
         initial_status={"desiredReplicas": 0, "currentMetrics": None},
         generation=["spec"],
     )
-    return [
-        builtin(
-            "autoscaling",
-            "horizontalpodautoscalers",
-            autoscaler,
-            versions=("v2", "v1"),
-            table=tables.HORIZONTAL_POD_AUTOSCALERS,
-            subresources={"status": status_of(autoscaler, validate=autoscalers.validate_status)},
-            convert=convert_autoscaler,
-        )
-    ]
+    return builtin(
+        "autoscaling",
+        "horizontalpodautoscalers",
+        strategy,
+        versions=("v2", "v1"),
+        table=tables.HORIZONTAL_POD_AUTOSCALERS,
+        subresources={"status": status_of(strategy, validate=autoscalers.validate_status)},
+        convert=convert_autoscaler,
+    )
+
+
+def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [horizontal_pod_autoscalers()]

@@ -14,13 +14,19 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import PlainStatusStrategy
 
 
+def cron_jobs() -> ResourceDefinition:
+    """Return the definition of CronJobs."""
+    strategy = CronJobStrategy()
+    return builtin("batch", "cronjobs", strategy, table=tables.CRON_JOBS, subresources={"status": PlainStatusStrategy(strategy)})
+
+
+def jobs() -> ResourceDefinition:
+    """Return the definition of Jobs."""
+    strategy = JobStrategy()
+    status = status_of(strategy, validate=job_status.validate)
+    return replace(builtin("batch", "jobs", strategy, table=tables.JOBS, subresources={"status": status}), store=JobStore)
+
+
 def definitions() -> list[ResourceDefinition]:
     """Return the definitions of the group."""
-    cron_job, job = CronJobStrategy(), JobStrategy()
-    return [
-        builtin("batch", "cronjobs", cron_job, table=tables.CRON_JOBS, subresources={"status": PlainStatusStrategy(cron_job)}),
-        replace(
-            builtin("batch", "jobs", job, table=tables.JOBS, subresources={"status": status_of(job, validate=job_status.validate)}),
-            store=JobStore,
-        ),
-    ]
+    return [cron_jobs(), jobs()]

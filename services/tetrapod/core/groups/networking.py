@@ -15,7 +15,6 @@ from tetrapod.machinery.equality import same
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 
-GROUP = "networking.k8s.io"
 _HOST_NAME = "kubernetes.io/hostname"
 
 
@@ -52,9 +51,21 @@ def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
             endpoint["nodeName"] = node
 
 
-def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of both groups."""
-    ingress = KindStrategy(
+def ingress_classes() -> ResourceDefinition:
+    """Return the definition of IngressClasses."""
+    strategy = KindStrategy(
+        default=defaults.default_ingress_class,
+        validate=ingresses.validate_class,
+        whole_update=ingresses.validate_class_update,
+        revalidates_generate_name=True,
+        generation=["spec"],
+    )
+    return builtin("networking.k8s.io", "ingressclasses", strategy, table=tables.INGRESS_CLASSES)
+
+
+def ingress_definition() -> ResourceDefinition:
+    """Return the definition of Ingresses."""
+    strategy = KindStrategy(
         validate=ingresses.validate,
         whole_update=ingresses.validate_update,
         warnings=warnings.ingress,
@@ -63,53 +74,70 @@ def definitions() -> list[ResourceDefinition]:
         generation=["spec"],
         revalidates_generate_name=True,
     )
-    ingress_class = KindStrategy(
-        default=defaults.default_ingress_class,
-        validate=ingresses.validate_class,
-        whole_update=ingresses.validate_class_update,
-        revalidates_generate_name=True,
-        generation=["spec"],
+    return builtin(
+        "networking.k8s.io",
+        "ingresses",
+        strategy,
+        storage_prefix="ingress",
+        table=tables.INGRESSES,
+        subresources={"status": status_of(strategy, validate=ingresses.validate_status)},
     )
-    policy = NetworkPolicyStrategy(
+
+
+def ip_addresses() -> ResourceDefinition:
+    """Return the definition of IPAddresses."""
+    strategy = KindStrategy(
+        validate=service_networks.validate_address,
+        validate_update=service_networks.validate_address_update,
+        name=service_networks.address_name,
+        revalidates_generate_name=True,
+    )
+    return builtin("networking.k8s.io", "ipaddresses", strategy, table=tables.IP_ADDRESSES)
+
+
+def network_policy_definition() -> ResourceDefinition:
+    """Return the definition of NetworkPolicies."""
+    strategy = NetworkPolicyStrategy(
         default=defaults.default_network_policy,
         validate=network_policies.validate,
         warnings=warnings.network_policy,
         whole_update=network_policies.validate_update,
         generation=["spec"],
     )
-    cidr = KindStrategy(validate=service_networks.validate_cidrs, whole_update=service_networks.validate_cidrs_update, status=True)
-    address = KindStrategy(
-        validate=service_networks.validate_address,
-        validate_update=service_networks.validate_address_update,
-        name=service_networks.address_name,
+    return builtin("networking.k8s.io", "networkpolicies", strategy, table=tables.NETWORK_POLICIES)
+
+
+def service_cidrs() -> ResourceDefinition:
+    """Return the definition of ServiceCIDRs."""
+    strategy = KindStrategy(validate=service_networks.validate_cidrs, whole_update=service_networks.validate_cidrs_update, status=True)
+    status = status_of(strategy, keep_metadata=ALL_METADATA)
+    return builtin("networking.k8s.io", "servicecidrs", strategy, table=tables.SERVICE_CIDRS, subresources={"status": status})
+
+
+def endpoint_slice_definition() -> ResourceDefinition:
+    """Return the definition of EndpointSlices."""
+    strategy = EndpointSliceStrategy(
+        default=defaults.default_endpoint_slice,
+        validate=endpoint_slices.validate,
+        whole_update=endpoint_slices.validate,
         revalidates_generate_name=True,
+        warnings=warnings.endpoint_slice,
+        generation=["addressType", "endpoints", "ports"],
     )
+    return builtin("discovery.k8s.io", "endpointslices", strategy, table=tables.ENDPOINT_SLICES)
+
+
+def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
     return [
-        builtin(GROUP, "ingressclasses", ingress_class, table=tables.INGRESS_CLASSES),
-        builtin(
-            GROUP,
-            "ingresses",
-            ingress,
-            storage_prefix="ingress",
-            table=tables.INGRESSES,
-            subresources={"status": status_of(ingress, validate=ingresses.validate_status)},
-        ),
-        builtin(GROUP, "ipaddresses", address, table=tables.IP_ADDRESSES),
-        builtin(GROUP, "networkpolicies", policy, table=tables.NETWORK_POLICIES),
-        builtin(
-            GROUP, "servicecidrs", cidr, table=tables.SERVICE_CIDRS, subresources={"status": status_of(cidr, keep_metadata=ALL_METADATA)}
-        ),
-        builtin(
-            "discovery.k8s.io",
-            "endpointslices",
-            EndpointSliceStrategy(
-                default=defaults.default_endpoint_slice,
-                validate=endpoint_slices.validate,
-                whole_update=endpoint_slices.validate,
-                revalidates_generate_name=True,
-                warnings=warnings.endpoint_slice,
-                generation=["addressType", "endpoints", "ports"],
-            ),
-            table=tables.ENDPOINT_SLICES,
-        ),
+        ingress_classes(),
+        ingress_definition(),
+        ip_addresses(),
+        network_policy_definition(),
+        service_cidrs(),
     ]
+
+
+def discovery_definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [endpoint_slice_definition()]

@@ -22,8 +22,6 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import WHOLE_METADATA
 from tetrapod.machinery.gvk import Object
 
-CERTIFICATES, FLOWCONTROL = "certificates.k8s.io", "flowcontrol.apiserver.k8s.io"
-
 
 class LeaseStrategy(KindStrategy):
     """The strategy of Lease. The fields of coordinated leader election are dropped, because its feature gate is off, as upstream."""
@@ -42,58 +40,61 @@ def _of_spec(key: str) -> Callable[[Object], str]:
     return lambda obj: (obj.get("spec") or {}).get(key) or ""
 
 
-def definitions(authorizer: Authorizer | None, event_ttl: int = 3600) -> list[ResourceDefinition]:
-    """Return the definitions of these groups.
+def signing_requests() -> ResourceDefinition:
+    """Return the definition of CertificateSigningRequests."""
+    strategy = SigningRequestStrategy()
+    return builtin(
+        "certificates.k8s.io",
+        "certificatesigningrequests",
+        strategy,
+        table=tables.CERTIFICATE_SIGNING_REQUESTS,
+        subresources={"approval": ApprovalStrategy(strategy), "status": SigningStatusStrategy(strategy)},
+    )
+
+
+def cluster_trust_bundles() -> ResourceDefinition:
+    """Return the definition of ClusterTrustBundles."""
+    strategy = KindStrategy(
+        validate=trust_bundles.validate,
+        whole_update=trust_bundles.validate_update,
+        metadata="late",
+        unconditional_update=False,
+        fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""},
+    )
+    return builtin("certificates.k8s.io", "clustertrustbundles", strategy, table=tables.CLUSTER_TRUST_BUNDLES)
+
+
+def pod_certificate_requests(authorizer: Authorizer | None) -> ResourceDefinition:
+    """Return the definition of PodCertificateRequests.
 
     Args:
-        authorizer: authorizes the signing of PodCertificateRequests; None skips the check.
-        event_ttl: seconds until an event is deleted.
+        authorizer: authorizes signers to change the status; None skips the check.
     """
-    return [*_certificates(authorizer), *_coordination(event_ttl), *_flow_control()]
-
-
-def _certificates(authorizer: Authorizer | None) -> list[ResourceDefinition]:
-    request = SigningRequestStrategy()
-    pod_request = PodCertificateStrategy(
+    strategy = PodCertificateStrategy(
         validate=pod_certificates.validate,
         whole_update=pod_certificates.validate_update,
         status=True,
         unconditional_update=False,
         fields={f"spec.{key}": _of_spec(key) for key in ("signerName", "podName", "nodeName")},
     )
-    return [
-        builtin(
-            CERTIFICATES,
-            "certificatesigningrequests",
-            request,
-            table=tables.CERTIFICATE_SIGNING_REQUESTS,
-            subresources={"approval": ApprovalStrategy(request), "status": SigningStatusStrategy(request)},
-        ),
-        builtin(
-            CERTIFICATES,
-            "clustertrustbundles",
-            KindStrategy(
-                validate=trust_bundles.validate,
-                whole_update=trust_bundles.validate_update,
-                metadata="late",
-                unconditional_update=False,
-                fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""},
-            ),
-            table=tables.CLUSTER_TRUST_BUNDLES,
-        ),
-        builtin(
-            CERTIFICATES,
-            "podcertificaterequests",
-            pod_request,
-            table=tables.POD_CERTIFICATE_REQUESTS,
-            subresources={"status": PodCertificateStatusStrategy(pod_request, authorizer)},
-        ),
-    ]
+    return builtin(
+        "certificates.k8s.io",
+        "podcertificaterequests",
+        strategy,
+        table=tables.POD_CERTIFICATE_REQUESTS,
+        subresources={"status": PodCertificateStatusStrategy(strategy, authorizer)},
+    )
 
 
-def _coordination(event_ttl: int) -> list[ResourceDefinition]:
-    lease = LeaseStrategy(validate=leases.validate, create_on_update=True, unconditional_update=False, metadata="plain")
-    runtime = KindStrategy(
+def lease_definition() -> ResourceDefinition:
+    """Return the definition of Leases."""
+    strategy = LeaseStrategy(validate=leases.validate, create_on_update=True, unconditional_update=False, metadata="plain")
+    return builtin("coordination.k8s.io", "leases", strategy, table=tables.LEASES)
+
+
+def runtime_classes() -> ResourceDefinition:
+    """Return the definition of RuntimeClasses."""
+    strategy = KindStrategy(
         validate=classes.validate_runtime,
         whole_update=classes.validate_runtime_update,
         revalidates_generate_name=True,
@@ -102,38 +103,85 @@ def _coordination(event_ttl: int) -> list[ResourceDefinition]:
         unconditional_update=False,
         metadata="plain",
     )
-    priority = KindStrategy(
+    return builtin("node.k8s.io", "runtimeclasses", strategy, table=tables.RUNTIME_CLASSES)
+
+
+def priority_classes() -> ResourceDefinition:
+    """Return the definition of PriorityClasses."""
+    strategy = KindStrategy(
         default=defaults.default_priority_class,
         validate=classes.validate_priority,
         whole_update=classes.validate_priority_update,
         generation=["value"],
     )
-    return [
-        builtin("coordination.k8s.io", "leases", lease, table=tables.LEASES),
-        new_events(event_ttl),
-        builtin("node.k8s.io", "runtimeclasses", runtime, table=tables.RUNTIME_CLASSES),
-        replace(builtin("scheduling.k8s.io", "priorityclasses", priority, table=tables.PRIORITY_CLASSES), store=PriorityClassStore),
-    ]
+    return replace(builtin("scheduling.k8s.io", "priorityclasses", strategy, table=tables.PRIORITY_CLASSES), store=PriorityClassStore)
 
 
-def _flow_control() -> list[ResourceDefinition]:
-    schema = KindStrategy(
+def flow_schema_definition() -> ResourceDefinition:
+    """Return the definition of FlowSchemas."""
+    strategy = KindStrategy(
         default=defaults.default_flow_schema,
         validate=flow_schemas.validate,
         status=True,
         generation=["spec"],
         revalidates_generate_name=True,
     )
-    level = KindStrategy(
+    status = status_of(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
+    return builtin("flowcontrol.apiserver.k8s.io", "flowschemas", strategy, table=tables.FLOW_SCHEMAS, subresources={"status": status})
+
+
+def priority_levels() -> ResourceDefinition:
+    """Return the definition of PriorityLevelConfigurations."""
+    strategy = KindStrategy(
         default=defaults.default_priority_level,
         validate=flow_schemas.validate_level,
         status=True,
         generation=["spec"],
         revalidates_generate_name=True,
     )
-    schema_status = status_of(schema, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
-    level_status = status_of(level, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
-    return [
-        builtin(FLOWCONTROL, "flowschemas", schema, table=tables.FLOW_SCHEMAS, subresources={"status": schema_status}),
-        builtin(FLOWCONTROL, "prioritylevelconfigurations", level, table=tables.PRIORITY_LEVELS, subresources={"status": level_status}),
-    ]
+    status = status_of(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
+    return builtin(
+        "flowcontrol.apiserver.k8s.io",
+        "prioritylevelconfigurations",
+        strategy,
+        table=tables.PRIORITY_LEVELS,
+        subresources={"status": status},
+    )
+
+
+def certificate_definitions(authorizer: Authorizer | None) -> list[ResourceDefinition]:
+    """Return the definitions of the group.
+
+    Args:
+        authorizer: authorizes signers to change the status of PodCertificateRequests; None skips the check.
+    """
+    return [signing_requests(), cluster_trust_bundles(), pod_certificate_requests(authorizer)]
+
+
+def coordination_definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [lease_definition()]
+
+
+def event_definitions(ttl: int) -> list[ResourceDefinition]:
+    """Return the definitions of the group. Those of core/v1 are listed there.
+
+    Args:
+        ttl: seconds until an event is deleted.
+    """
+    return [new_events(ttl)]
+
+
+def node_definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [runtime_classes()]
+
+
+def scheduling_definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [priority_classes()]
+
+
+def flow_control_definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [flow_schema_definition(), priority_levels()]

@@ -11,25 +11,23 @@ from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import PlainStatusStrategy
 
-_NOTHING_YET: Final = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+_INITIAL_STATUS: Final = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
 
 
-def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
-    budget = KindStrategy(
+def pod_disruption_budgets() -> ResourceDefinition:
+    """Return the definition of PodDisruptionBudgets."""
+    strategy = KindStrategy(
         validate=disruption_budgets.validate,
         status=True,
-        initial_status=_NOTHING_YET,
+        initial_status=_INITIAL_STATUS,
         generation=["spec"],
         unconditional_update=False,
         metadata="late",
     )
-    return [
-        builtin(
-            "policy",
-            "poddisruptionbudgets",
-            budget,
-            table=tables.POD_DISRUPTION_BUDGETS,
-            subresources={"status": PlainStatusStrategy(budget, validate=disruption_budgets.validate_status)},
-        )
-    ]
+    status = PlainStatusStrategy(strategy, validate=disruption_budgets.validate_status)
+    return builtin("policy", "poddisruptionbudgets", strategy, table=tables.POD_DISRUPTION_BUDGETS, subresources={"status": status})
+
+
+def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [pod_disruption_budgets()]

@@ -15,12 +15,8 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA
 
 
-def definitions(access: ClaimAccess) -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
-    return [_classes(), _taint_rules(), *_claims(access), _slices()]
-
-
-def _classes() -> ResourceDefinition:
+def device_classes() -> ResourceDefinition:
+    """Return the definition of DeviceClasses."""
     strategy = DeviceClassStrategy(
         validate=claims.validate_class,
         whole_update=claims.validate_class_update,
@@ -31,20 +27,22 @@ def _classes() -> ResourceDefinition:
     return builtin(GROUP, "deviceclasses", strategy, table=tables.DEVICE_CLASSES)
 
 
-def _taint_rules() -> ResourceDefinition:
-    rule = KindStrategy(
+def device_taint_rules() -> ResourceDefinition:
+    """Return the definition of DeviceTaintRules."""
+    strategy = KindStrategy(
         default=defaults.default_taint_rule,
         validate=claims.validate_taint_rule,
         status=True,
         generation=["spec"],
         unconditional_update=False,
     )
-    status = status_of(rule, keep_metadata=ALL_METADATA, validate=claims.validate_taint_rule_status)
-    return builtin(GROUP, "devicetaintrules", rule, table=tables.DEVICE_TAINT_RULES, subresources={"status": status})
+    status = status_of(strategy, keep_metadata=ALL_METADATA, validate=claims.validate_taint_rule_status)
+    return builtin(GROUP, "devicetaintrules", strategy, table=tables.DEVICE_TAINT_RULES, subresources={"status": status})
 
 
-def _claims(access: ClaimAccess) -> list[ResourceDefinition]:
-    claim = AdminStrategy(
+def resource_claims(access: ClaimAccess) -> ResourceDefinition:
+    """Return the definition of ResourceClaims."""
+    strategy = AdminStrategy(
         access,
         "ResourceClaim",
         lambda obj: ((obj.get("spec") or {}).get("devices") or {}).get("requests") or [],
@@ -55,7 +53,13 @@ def _claims(access: ClaimAccess) -> list[ResourceDefinition]:
         status=True,
         returns_deleted=True,
     )
-    template = AdminStrategy(
+    status = ClaimStatusStrategy(access, strategy, validate=claim_status.validate_status)
+    return builtin(GROUP, "resourceclaims", strategy, table=tables.RESOURCE_CLAIMS, subresources={"status": status})
+
+
+def resource_claim_templates(access: ClaimAccess) -> ResourceDefinition:
+    """Return the definition of ResourceClaimTemplates."""
+    strategy = AdminStrategy(
         access,
         "ResourceClaimTemplate",
         lambda obj: (((obj.get("spec") or {}).get("spec") or {}).get("devices") or {}).get("requests") or [],
@@ -64,14 +68,11 @@ def _claims(access: ClaimAccess) -> list[ResourceDefinition]:
         whole_update=claims.validate_template_update,
         returns_deleted=True,
     )
-    status = ClaimStatusStrategy(access, claim, validate=claim_status.validate_status)
-    return [
-        builtin(GROUP, "resourceclaims", claim, table=tables.RESOURCE_CLAIMS, subresources={"status": status}),
-        builtin(GROUP, "resourceclaimtemplates", template, table=tables.RESOURCE_CLAIM_TEMPLATES),
-    ]
+    return builtin(GROUP, "resourceclaimtemplates", strategy, table=tables.RESOURCE_CLAIM_TEMPLATES)
 
 
-def _slices() -> ResourceDefinition:
+def resource_slices() -> ResourceDefinition:
+    """Return the definition of ResourceSlices."""
     strategy = SliceStrategy(
         default=defaults.default_slice,
         validate=slices.validate,
@@ -86,3 +87,18 @@ def _slices() -> ResourceDefinition:
         },
     )
     return builtin(GROUP, "resourceslices", strategy, table=tables.RESOURCE_SLICES)
+
+
+def definitions(access: ClaimAccess) -> list[ResourceDefinition]:
+    """Return the definitions of the group.
+
+    Args:
+        access: decides who may request devices with admin access and change the status of claims.
+    """
+    return [
+        device_classes(),
+        device_taint_rules(),
+        resource_claims(access),
+        resource_claim_templates(access),
+        resource_slices(),
+    ]

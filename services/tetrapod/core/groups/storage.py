@@ -6,16 +6,15 @@ from tetrapod.core.defaults import volumes as defaults
 from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as cluster_tables
 from tetrapod.core.tables import storage as tables
-from tetrapod.core.validation import csi, migrations, volume_attachments
+from tetrapod.core.validation import csi, migrations
 from tetrapod.core.validation import storage_classes as classes
+from tetrapod.core.validation import volume_attachments as attachments
 from tetrapod.core.warnings import others as warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery.gvk import Object
-
-GROUP = "storage.k8s.io"
 
 
 class CSIDriverStrategy(KindStrategy):
@@ -38,13 +37,9 @@ class NodeStatusStrategy(StatusStrategy):
             (new.get("status") or {}).pop("storageHealth", None)
 
 
-def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of both groups."""
-    return [*_csi(), *_classes(), _attachments(), _migrations()]
-
-
-def _csi() -> list[ResourceDefinition]:
-    driver = CSIDriverStrategy(
+def csi_drivers() -> ResourceDefinition:
+    """Return the definition of CSIDrivers."""
+    strategy = CSIDriverStrategy(
         default=defaults.default_csi_driver,
         validate=csi.validate_driver,
         whole_update=csi.validate_driver_update,
@@ -52,7 +47,12 @@ def _csi() -> list[ResourceDefinition]:
         unconditional_update=False,
         returns_deleted=True,
     )
-    node = KindStrategy(
+    return builtin("storage.k8s.io", "csidrivers", strategy, table=tables.CSI_DRIVERS)
+
+
+def csi_nodes() -> ResourceDefinition:
+    """Return the definition of CSINodes."""
+    strategy = KindStrategy(
         validate=csi.validate_node,
         whole_update=csi.validate_node_update,
         revalidates_generate_name=True,
@@ -60,24 +60,25 @@ def _csi() -> list[ResourceDefinition]:
         unconditional_update=False,
         returns_deleted=True,
     )
-    capacity = KindStrategy(
+    status = NodeStatusStrategy(strategy, keep_metadata=ALL_METADATA)
+    return builtin("storage.k8s.io", "csinodes", strategy, table=tables.CSI_NODES, subresources={"status": status})
+
+
+def csi_storage_capacities() -> ResourceDefinition:
+    """Return the definition of CSIStorageCapacities."""
+    strategy = KindStrategy(
         validate=csi.validate_capacity,
         validate_update=csi.validate_capacity_update,
         revalidates_generate_name=True,
         warnings=warnings.storage_capacity,
         unconditional_update=False,
     )
-    return [
-        builtin(GROUP, "csidrivers", driver, table=tables.CSI_DRIVERS),
-        builtin(
-            GROUP, "csinodes", node, table=tables.CSI_NODES, subresources={"status": NodeStatusStrategy(node, keep_metadata=ALL_METADATA)}
-        ),
-        builtin(GROUP, "csistoragecapacities", capacity),
-    ]
+    return builtin("storage.k8s.io", "csistoragecapacities", strategy)
 
 
-def _classes() -> list[ResourceDefinition]:
-    storage = KindStrategy(
+def storage_classes() -> ResourceDefinition:
+    """Return the definition of StorageClasses."""
+    strategy = KindStrategy(
         default=defaults.default_storage_class,
         validate=classes.validate,
         validate_update=classes.validate_update,
@@ -85,34 +86,38 @@ def _classes() -> list[ResourceDefinition]:
         warnings=warnings.storage_class,
         returns_deleted=True,
     )
-    attributes = KindStrategy(
+    return builtin("storage.k8s.io", "storageclasses", strategy, table=tables.STORAGE_CLASSES)
+
+
+def volume_attributes_classes() -> ResourceDefinition:
+    """Return the definition of VolumeAttributesClasses."""
+    strategy = KindStrategy(
         validate=classes.validate_attributes,
         whole_update=classes.validate_attributes_update,
         returns_deleted=True,
         revalidates_generate_name=True,
     )
-    return [
-        builtin(GROUP, "storageclasses", storage, table=tables.STORAGE_CLASSES),
-        builtin(GROUP, "volumeattributesclasses", attributes, table=tables.VOLUME_ATTRIBUTES_CLASSES),
-    ]
+    return builtin("storage.k8s.io", "volumeattributesclasses", strategy, table=tables.VOLUME_ATTRIBUTES_CLASSES)
 
 
-def _attachments() -> ResourceDefinition:
-    attachment = KindStrategy(
-        validate=volume_attachments.validate,
-        whole_update=volume_attachments.validate_update,
+def volume_attachments() -> ResourceDefinition:
+    """Return the definition of VolumeAttachments."""
+    strategy = KindStrategy(
+        validate=attachments.validate,
+        whole_update=attachments.validate_update,
         revalidates_generate_name=True,
         status=True,
         initial_status={"attached": False},
         unconditional_update=False,
         returns_deleted=True,
     )
-    status = status_of(attachment, keep_metadata=ALL_METADATA, validate=volume_attachments.validate_status, revalidates_generate_name=True)
-    return builtin(GROUP, "volumeattachments", attachment, table=tables.VOLUME_ATTACHMENTS, subresources={"status": status})
+    status = status_of(strategy, keep_metadata=ALL_METADATA, validate=attachments.validate_status, revalidates_generate_name=True)
+    return builtin("storage.k8s.io", "volumeattachments", strategy, table=tables.VOLUME_ATTACHMENTS, subresources={"status": status})
 
 
-def _migrations() -> ResourceDefinition:
-    migration = KindStrategy(
+def storage_version_migrations() -> ResourceDefinition:
+    """Return the definition of StorageVersionMigrations."""
+    strategy = KindStrategy(
         validate=migrations.validate,
         validate_update=migrations.validate_update,
         status=True,
@@ -122,7 +127,24 @@ def _migrations() -> ResourceDefinition:
     return builtin(
         "storagemigration.k8s.io",
         "storageversionmigrations",
-        migration,
+        strategy,
         table=cluster_tables.STORAGE_VERSION_MIGRATIONS,
-        subresources={"status": status_of(migration, keep_metadata=ALL_METADATA, validate=migrations.validate_status)},
+        subresources={"status": status_of(strategy, keep_metadata=ALL_METADATA, validate=migrations.validate_status)},
     )
+
+
+def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [
+        csi_drivers(),
+        csi_nodes(),
+        csi_storage_capacities(),
+        storage_classes(),
+        volume_attributes_classes(),
+        volume_attachments(),
+    ]
+
+
+def migration_definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [storage_version_migrations()]

@@ -16,7 +16,14 @@ _DEFINITIONS = {
     f"{d.group}/{d.resource}": d
     for d in itertools.chain(
         *(group.definitions() for group in (apps, autoscaling, batch, networking, policy, storage)),
-        others.definitions(None),
+        networking.discovery_definitions(),
+        storage.migration_definitions(),
+        others.certificate_definitions(None),
+        others.coordination_definitions(),
+        others.event_definitions(3600),
+        others.node_definitions(),
+        others.scheduling_definitions(),
+        others.flow_control_definitions(),
         admissionregistration.definitions(_NOBODY),
         resource.definitions(_NOBODY),
     )
