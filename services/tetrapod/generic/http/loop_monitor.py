@@ -132,6 +132,7 @@ class LoopMonitor:
                     yield awaited
                 except BaseException as error:
                     failures.append(error)
+                    del awaited  # the error's traceback refers to this frame, and a failed future to the error
         finally:
             if longest < _LEAST and STEP.native is None:
                 row = self._row
