@@ -65,7 +65,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._buffer = read_buffer()
         self._writable = asyncio.Event()
         self._writable.set()
-        self._parser: Any = httptools.HttpResponseParser(self)
+        self._parser: Any = None  # made when connected: a parser refers back, and nothing would release that of a failed connection
         self._reset("")
 
     def _reset(self, method: str) -> None:
@@ -243,6 +243,7 @@ class BackendConnection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
+        self._parser = httptools.HttpResponseParser(self)
 
     def pause_writing(self) -> None:
         self._writable.clear()
