@@ -1,7 +1,7 @@
 """Settings of every test run.
 
-Hypothesis tries the same examples each time, so that a failure is everybody's; `make fuzz` looks for new ones. With REQUIRE_TOOLS=1, as
-in CI, a test that a missing tool would skip fails instead. The summary names what had to be tried twice.
+Hypothesis tries the same examples each time, so that every developer sees the same failures; `make fuzz` tries new ones. With
+REQUIRE_TOOLS=1, as in CI, a test fails if it would be skipped because a tool is missing. The summary lists the tests that needed a retry.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ settings.register_profile("steady", derandomize="FUZZ_EXAMPLES" not in os.enviro
 settings.load_profile("steady")
 
 NOT_APPLICABLE = "not applicable: "
-"""A skip whose reason begins with this is none of a missing tool, and is accepted in CI too."""
+"""The prefix of skip reasons that do not name a missing tool. CI accepts these skips."""
 RETRIED = "retried"
 """The property of a test that passed at its second try."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turn skips into failures where every tool has to be there."""
+    """Turn skips into failures if REQUIRE_TOOLS=1."""
     report = yield
     if os.environ.get("REQUIRE_TOOLS") == "1" and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

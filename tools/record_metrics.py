@@ -14,13 +14,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from support.metric_load import Family, families, loaded
+from support.metric_load import Family, families, metric_load
 
 _GO = ("go_", "grpc_client_")
 
 
 def main(url: str) -> None:
-    with loaded(url) as ask:
+    with metric_load(url) as ask:
         recorded = {path: families(ask("GET", path)[1].decode()) for path in ("/metrics", "/metrics/slis")}
     kept = {path: {name: family for name, family in found.items() if not name.startswith(_GO)} for path, found in recorded.items()}
     print("{\n" + ",\n".join(f"{json.dumps(path)}: {_lines(found)}" for path, found in kept.items()) + "\n}")

@@ -42,7 +42,7 @@ class Definitions:
         before = self._resident()
         asyncio.run(self._client.create_all(CRDS, map(objects.crd, range(self._count))))
         asyncio.run(self._until_served(self._count - 1))
-        processes.settle(self._target.pids, patience=30)
+        processes.settle(self._target.pids, timeout=30)
         self._put("crd", (self._resident() - before) / self._count / _MB)
         self._put("crd-served", asyncio.run(self._served()) * 1e3)
         self._discovery()

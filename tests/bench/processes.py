@@ -38,10 +38,10 @@ def peak_resident(pid: int) -> int:
     raise OSError(f"no VmHWM of {pid}")
 
 
-def settle(pids: Iterable[int], patience: float = 10.0, quiet: float = 0.02) -> None:
+def settle(pids: Iterable[int], timeout: float = 10.0, quiet: float = 0.02) -> None:
     """Wait until the processes do (nearly) nothing: half a second with less than `quiet` seconds of CPU."""
     pids = list(pids)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     before = cpu_of(pids)
     while time.monotonic() < deadline:
         time.sleep(0.5)

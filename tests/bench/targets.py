@@ -71,15 +71,15 @@ class Target(ABC):
         with (self._data / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(argv, stdout=log, stderr=log, env=self._environment)
 
-    def _wait_ready(self, name: str, port: int, patience: float = 60) -> None:
+    def _wait_ready(self, name: str, port: int, timeout: float = 60) -> None:
         """`/readyz` of one process is 200."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         process = self.processes[name]
         while not _ready(port):
             if process.poll() is not None:
                 raise NotStarted(f"{name} ended with {process.returncode}: {self._last_words(name)}")
             if time.monotonic() > deadline:
-                raise NotStarted(f"{name} was not ready after {patience:.0f} s: {self._last_words(name)}")
+                raise NotStarted(f"{name} was not ready after {timeout:.0f} s: {self._last_words(name)}")
             time.sleep(0.01)
 
     def _last_words(self, name: str) -> str:

@@ -25,7 +25,7 @@ MANY: Final = 10
 """Watchers of a kind; of more than that each keeps its watch, as clients do."""
 CALM: Final = 2.0  # seconds between two faults, if nothing else is said
 TOGETHER: Final = 50  # watchers that connect at the same time
-PATIENCE: Final = 120.0  # for a recovery
+TIMEOUT: Final = 120.0  # for a recovery
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Run:
 
     async def _recovered(self) -> None:
         """Returns once a write and a consistent read of each kind succeed through the front door."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await asyncio.gather(*(self._works(kind) for kind in KINDS))
 
     async def _works(self, kind: Kind) -> None:
@@ -195,7 +195,7 @@ async def ensure_namespace(address: Address) -> None:
 
 
 async def _until(connection: Connection, method: str, path: str, body: Any, good: Callable[[int], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while True:
             with contextlib.suppress(NotSent, NoAnswer):
                 if good((await connection.ask(method, path, body)).status):

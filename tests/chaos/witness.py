@@ -40,9 +40,9 @@ class Witness:
         """Everything up to there has been seen."""
         return self._next - 1
 
-    def wait_for(self, revision: int, patience: float = 30) -> None:
+    def wait_for(self, revision: int, timeout: float = 30) -> None:
         """For a thread: returns once everything up to there has been seen."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while self.revision < revision:
             if time.monotonic() > deadline:
                 raise Lost(f"the witness is at {self.revision}, etcd at {revision}")

@@ -22,7 +22,7 @@ from support.server import running
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="scenarios whose name begins with this")
-    parser.add_argument("--patience", type=float, default=6.0)
+    parser.add_argument("--timeout", type=float, default=6.0)
     parser.add_argument("--server", help="replay against this one instead of starting one")
     parser.add_argument("--ca", default="")
     parser.add_argument("-v", "--verbose", action="store_true")
@@ -63,7 +63,7 @@ def replay_all(args: argparse.Namespace, url: str, ca: str) -> int:
 def replay(path: Path, url: str, ca: str, args: argparse.Namespace) -> tuple[int, int]:
     recording = json.loads(path.read_text())
     recorded = [s for s in recording["steps"] if s.get("record") is not False]
-    client = golden.Server(url, ca, str(HERE / "tokens.csv"), args.patience)
+    client = golden.Server(url, ca, str(HERE / "tokens.csv"), args.timeout)
     try:
         answers = golden.run(recording, client)
     except Exception as error:

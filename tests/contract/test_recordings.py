@@ -43,10 +43,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 def test_scenario_answers_as_recorded(path: Path, server: Server, record_property: Callable[[str, object], None]) -> None:
     listed = path.stem in NOT_YET
-    differences = replay(path, server, patience=5.0 if listed else 20.0)
+    differences = replay(path, server, timeout=5.0 if listed else 20.0)
     if differences and not listed:
         record_property("retried", True)
-        differences = replay(path, server, patience=30.0)  # a controller may have been late on a busy machine: once more
+        differences = replay(path, server, timeout=30.0)  # a controller may have been late on a busy machine: once more
     if listed and not differences and path.stem not in UNSTEADY:
         pytest.fail(f"{path.stem} is equal now: take it off not_yet.txt")
     if listed and differences:
@@ -54,9 +54,9 @@ def test_scenario_answers_as_recorded(path: Path, server: Server, record_propert
     assert not differences, "\n".join(differences)
 
 
-def replay(path: Path, server: Server, patience: float) -> list[str]:
+def replay(path: Path, server: Server, timeout: float) -> list[str]:
     recording = json.loads(path.read_text())
-    client = golden.Server(server.url, str(server.ca), str(HERE / "tokens.csv"), patience)
+    client = golden.Server(server.url, str(server.ca), str(HERE / "tokens.csv"), timeout)
     try:
         answers = golden.run(recording, client)
     finally:

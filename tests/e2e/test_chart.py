@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from support import helm
-from support.cli import understood
+from support.cli import parsed_command
 from support.helm import CHART, Object, of_kind, pod_templates, render, settings
 
 FOUR = ("aggregator", "core", "extensions", "auth")
@@ -148,7 +148,7 @@ def test_the_command_line_understands_every_argument(objects: list[Object]) -> N
         args = [str(arg) for arg in container.get("args", [])]
         if args[:1] not in (["serve"], ["certs"]):
             continue
-        seen.add(understood(args))
+        seen.add(parsed_command(args))
     assert seen >= set(FOUR)
 
 

@@ -20,7 +20,7 @@ import pytest
 from e2e.test_kubectl import rows
 from support.compose import ETCD, IMAGE, REDIS, build_images, docker
 from support.helm import CHART, helm, settings
-from support.hooks import account_directory, running_what_helm_waits_for
+from support.hooks import running_jobs_and_pods, write_account_directory
 from support.kubectl import Kubectl, wait_established
 from support.pods import Pods
 from support.server import Server, free_port, running
@@ -60,7 +60,7 @@ class Release:
     def run(self, name: str, spec: Object) -> int:
         """Run the pod of a Job or of a Helm test to completion and return its exit code."""
         if spec.get("automountServiceAccountToken"):
-            account_directory(self.host, spec["serviceAccountName"], self.directory / name / "account", self.ca)
+            write_account_directory(self.host, spec["serviceAccountName"], self.directory / name / "account", self.ca)
             return self.pods.run_to_end(name, spec, "--network", "host", *self.where)
         return self.pods.run_to_end(name, spec, *self.pods.networks("rel-tetrapod"))
 
@@ -101,10 +101,10 @@ def release(hosting: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     where = ("--env", f"KUBERNETES_SERVICE_HOST={url.hostname}", "--env", f"KUBERNETES_SERVICE_PORT={url.port}")
     found = Release(host, pods, directory, hosting.ca.read_bytes(), where)
     try:
-        with running_what_helm_waits_for(host, found.run) as ran:
+        with running_jobs_and_pods(host, found.run) as ran:
             helm("install", "rel", str(CHART), *VALUES, kubectl=host)
         assert ran == ["rel-tetrapod-certs-init"]
-        pods.learn_services()
+        pods.create_networks()
         for name in REPLICAS:
             pods.run(name, found.template("deployment", name.partition("-")[0]))
         pods.run("redis-0", found.template("deployment", "redis"))
@@ -131,19 +131,19 @@ def test_the_session_works_through_the_front_door(release: Release, kubectl: Kub
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
     wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, what="the custom resource")
+    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, description="the custom resource")
     assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]
     kubectl("create", "serviceaccount", "robot")
     robot = release.kubectl(kubectl("create", "token", "robot").strip())
     assert "system:serviceaccount:tour:robot" in robot("auth", "whoami")
     assert "forbidden" in robot.fails("get", "secrets", "--namespace=tour")
     kubectl("create", "rolebinding", "robot", "--clusterrole=admin", "--serviceaccount=tour:robot")
-    until(lambda: robot.run("get", "secrets", "--namespace=tour").returncode == 0, what="the permission")
+    until(lambda: robot.run("get", "secrets", "--namespace=tour").returncode == 0, description="the permission")
     kubectl("delete", "namespace", "tour", "--timeout=50s")
 
 
 def test_helm_test_passes(release: Release) -> None:
-    with running_what_helm_waits_for(release.host, release.run) as ran:
+    with running_jobs_and_pods(release.host, release.run) as ran:
         assert "Phase:          Succeeded" in helm("test", "rel", kubectl=release.host)
     assert ran == ["rel-tetrapod-test"]
 
@@ -167,7 +167,7 @@ def test_redis_is_shared_and_wants_its_password(release: Release) -> None:
         someone("auth", "whoami")
         return int(docker("exec", container, "redis-cli", "--no-auth-warning", "-a", password, "dbsize")) > 0
 
-    until(remembered, patience=60, what="a token that is remembered in redis")
+    until(remembered, timeout=60, description="a token that is remembered in redis")
 
 
 def test_nobody_but_a_member_is_let_in_where_members_speak(release: Release) -> None:
@@ -200,6 +200,7 @@ def test_renewed_certificates_are_taken_up_without_a_restart(release: Release) -
         time.sleep(0.2)  # another process is waited for
     admin = release.kubectl()
     until(
-        lambda: admin.run("create", "configmap", "after", "--namespace=default").returncode == 0, what="writing with renewed certificates"
+        lambda: admin.run("create", "configmap", "after", "--namespace=default").returncode == 0,
+        description="writing with renewed certificates",
     )
     assert "v1.apps" in admin("get", "apiservices", "-o", "name")

@@ -13,7 +13,7 @@ import pytest
 from e2e.conftest import Target
 from support.definitions import definition, version
 from support.helm import CHART, Object, helm, pod_templates, render, run, settings
-from support.hooks import account_directory, running_what_helm_waits_for
+from support.hooks import running_jobs_and_pods, write_account_directory
 from support.kubectl import Kubectl, wait_established
 from support.server import command, environment
 
@@ -46,7 +46,7 @@ def job(server: Target, kubectl: Kubectl, tmp_path: Path) -> Callable[[str, Obje
 
     def run_job(name: str, spec: Object) -> int:
         account = tmp_path / name
-        account_directory(kubectl, spec["serviceAccountName"], account, server.ca.read_bytes())
+        write_account_directory(kubectl, spec["serviceAccountName"], account, server.ca.read_bytes())
         (container,) = spec["containers"]
         args = [arg for arg in container["args"] if not arg.startswith("--out=")]
         url = urlsplit(server.url)
@@ -84,7 +84,7 @@ def test_a_release_is_installed_upgraded_rolled_back_removed_and_found_again(kub
     def selectors() -> dict[str, Object]:
         return {name: found["spec"]["selector"] for name, found in state("deployments,statefulsets").items()}
 
-    with running_what_helm_waits_for(kubectl, job) as ran:
+    with running_jobs_and_pods(kubectl, job) as ran:
         said = helm("install", "rel", str(CHART), kubectl=kubectl)
         assert "a Kubernetes API of its own" in said and "rel-tetrapod-admin" in said
         assert ran == ["rel-tetrapod-certs-init"]
@@ -115,7 +115,7 @@ def test_a_release_is_installed_upgraded_rolled_back_removed_and_found_again(kub
     left = kubectl("get", "deployments,statefulsets,services,cronjobs,jobs,networkpolicies,poddisruptionbudgets,roles", "-o", "name")
     assert left == ""
 
-    with running_what_helm_waits_for(kubectl, job):
+    with running_jobs_and_pods(kubectl, job):
         helm("install", "rel", str(CHART), kubectl=kubectl)
     again = state("secrets")["rel-tetrapod-ca"]["data"]
     assert all(again[file] == data for file, data in secrets["rel-tetrapod-ca"]["data"].items() if "ca." in file)

@@ -84,9 +84,9 @@ def test_the_same_session_works(kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
     wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, what="the custom resource")
+    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, description="the custom resource")
     assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]
-    until(lambda: kubectl.run("explain", "widget.spec.size").returncode == 0, what="the schema")
+    until(lambda: kubectl.run("explain", "widget.spec.size").returncode == 0, description="the schema")
     assert "Number of desired pods" in kubectl("explain", "deployment.spec.replicas")
     assert "v1.apps" in kubectl("get", "apiservices", "-o", "name")
     assert "True" in kubectl("get", "apiservice", "v1.apps")
@@ -103,7 +103,7 @@ def test_tokens_and_roles_work_across_the_services(kubectl: Kubectl, compose: Co
     assert "system:serviceaccount:tour:robot" in robot("auth", "whoami", *flags)
     assert "forbidden" in robot.fails("get", "secrets", *flags)
     kubectl("create", "rolebinding", "robot", "--clusterrole=admin", "--serviceaccount=tour:robot")
-    until(lambda: robot.run("get", "secrets", *flags).returncode == 0, what="the permission")
+    until(lambda: robot.run("get", "secrets", *flags).returncode == 0, description="the permission")
 
 
 @pytest.mark.parametrize("service", FOUR)
@@ -113,7 +113,7 @@ def test_a_restart_loses_nothing(compose: Compose, kubectl: Kubectl, service: st
     compose("restart", service)
     compose.wait_healthy(service)
     compose.wait_ready()
-    until(lambda: kubectl.run("get", "widgets").returncode == 0, what="custom resources")
+    until(lambda: kubectl.run("get", "widgets").returncode == 0, description="custom resources")
     assert kubectl("get", "deploy,cm,secret,widgets", "-o", "name") == before
     kubectl("create", "configmap", f"after-{service}")
     assert kubectl("get", "cm", f"before-{service}", "-o", "jsonpath={.data.who}") == service
@@ -130,7 +130,7 @@ def test_etcd_comes_back_with_the_data(compose: Compose, kubectl: Kubectl) -> No
     before = kubectl("get", "cm", "-o", "name")
     compose("restart", "etcd")
     compose.wait_healthy("etcd")
-    until(lambda: kubectl.run("create", "configmap", "after-etcd").returncode == 0, patience=60, what="writing")
+    until(lambda: kubectl.run("create", "configmap", "after-etcd").returncode == 0, timeout=60, description="writing")
     assert set(before.split()) < set(kubectl("get", "cm", "-o", "name").split())
 
 
@@ -140,16 +140,16 @@ def test_an_external_api_server_is_one_more_group(compose: Compose, kubectl: Kub
     compose.wait_healthy("library")
     ca = compose.copy("library", "/data/pki/ca.crt", compose.directory / "library-ca.crt")
     register(kubectl, "apiservice", str(ca))
-    until(lambda: "books" in kubectl("api-resources", "--api-group=library.example.com", "-o", "name"), what="discovery")
+    until(lambda: "books" in kubectl("api-resources", "--api-group=library.example.com", "-o", "name"), description="discovery")
     admin = replace(kubectl, namespace="library")
     admin("apply", "-f", str(LIBRARY_DIR / "manifests/40-books.yaml"))
     assert rows(admin("get", "books"))[1][:4] == ["moby-dick", "Moby-Dick", "Herman Melville", "2"]
-    until(lambda: admin.run("explain", "book.spec.title").returncode == 0, what="the schema")
+    until(lambda: admin.run("explain", "book.spec.title").returncode == 0, description="the schema")
     jane = ("--as=jane", "--as-group=system:authenticated")
     refused = admin.fails("get", "books", *jane)
     assert 'User "jane" cannot list resource "books" in API group "library.example.com"' in refused
     admin("create", "rolebinding", "jane", "--clusterrole=view", "--user=jane")
-    until(lambda: admin.run("get", "books", *jane).returncode == 0, patience=40, what="the permission")
+    until(lambda: admin.run("get", "books", *jane).returncode == 0, timeout=40, description="the permission")
     assert "forbidden" in admin.fails("delete", "book", "moby-dick", *jane)
     wrong = admin.fails("patch", "book", "moby-dick", "--type=merge", "-p", '{"spec": {"copies": -1}}')
     assert "should be greater than or equal to 0" in wrong
@@ -159,27 +159,27 @@ def test_an_external_api_server_is_one_more_group(compose: Compose, kubectl: Kub
 
 def test_a_dead_external_api_server_harms_no_other_group(compose: Compose, kubectl: Kubectl) -> None:
     compose("stop", "library")
-    until(lambda: "False" in kubectl("get", "apiservice", "v1.library.example.com"), patience=60, what="the condition")
+    until(lambda: "False" in kubectl("get", "apiservice", "v1.library.example.com"), timeout=60, description="the condition")
     assert kubectl("get", "deploy", "-o", "name") == "deployment.apps/web\n"
     assert kubectl.run("get", "books").returncode != 0
     compose("start", "library")
-    until(lambda: kubectl.run("get", "books", "--namespace=library").returncode == 0, patience=60, what="its return")
+    until(lambda: kubectl.run("get", "books", "--namespace=library").returncode == 0, timeout=60, description="its return")
     assert "moby-dick" in kubectl("get", "books", "--namespace=library", "-o", "name")
 
 
 def test_all_four_run_as_replicas(compose: Compose, kubectl: Kubectl) -> None:
     compose.variables["TETRAPOD_TO_PORT"] = f"-{compose.port + 1}"  # a port for each front door
     compose("up", "--detach", "--no-build", *(flag for service in FOUR for flag in ("--scale", f"{service}=2")), *FOUR)
-    until(lambda: all(compose.healthy(service) == 2 for service in FOUR), patience=120, what="two of each")
+    until(lambda: all(compose.healthy(service) == 2 for service in FOUR), timeout=120, description="two of each")
 
     def front_doors() -> list[str]:
         subsets = kubectl.json("--namespace=default", "get", "endpoints", "kubernetes").get("subsets") or [{}]
         return [address["ip"] for address in subsets[0].get("addresses") or []]
 
-    until(lambda: kubectl.run("get", "namespaces").returncode == 0 and len(front_doors()) == 2, patience=60, what="two front doors")
+    until(lambda: kubectl.run("get", "namespaces").returncode == 0 and len(front_doors()) == 2, timeout=60, description="two front doors")
     ready = 'tetrapod_service_replicas{{ready="true",service="{}"}} 2'.format
     behind = ("core", "extensions", "auth")
-    until(lambda: all(ready(service) in kubectl("get", "--raw", "/metrics") for service in behind), patience=60, what="both of each")
+    until(lambda: all(ready(service) in kubectl("get", "--raw", "/metrics") for service in behind), timeout=60, description="both of each")
     kubectl("create", "configmap", "replicated")
     assert kubectl("get", "widgets")
 

@@ -45,5 +45,5 @@ def test_two_go_on_without_the_third(compose: Compose) -> None:
     (leader,) = [member for member in MEMBERS if metrics(compose, member)["etcd_server_is_leader"]]
     compose("stop", leader)
     left = [member for member in MEMBERS if member != leader]
-    until(lambda: sum(metrics(compose, member)["etcd_server_is_leader"] for member in left) == 1, what="another leader")
+    until(lambda: sum(metrics(compose, member)["etcd_server_is_leader"] for member in left) == 1, description="another leader")
     assert all(metrics(compose, member)["etcd_server_has_leader"] for member in left)

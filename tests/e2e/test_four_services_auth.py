@@ -92,8 +92,8 @@ def test_auth_s_configuration_rules_all_services(tmp_path: Path) -> None:
 
 
 def grant(kubeconfig: Path, user: str) -> None:
-    from support.door import Door
+    from support.https_client import HttpsClient
 
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     body = {"metadata": {"name": "rhea"}, "roleRef": reference, "subjects": [{"kind": "User", "name": user}]}
-    assert Door(kubeconfig).call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", body).status == 201
+    assert HttpsClient(kubeconfig).call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", body).status == 201

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.definitions import definition
-from support.door import Door
+from support.https_client import HttpsClient
 from support.services import NAMES, running_services
 from support.waiting import until
 
@@ -23,44 +23,44 @@ CREATED = {
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
     flags = ("--enable-admission-plugins=NamespaceAutoProvision",)
     with running_services(tmp_path_factory.mktemp("four-plugins"), **dict.fromkeys(NAMES, flags)) as services:
-        door = Door(services.kubeconfig)
-        assert door.call("POST", CRDS, definition("provided.example.com", "Widget")).status == 201
-        until(lambda: door.call("GET", "/apis/provided.example.com/v1/widgets").status == 200)
-        yield door
+        client = HttpsClient(services.kubeconfig)
+        assert client.call("POST", CRDS, definition("provided.example.com", "Widget")).status == 201
+        until(lambda: client.call("GET", "/apis/provided.example.com/v1/widgets").status == 200)
+        yield client
 
 
 @pytest.mark.parametrize("service", CREATED)
-def test_a_namespace_is_made_by_whichever_service_is_asked(door: Door, service: str) -> None:
+def test_a_namespace_is_made_by_whichever_service_is_asked(client: HttpsClient, service: str) -> None:
     path, body = CREATED[service]
-    until(lambda: door.call("POST", path.format(f"for-{service}"), body).status in (201, 409))
-    assert door.call("GET", f"/api/v1/namespaces/for-{service}").status == 200
+    until(lambda: client.call("POST", path.format(f"for-{service}"), body).status in (201, 409))
+    assert client.call("GET", f"/api/v1/namespaces/for-{service}").status == 200
 
 
 @pytest.fixture(scope="module")
-def quoted(door: Door) -> str:
+def quoted(client: HttpsClient) -> str:
     """Return a namespace whose quota allows one more object of each resource."""
-    assert door.call("POST", "/api/v1/namespaces", {"metadata": {"name": "quoted"}}).status == 201
-    until(lambda: door.call("GET", "/api/v1/namespaces/quoted/configmaps/kube-root-ca.crt").status == 200)
+    assert client.call("POST", "/api/v1/namespaces", {"metadata": {"name": "quoted"}}).status == 201
+    until(lambda: client.call("GET", "/api/v1/namespaces/quoted/configmaps/kube-root-ca.crt").status == 200)
     hard = {"count/configmaps": "2", "count/roles.rbac.authorization.k8s.io": "1", "count/widgets.provided.example.com": "1"}
     quotas = "/api/v1/namespaces/quoted/resourcequotas"
-    assert door.call("POST", quotas, {"metadata": {"name": "few"}, "spec": {"hard": hard}}).status == 201
-    until(lambda: (door.call("GET", f"{quotas}/few").body["status"].get("used") or {}).keys() == hard.keys())
+    assert client.call("POST", quotas, {"metadata": {"name": "few"}, "spec": {"hard": hard}}).status == 201
+    until(lambda: (client.call("GET", f"{quotas}/few").body["status"].get("used") or {}).keys() == hard.keys())
     return quotas
 
 
 @pytest.mark.parametrize("service", CREATED)
-def test_a_quota_is_charged_by_whichever_service_is_asked(door: Door, quoted: str, service: str) -> None:
+def test_a_quota_is_charged_by_whichever_service_is_asked(client: HttpsClient, quoted: str, service: str) -> None:
     path, body = CREATED[service]
     path = path.format("quoted")
-    assert door.call("POST", path, body).status == 201
-    refused = door.call("POST", path, {**body, "metadata": {"name": "y"}})
+    assert client.call("POST", path, body).status == 201
+    refused = client.call("POST", path, {**body, "metadata": {"name": "y"}})
     assert refused.status == 403
     assert "exceeded quota: few, requested: count/" in refused.message
-    status = door.call("GET", f"{quoted}/few").body["status"]
+    status = client.call("GET", f"{quoted}/few").body["status"]
     counted = next(name for name in status["hard"] if path.rsplit("/", 1)[1] in name)
     assert status["used"][counted] == status["hard"][counted]
-    assert door.call("DELETE", f"{path}/x").status == 200
-    until(lambda: door.call("POST", path, {**body, "metadata": {"name": "y"}}).status == 201)  # the controller has credited it
+    assert client.call("DELETE", f"{path}/x").status == 200
+    until(lambda: client.call("POST", path, {**body, "metadata": {"name": "y"}}).status == 201)  # the controller has credited it

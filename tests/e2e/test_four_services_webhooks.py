@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.definitions import definition, version
-from support.door import Door
+from support.https_client import HttpsClient
 from support.services import running_services
 from support.webhook import WebhookServer, allowed, webhook_server
 
@@ -20,10 +20,10 @@ WIDGETS = "/apis/hooked.example.com/{}/namespaces/default/widgets"
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
     directory: Path = tmp_path_factory.mktemp("four-hooked")
     with running_services(directory) as services:
-        yield Door(services.kubeconfig)
+        yield HttpsClient(services.kubeconfig)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def converted_by(hook: WebhookServer) -> Any:
     return found
 
 
-def test_every_service_asks_about_what_it_serves_and_custom_resources_are_converted(door: Door, hook: WebhookServer) -> None:
+def test_every_service_asks_about_what_it_serves_and_custom_resources_are_converted(client: HttpsClient, hook: WebhookServer) -> None:
     hook.on("/v", allowed)
     hook.on("/convert", convert)
     rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}]
@@ -61,9 +61,9 @@ def test_every_service_asks_about_what_it_serves_and_custom_resources_are_conver
         "rules": rules,
         "objectSelector": {"matchLabels": {"hooked": "yes"}},
     }
-    assert door.call("POST", CRDS, converted_by(hook)).status == 201
+    assert client.call("POST", CRDS, converted_by(hook)).status == 201
     configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "v"}}
-    assert door.call("POST", GROUP, {**configuration, "webhooks": [declared]}).status == 201
+    assert client.call("POST", GROUP, {**configuration, "webhooks": [declared]}).status == 201
     metadata = {"name": "hooked", "labels": {"hooked": "yes"}}
     objects = {
         "configmaps": ("/api/v1/namespaces/default/configmaps", {"apiVersion": "v1", "kind": "ConfigMap"}),
@@ -89,13 +89,13 @@ def test_every_service_asks_about_what_it_serves_and_custom_resources_are_conver
             return any(r["request"]["resource"]["resource"] == resource for _, _, r in hook.seen if "resource" in r["request"])
 
         # Another service may hear of the configuration, and of the definition, a moment later.
-        reply = door.until(
+        reply = client.until(
             lambda r: r.status == 201 and asked(),
             "POST",
             target,
             {**obj, "metadata": {**metadata, "name": name}},
         )
         assert reply.status == 201
-    door.call("POST", WIDGETS.format("v1"), {**objects["widgets"][1], "metadata": metadata})
-    assert door.call("GET", WIDGETS.format("v2") + "/hooked").body["spec"] == {"from": "webhook"}
-    assert door.call("GET", WIDGETS.format("v1") + "/hooked").body["spec"] == {"a": 1}
+    client.call("POST", WIDGETS.format("v1"), {**objects["widgets"][1], "metadata": metadata})
+    assert client.call("GET", WIDGETS.format("v2") + "/hooked").body["spec"] == {"from": "webhook"}
+    assert client.call("GET", WIDGETS.format("v1") + "/hooked").body["spec"] == {"a": 1}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.goprogram import built
+from support.goprogram import build_go_program
 from support.kubectl import Kubectl, wait_established
 
 SOURCE = Path(__file__).parent / "goclient"
@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parent / "goclient"
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    return built(SOURCE, "goclient")
+    return build_go_program(SOURCE, "goclient")
 
 
 @pytest.mark.timeout(900)  # the first build on a machine takes minutes

@@ -272,7 +272,7 @@ def test_delete_waits_for_finalizers(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "c")
     kubectl("patch", "cm", "c", "--type=merge", "-p", '{"metadata": {"finalizers": ["example.com/held"]}}')
     with subprocess.Popen([*kubectl.command(), "delete", "cm", "c"], env=kubectl.env(), stdout=subprocess.PIPE, text=True) as process:
-        until(lambda: "deletionTimestamp" in kubectl.json("get", "cm", "c")["metadata"], what="the deletion")
+        until(lambda: "deletionTimestamp" in kubectl.json("get", "cm", "c")["metadata"], description="the deletion")
         assert process.poll() is None
         kubectl("patch", "cm", "c", "--type=json", "-p", '[{"op": "remove", "path": "/metadata/finalizers"}]')
         assert process.wait(20) == 0
@@ -292,7 +292,7 @@ def test_delete_propagates_to_dependents(kubectl: Kubectl, policy: str) -> None:
     owned(kubectl, "owner", "child")
     kubectl("delete", "cm", "owner", f"--cascade={policy}")
     if policy == "orphan":
-        until(lambda: "ownerReferences" not in kubectl.json("get", "cm", "child")["metadata"], what="orphaning")
+        until(lambda: "ownerReferences" not in kubectl.json("get", "cm", "child")["metadata"], description="orphaning")
     else:
         kubectl("wait", "--for=delete", "cm/child", "--timeout=20s")
 
@@ -380,7 +380,7 @@ def test_auth_can_i_and_whoami(kubectl: Kubectl) -> None:
     assert kubectl.run("auth", "can-i", "list", "pods", *jane).stdout.strip() == "no"
     kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods")
     kubectl("create", "rolebinding", "reader", "--role=reader", "--user=jane")
-    until(lambda: kubectl.run("auth", "can-i", "list", "pods", *jane).stdout.strip() == "yes", what="the permission")
+    until(lambda: kubectl.run("auth", "can-i", "list", "pods", *jane).stdout.strip() == "yes", description="the permission")
     assert "pods" in kubectl("auth", "can-i", "--list", *jane)
     assert "kubernetes-admin" in kubectl("auth", "whoami")
     assert "Forbidden" in kubectl.fails("get", "secrets", *jane)
@@ -398,7 +398,7 @@ def test_a_token_is_enough_to_come_in(kubectl: Kubectl, server: Target) -> None:
     token = kubectl("create", "token", "robot", "--duration=10m").strip()
     bare = Kubectl(kubectl.home, None, kubectl.namespace)
     flags = (f"--server={server.url}", f"--certificate-authority={server.ca}", f"--token={token}")
-    until(lambda: bare.run("get", "pods", *flags).returncode == 0, what="the view")
+    until(lambda: bare.run("get", "pods", *flags).returncode == 0, description="the view")
     assert f"system:serviceaccount:{kubectl.namespace}:robot" in bare("auth", "whoami", *flags)
     assert "forbidden" in bare.fails("create", "configmap", "c", *flags)
     assert "Unauthorized" in bare.fails("get", "pods", *flags[:2], "--token=wrong")
@@ -553,7 +553,7 @@ def test_custom_resources_are_like_any_other(kubectl: Kubectl) -> None:
 
 @pytest.mark.usefixtures("widgets")
 def test_custom_resources_are_explained(admin: Kubectl) -> None:
-    until(lambda: admin.run("explain", "widget.spec.size").returncode == 0, what="the schema")
+    until(lambda: admin.run("explain", "widget.spec.size").returncode == 0, description="the schema")
     assert "How large it is." in admin("explain", "widget.spec.size")
     assert "widgets.e2e.example.com" in admin("api-resources", "--api-group=e2e.example.com", "-o", "name")
 

@@ -135,13 +135,13 @@ def test_who_speaks_websocket_is_translated_unless_the_kubelet_speaks_it_too(wor
     kubectl("exec", "p", "--", "true")
     if not asks_for_websockets(kubectl):
         pytest.skip("not applicable: this kubectl has no WebSocket")
-    last = world.kubelet.asked()[-1]
+    last = world.kubelet.requests()[-1]
     assert (last["method"], last["upgrade"], last["uri"]) == ("POST", "SPDY/3.1", "/exec/default/p/c?command=true&error=1&output=1")
     assert last["who"] == "tetrapod-kubelet-client"
     add_node(kubectl, "modern", world.kubelet.port, declaredFeatures=["ExtendWebSocketsToKubelet"])
     add_pod(kubectl, "q", "modern")
     kubectl.run("exec", "q", "--", "true")
-    assert any(asked["upgrade"].lower() == "websocket" and asked["protocol"] for asked in world.kubelet.asked())
+    assert any(asked["upgrade"].lower() == "websocket" and asked["protocol"] for asked in world.kubelet.requests())
 
 
 def asks_for_websockets(kubectl: Kubectl) -> bool:

@@ -108,7 +108,7 @@ def _operated(kubectl: Kubectl) -> None:
     kubectl(
         "create", "-f", "-", stdin='{"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}'
     )
-    until(lambda: kubectl.run("get", "cm", "of-w").returncode == 0, patience=40, what="the operator's work")
+    until(lambda: kubectl.run("get", "cm", "of-w").returncode == 0, timeout=40, description="the operator's work")
     assert kubectl.json("get", "cm", "of-w")["data"] == {"size": "1"}
     kubectl("patch", "widget", "w", "--type=merge", "-p", '{"spec": {"size": 8}}')
     kubectl("wait", "--for=jsonpath={.status.phase}=size 8", "widget/w", "--timeout=30s")

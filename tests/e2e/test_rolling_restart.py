@@ -16,7 +16,7 @@ import pytest
 
 from support.definitions import definition
 from support.kubectl import wait_established
-from support.load import Doors, Load
+from support.load import Balancer, Load
 from support.services import NAMES, Services, running_services
 from support.waiting import until
 
@@ -45,8 +45,8 @@ def kubectl(services: Services, *args: str, stdin: str | None = None) -> str:
 
 
 def test_each_of_the_four_in_turn_and_then_all_at_once_without_a_failed_request(services: Services) -> None:
-    doors = Doors([services.address(key) for key in ("aggregator", "aggregator-2")], services.ca, "admin-token")
-    load = Load(doors, CUSTOM)
+    balancer = Balancer([services.address(key) for key in ("aggregator", "aggregator-2")], services.ca, "admin-token")
+    load = Load(balancer, CUSTOM)
     with load.running():
         for name in NAMES:
             restart(services, name)
@@ -55,8 +55,8 @@ def test_each_of_the_four_in_turn_and_then_all_at_once_without_a_failed_request(
         wait_for_requests(load, load.done.total() + 50)
     assert not load.failures, "\n".join(load.failures[:20])
     assert load.made <= load.seen, "a watcher misses nothing that was made"
-    assert load.told_to_wait.total() < load.done.total() / 20, (load.told_to_wait, load.done)
-    print(f"{load.done.total()} requests {dict(load.done)}, told to wait {dict(load.told_to_wait)}, {load.watches_ended} watches ended")
+    assert load.retry_later.total() < load.done.total() / 20, (load.retry_later, load.done)
+    print(f"{load.done.total()} requests {dict(load.done)}, told to wait {dict(load.retry_later)}, {load.watches_ended} watches ended")
 
 
 def restart(services: Services, *keys: str) -> None:
@@ -69,4 +69,4 @@ def restart(services: Services, *keys: str) -> None:
 
 
 def wait_for_requests(load: Load, count: int) -> None:
-    until(lambda: load.done.total() >= count or load.failures, what="enough requests")
+    until(lambda: load.done.total() >= count or load.failures, description="enough requests")

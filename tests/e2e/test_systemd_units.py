@@ -1,4 +1,4 @@
-"""deploy/systemd: units that systemd takes, that are hardened, and whose commands are understood."""
+"""deploy/systemd: units that systemd takes, that are hardened, and whose commands are parsed_command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cli import understood
+from support.cli import parsed_command
 from support.helm import ROOT
 from tetrapod.generic.certificates.services import write_service_certificates
 
@@ -51,7 +51,7 @@ def test_the_command_line_understands_them(name: str) -> None:
     text = (UNITS / name).read_text().replace("\\\n", " ")
     (line,) = re.findall(r"^ExecStart=/opt/tetrapod/bin/tetrapod (.*)$", text, re.MULTILINE)
     words = [re.sub(r"\$\{\w+\}", "1.example.com", word) for word in shlex.split(line) if not word.startswith("$")]
-    assert understood(words) in (*FOUR, "certs", "up")
+    assert parsed_command(words) in (*FOUR, "certs", "up")
 
 
 def test_services_are_handed_what_is_theirs_and_no_more(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ import pytest
 
 from support.definitions import definition
 from support.kubectl import executable, wait_established
-from support.load import Doors, Load
+from support.load import Balancer, Load
 from support.releases import NoRelease, Release, previous_release
 from support.services import NAMES, Services
 from support.waiting import until
-from support.wire import Client
+from support.wire import Client, Endpoint
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -58,11 +58,11 @@ class Mixed:
         self.start(*(key for key in wrong if key == name), old=True)
         self.start(*(key for key in wrong if key != name))
 
-    def kubectl(self, *args: str, stdin: object = None, door: str = "aggregator", patience: float = 0) -> str:
-        """Run kubectl and return its output, retrying for up to `patience` seconds until it succeeds."""
-        argv = [executable(), "--kubeconfig", str(self.services.kubeconfig), "--server", self.services.address(door), *args]
+    def kubectl(self, *args: str, stdin: object = None, server: str = "aggregator", timeout: float = 0) -> str:
+        """Run kubectl and return its output, retrying for up to `timeout` seconds until it succeeds."""
+        argv = [executable(), "--kubeconfig", str(self.services.kubeconfig), "--server", self.services.address(server), *args]
         text = None if stdin is None else json.dumps(stdin)
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while (done := subprocess.run(argv, input=text, check=False, capture_output=True, text=True, timeout=90)).returncode:
             assert time.monotonic() < deadline, (args, done.stderr)
             time.sleep(0.1)
@@ -72,14 +72,14 @@ class Mixed:
         self.kubectl("apply", "-f", "-", stdin=wanted)
         wait_established(self.kubectl, name)
 
-    def tour(self, door: str = "aggregator") -> None:
+    def tour(self, server: str = "aggregator") -> None:
         """Use something of each service, in a namespace that is created and deleted."""
         self._tours += 1
         space = f"tour-{self._tours}"
-        kubectl = partial(self.kubectl, door=door)
+        kubectl = partial(self.kubectl, server=server)
         there = partial(kubectl, "--namespace", space)
         kubectl("create", "namespace", space)
-        there("get", "serviceaccounts", "default", patience=60)
+        there("get", "serviceaccounts", "default", timeout=60)
         there("create", "configmap", "c", "--from-literal=a=b")
         there("patch", "configmap", "c", "--type=merge", '--patch={"data": {"c": "d"}}')
         applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"e": "f"}}
@@ -91,18 +91,18 @@ class Mixed:
         group = f"{space}.example.com"
         self.define(definition(group, "Gadget"), f"gadgets.{group}")
         gadget = {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "g"}}
-        there("apply", "-f", "-", stdin=gadget, patience=60)  # fronts ask every second or so what there is
+        there("apply", "-f", "-", stdin=gadget, timeout=60)  # fronts ask every second or so what there is
         assert "gadget" in there("get", f"gadgets.{group}", "-o=name")
-        assert "Gadget" in kubectl("explain", f"gadgets.{group}", patience=60) and "ConfigMap" in kubectl("explain", "configmaps")
-        self._account(there, space, door)
+        assert "Gadget" in kubectl("explain", f"gadgets.{group}", timeout=60) and "ConfigMap" in kubectl("explain", "configmaps")
+        self._account(there, space, server)
         kubectl("delete", f"crd/gadgets.{group}", "--timeout=60s")
         kubectl("delete", "namespace", space, "--timeout=60s")
 
-    def _account(self, kubectl: partial[str], space: str, door: str) -> None:
+    def _account(self, kubectl: partial[str], space: str, server: str) -> None:
         """Check that a service account has only the rights granted to it, and only after they are granted."""
         path = f"/api/v1/namespaces/{space}/configmaps"
         token = kubectl("create", "token", "default").strip()
-        with Client(Door(self.services.address(door), self.services.ca), token=token) as account:  # type: ignore[arg-type]
+        with Client(Endpoint(self.services.address(server), self.services.ca), token=token) as account:
             assert account("GET", path).status == 403
             kubectl("create", "rolebinding", "view", "--clusterrole=view", f"--serviceaccount={space}:default")
             deadline = time.monotonic() + 30
@@ -110,11 +110,6 @@ class Mixed:
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             assert account("POST", path, {"metadata": {"name": "mine"}}).status == 403
-
-
-class Door:
-    def __init__(self, url: str, ca: Path) -> None:
-        self.url, self.ca = url, ca
 
 
 def mixed(directory: Path, previous: Release, replicas: int) -> Iterator[Mixed]:
@@ -150,7 +145,7 @@ def test_an_upgrade_of_one_replica_after_another_fails_no_request(two_of_each: M
     world.start(*(f"{name}-2" for name in NAMES), old=True)
     world.define(LOADED, "widgets.load.example.com")
     world.tour()
-    load = Load(Doors([services.address(key) for key in ("aggregator", "aggregator-2")], services.ca, "admin-token"), CUSTOM)
+    load = Load(Balancer([services.address(key) for key in ("aggregator", "aggregator-2")], services.ca, "admin-token"), CUSTOM)
     with load.running():
         for key in ("auth", "auth-2"):
             world.start(key)
@@ -164,10 +159,10 @@ def test_an_upgrade_of_one_replica_after_another_fails_no_request(two_of_each: M
         wait_for_requests(load)
     assert not load.failures, "\n".join(load.failures[:20])
     assert load.made <= load.seen, "a watcher misses nothing that was made"
-    assert load.told_to_wait.total() < load.done.total() / 20, (load.told_to_wait, load.done)
+    assert load.retry_later.total() < load.done.total() / 20, (load.retry_later, load.done)
 
 
 def wait_for_requests(load: Load, more: int = 60) -> None:
     """Wait for enough requests that every replica has called every other."""
     count = load.done.total() + more
-    until(lambda: load.done.total() >= count or load.failures, what="enough requests")
+    until(lambda: load.done.total() >= count or load.failures, description="enough requests")

@@ -66,9 +66,9 @@ class Watching:
             pass
         self.events.put(None)
 
-    def wait_for(self, name: str, patience: float = 30) -> bool:
+    def wait_for(self, name: str, timeout: float = 30) -> bool:
         """Whether an event of that object came before the watch's end."""
-        while (event := self.events.get(timeout=patience)) is not None:
+        while (event := self.events.get(timeout=timeout)) is not None:
             if event["object"]["metadata"].get("name") == name:
                 return True
         return False

@@ -1,4 +1,4 @@
-"""Whether our own command line understands the arguments that manifests and units give it."""
+"""Parse the arguments in manifests and systemd units with Tetrapod's own command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from tetrapod.cli.main import main
 
 
 def understood(arguments: Sequence[str]) -> str:
-    """The name of the command that would run. Raises click.UsageError; fails where a flag would be ignored, or is empty."""
+    """Return the name of the command that would run. Fail the test if a flag is ignored or empty.
+
+    Raises:
+        click.UsageError: the arguments are invalid.
+    """
     rest, command, name = list(arguments), main, ""
     context = click.Context(main)
     while isinstance(command, click.Group):

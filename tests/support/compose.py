@@ -94,7 +94,7 @@ class Compose:
         return done.stdout
 
     def container(self, service: str) -> str:
-        """Its id; also of one that has ended (which old versions of compose list only so)."""
+        """Return the container's id, also if it has ended. Old versions of compose list ended containers only with `--all`."""
         labels = (f"label=com.docker.compose.project={self.project}", f"label=com.docker.compose.service={service}")
         return docker("ps", "--all", "--quiet", "--filter", labels[0], "--filter", labels[1]).split()[0]
 
@@ -110,17 +110,17 @@ class Compose:
         docker("cp", f"{self.container(service)}:{source}", str(target))
         return target
 
-    def wait_healthy(self, *services: str, patience: float = 90) -> None:
-        deadline = time.monotonic() + patience
+    def wait_healthy(self, *services: str, timeout: float = 90) -> None:
+        deadline = time.monotonic() + timeout
         for service in services:
             while (state := self.inspect(service)["State"])["Health"]["Status"] != "healthy":
                 if time.monotonic() > deadline:
                     raise AssertionError(f"{service} is {state['Status']}, {state['Health']}:\n{self.logs(service)}")
-                time.sleep(0.2)  # another process is waited for
+                time.sleep(0.2)  # Docker sends no notification
 
-    def wait_ready(self, patience: float = 60) -> None:
-        """Until the front door says so."""
-        deadline = time.monotonic() + patience
+    def wait_ready(self, timeout: float = 60) -> None:
+        """Wait until the aggregator is ready."""
+        deadline = time.monotonic() + timeout
         while True:
             try:
                 with urllib.request.urlopen(f"https://localhost:{self.port}/readyz", context=_create_unverified_context(), timeout=5):

@@ -1,4 +1,4 @@
-"""Starts real etcds for tests: 3.6 built from its Go module (tools/etcd.sh), and Debian's where the machine has it."""
+"""Start real etcd servers for tests: 3.6, built from its Go module by tools/etcd.sh, and Debian's if it is installed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Etcd:
         command += [f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}", f"--listen-metrics-urls={self.metrics}"]
         command += [f"--listen-peer-urls={self.peer}", f"--initial-advertise-peer-urls={self.peer}"]
         command += ["--initial-cluster=" + ",".join(f"{member.name}={member.peer}" for member in self.cluster)]
-        argv = [*self._network.inside(self.name), *command, *self._flags]
+        argv = [*self._network.command_prefix(self.name), *command, *self._flags]
         self._process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def wait_healthy(self) -> None:
@@ -97,19 +97,19 @@ class Etcd:
                     if b'"true"' in answer.read():
                         return
             except (urllib.error.URLError, OSError):
-                time.sleep(0.02)  # a process of somebody else: there is nothing to wait on but its answer
+                time.sleep(0.02)  # etcd offers no notification, so poll
         raise TimeoutError("etcd did not become healthy")
 
     def call(self, path: str, body: Any = None, timeout: float = 5) -> Any:
-        """The JSON form of its gRPC calls (`/v3/kv/range` ...), without any code of ours between. Raises OSError."""
+        """Call etcd's JSON gateway (`/v3/kv/range` …) without Tetrapod's own client. Raises OSError."""
         request = urllib.request.Request(f"{self.url}{path}", json.dumps(body or {}).encode(), {"content-type": "application/json"})
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return json.load(answer)
 
     def value(self, key: str) -> bytes:
         """Return the value of a key as it is stored. The key must exist."""
-        found = self.call("/v3/kv/range", {"key": b64encode(key.encode()).decode()})
-        return b64decode(found["kvs"][0]["value"])
+        response = self.call("/v3/kv/range", {"key": b64encode(key.encode()).decode()})
+        return b64decode(response["kvs"][0]["value"])
 
     def pause(self) -> None:
         """Suspend the process: its connections stay open, but it answers nothing."""
@@ -149,9 +149,9 @@ class EtcdCluster:
         for member in self.members:
             member.wait_healthy()
 
-    def leader(self, patience: float = 30) -> Etcd:
-        """Wait until a running member reports itself as the leader, and return it. Raises TimeoutError after `patience` seconds."""
-        deadline = time.monotonic() + patience
+    def leader(self, timeout: float = 30) -> Etcd:
+        """Wait until a running member reports itself as the leader, and return it. Raises TimeoutError after `timeout` seconds."""
+        deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             for member in self.members:
                 if not member.running:

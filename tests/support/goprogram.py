@@ -1,4 +1,4 @@
-"""Go programs of the tests, built from source once."""
+"""Build the Go programs that tests use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 
-def built(source: Path, name: str) -> Path:
+def build_go_program(source: Path, name: str) -> Path:
     """Build a module and return the program. It stays in the cache directory, so that a second run finds it up to date.
 
     Modules come through the Go module proxy. The test is skipped where Go is absent.

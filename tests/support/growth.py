@@ -9,11 +9,11 @@ from typing import Any, Final
 
 TIMES: Final = 16
 MOST: Final = 64.0
-"""Times as long for an input `TIMES` as large. A linear operation takes 16 to 45 times as long, because the caches of the CPU do not hold
-the larger input and its memory is mapped anew. A quadratic one takes 256 times as long.
+"""The largest accepted ratio of the two times. Measured: a linear operation takes 16 to 45 times as long, because the larger input does not
+fit into the CPU's caches and needs new memory pages. A quadratic one takes 256 times as long.
 """
 _ENOUGH: Final = 0.002
-"""Seconds of CPU at the smaller size. Less is noise: the size is doubled until an operation takes as long."""
+"""The least CPU time in seconds at the smaller size. Less is noise: the size is doubled until the operation takes that long."""
 _LARGEST: Final = 16_000
 _RUNS: Final = 3
 _ATTEMPTS: Final = 4
@@ -32,7 +32,7 @@ def assert_linear(operation: Callable[[Any], object], make: Callable[[int], Any]
         size *= 2
         once = _fastest(operation, make, size)
     ratios = []
-    for _ in range(_ATTEMPTS):  # others use this CPU's caches meanwhile
+    for _ in range(_ATTEMPTS):  # other processes evict this CPU's caches during a measurement
         ratios.append(_fastest(operation, make, TIMES * size) / once)
         if ratios[-1] <= MOST:
             return

@@ -16,7 +16,7 @@ from support.kubectl import Kubectl
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts/tetrapod"
 KUBERNETES = "--kube-version=1.30.0"
-"""Said where no server is asked: a helm built from source takes itself for one of Kubernetes 1.20."""
+"""The version to render for without a server: a helm that is built from source assumes Kubernetes 1.20."""
 
 Object = dict[str, Any]
 
@@ -49,7 +49,7 @@ def helm(*args: str, kubectl: Kubectl | None = None, timeout: float = 100) -> st
 
 
 def settings(**values: object) -> list[str]:
-    """Return `--set-json` flags for values by path, where a double underscore stands for a dot."""
+    """Return `--set-json` flags for values by path, where a double underscore represents a dot."""
     import json
 
     return [flag for key, value in values.items() for flag in ("--set-json", f"{key.replace('__', '.')}={json.dumps(value)}")]
@@ -57,23 +57,23 @@ def settings(**values: object) -> list[str]:
 
 def render(*flags: str, release: str = "rel", namespace: str = "ns") -> list[Object]:
     text = helm("template", release, str(CHART), "--namespace", namespace, KUBERNETES, *flags)
-    return [found for found in yaml.safe_load_all(text) if found]
+    return [document for document in yaml.safe_load_all(text) if document]
 
 
 def of_kind(objects: Sequence[Object], kind: str) -> dict[str, Object]:
-    return {found["metadata"]["name"]: found for found in objects if found["kind"] == kind}
+    return {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == kind}
 
 
 def pod_templates(objects: Sequence[Object]) -> dict[str, Object]:
-    """Metadata and spec of every pod that would come of them, by KIND/NAME."""
-    found = {}
+    """Return the metadata and spec of every pod that the objects would create, by KIND/NAME."""
+    templates = {}
     for obj in objects:
         name, spec = f"{obj['kind']}/{obj['metadata']['name']}", obj.get("spec")
         match obj["kind"]:
             case "Pod":
-                found[name] = obj
+                templates[name] = obj
             case "Deployment" | "StatefulSet" | "Job":
-                found[name] = spec["template"]
+                templates[name] = spec["template"]
             case "CronJob":
-                found[name] = spec["jobTemplate"]["spec"]["template"]
-    return found
+                templates[name] = spec["jobTemplate"]["spec"]["template"]
+    return templates

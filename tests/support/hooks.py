@@ -1,7 +1,7 @@
-"""The part of a cluster that an API server alone is not: who runs the jobs and pods that `helm` waits for.
+"""A substitute for kubelet and job controller: runs the jobs and pods that a `helm` command waits for.
 
-`Kubelet` watches a namespace for pods to run (of jobs, and bare ones) while a `helm` command waits for them, hands each to `run`, and
-writes down how it ended. What runs them is the test's: a process, or a container.
+It polls a namespace for jobs and bare pods, passes each to a `run` function of the test (which starts a process or a container), and
+writes the result to the object's status.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Run = Callable[[str, Object], int]
 
 
 @contextmanager
-def running_what_helm_waits_for(kubectl: Kubectl, run: Run) -> Iterator[list[str]]:
+def running_jobs_and_pods(kubectl: Kubectl, run: Run) -> Iterator[list[str]]:
     """Run the jobs and pods that appear, and yield the list of their names. An error in `run` is raised at the end."""
     stop = threading.Event()
     done: list[str] = []
@@ -30,12 +30,12 @@ def running_what_helm_waits_for(kubectl: Kubectl, run: Run) -> Iterator[list[str
         seen: set[str] = set()
         while not stop.is_set():
             try:
-                for found in kubectl.json("get", "jobs,pods")["items"]:
-                    uid = found["metadata"]["uid"]
-                    if uid not in seen and not _ended(found):
+                for obj in kubectl.json("get", "jobs,pods")["items"]:
+                    uid = obj["metadata"]["uid"]
+                    if uid not in seen and not _ended(obj):
                         seen.add(uid)
-                        _finish(kubectl, found, run)
-                        done.append(found["metadata"]["name"])
+                        _finish(kubectl, obj, run)
+                        done.append(obj["metadata"]["name"])
             except BaseException as error:
                 failures.append(error)
                 return
@@ -52,18 +52,18 @@ def running_what_helm_waits_for(kubectl: Kubectl, run: Run) -> Iterator[list[str
         raise failures[0]
 
 
-def _ended(found: Object) -> bool:
-    status = found.get("status") or {}
+def _ended(obj: Object) -> bool:
+    status = obj.get("status") or {}
     return status.get("phase") in ("Succeeded", "Failed") or bool(status.get("conditions"))
 
 
-def _finish(kubectl: Kubectl, found: Object, run: Run) -> None:
-    name, kind = found["metadata"]["name"], found["kind"]
+def _finish(kubectl: Kubectl, obj: Object, run: Run) -> None:
+    name, kind = obj["metadata"]["name"], obj["kind"]
     if kind == "Pod":
-        code = run(name, found["spec"])
+        code = run(name, obj["spec"])
         status: Object = {"phase": "Failed" if code else "Succeeded"}
     else:
-        code = run(name, found["spec"]["template"]["spec"])
+        code = run(name, obj["spec"]["template"]["spec"])
         now = "2026-01-01T00:00:00Z"
         ends = ("FailureTarget", "Failed") if code else ("SuccessCriteriaMet", "Complete")
         status = {"startTime": now, "conditions": [{"type": end, "status": "True", "lastTransitionTime": now} for end in ends]}
@@ -71,8 +71,8 @@ def _finish(kubectl: Kubectl, found: Object, run: Run) -> None:
     kubectl("patch", kind.lower(), name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
 
 
-def account_directory(kubectl: Kubectl, account: str, directory: Any, ca: bytes) -> None:
-    """What a pod of that service account finds mounted."""
+def write_account_directory(kubectl: Kubectl, account: str, directory: Any, ca: bytes) -> None:
+    """Write the files that a pod with this service account has mounted: token, namespace and CA certificate."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "token").write_text(kubectl("create", "token", account))
     (directory / "namespace").write_text(kubectl.namespace)

@@ -1,4 +1,4 @@
-"""An identity provider over TLS with real keys: discovery, a key set, and ID tokens of any making."""
+"""An OpenID Connect provider over TLS with real keys: discovery, a key set, and ID tokens with arbitrary claims."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Issuer:
 
     @property
     def fetches(self) -> int:
-        """How often the key set has been fetched."""
+        """How many times the key set has been fetched."""
         return sum(path == "GET /keys" for path, _, _ in self.server.seen)
 
     def add_key(self, name: str, algorithm: str = "RS256") -> None:

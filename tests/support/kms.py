@@ -1,4 +1,4 @@
-"""A KMS plugin, spoken to by Google's own gRPC: what real plugins are made with. Its keys are in memory and have names."""
+"""A KMS v2 plugin built with grpcio, the library of real plugins. Its keys are kept in memory."""
 
 from __future__ import annotations
 
@@ -17,14 +17,19 @@ SERVICE = "v2.KeyManagementService"
 
 
 class KmsPlugin:
-    """`key_id` is the present key; another name is another key. `asked` are the calls by method."""
+    """A KMS plugin that listens on a socket in `directory`.
+
+    Attributes:
+        key_id: the current key. Assigning another name rotates the key.
+        calls: the number of calls by method.
+    """
 
     def __init__(self, directory: Path, key_id: str = "key-1") -> None:
         self.socket = directory / "kms.sock"
         self.key_id = key_id
         self.healthz = "ok"
         self.version = "v2"
-        self.asked = {"Status": 0, "Encrypt": 0, "Decrypt": 0}
+        self.calls = {"Status": 0, "Encrypt": 0, "Decrypt": 0}
         self._keys: dict[str, AESGCM] = {}
         self._server: grpc.Server | None = None
 
@@ -52,17 +57,17 @@ class KmsPlugin:
         return self._keys.setdefault(name, AESGCM(AESGCM.generate_key(256)))
 
     def _status(self, request: pb.StatusRequest, context: Any) -> pb.StatusResponse:
-        self.asked["Status"] += 1
+        self.calls["Status"] += 1
         return pb.StatusResponse(version=self.version, healthz=self.healthz, key_id=self.key_id)
 
     def _encrypt(self, request: pb.EncryptRequest, context: Any) -> pb.EncryptResponse:
-        self.asked["Encrypt"] += 1
+        self.calls["Encrypt"] += 1
         nonce = os.urandom(12)
         sealed = nonce + self._key(self.key_id).encrypt(nonce, request.plaintext, None)
         return pb.EncryptResponse(ciphertext=sealed, key_id=self.key_id, annotations={"made.example.com": b"here"})
 
     def _decrypt(self, request: pb.DecryptRequest, context: Any) -> pb.DecryptResponse:
-        self.asked["Decrypt"] += 1
+        self.calls["Decrypt"] += 1
         assert request.annotations["made.example.com"] == b"here"
         try:
             plain = self._key(request.key_id).decrypt(request.ciphertext[:12], request.ciphertext[12:], None)

@@ -1,4 +1,4 @@
-"""Upstream's own kube-apiserver as a child process, over an etcd of its own: to stand before our servers, to be measured beside them."""
+"""Upstream's kube-apiserver as a child process over its own etcd: for aggregating Tetrapod's servers, and for comparison with them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ class KubeApiserver:
 
 
 def arguments(binary: str | Path, etcd: str, port: int, pki: Path, directory: Path) -> list[str]:
-    """`pki` is what `write_pki` made; `directory` has tokens.csv."""
+    """Return the command line.
+
+    Args:
+        pki: the directory that `write_pki` has written.
+        directory: the directory that contains tokens.csv.
+    """
     flags = {
         "etcd-servers": etcd,
         "bind-address": "127.0.0.1",
@@ -59,7 +64,7 @@ def arguments(binary: str | Path, etcd: str, port: int, pki: Path, directory: Pa
 
 @contextmanager
 def running(binary: Path, directory: Path, tokens: str = TOKENS) -> Iterator[KubeApiserver]:
-    """Start it over an etcd of its own; `tokens` is the content of its token file."""
+    """Run a kube-apiserver over a new etcd; `tokens` is the content of its token file."""
     etcd = Etcd(etcd_36(), directory / "etcd")
     etcd.start()
     try:
@@ -73,7 +78,7 @@ def running(binary: Path, directory: Path, tokens: str = TOKENS) -> Iterator[Kub
 def running_over(
     etcd: str, binary: Path, directory: Path, *flags: str, pki: Pki | None = None, tokens: str = TOKENS
 ) -> Iterator[KubeApiserver]:
-    """Ready, over an etcd that is there; `flags` come last, which is what counts."""
+    """Run a kube-apiserver over an existing etcd and yield it when it is ready. `flags` come last, so that they override the defaults."""
     directory.mkdir(exist_ok=True)
     pki = pki or write_pki(directory / "pki", ["localhost", "127.0.0.1"])
     (directory / "tokens.csv").write_text(tokens)
@@ -85,7 +90,7 @@ def running_over(
     try:
         server = KubeApiserver(f"https://localhost:{port}", pki, directory / "kubeconfig", process.pid)
         server.kubeconfig.write_text(_kubeconfig(server))
-        wait_ready(server.url, process, log, patience=90)
+        wait_ready(server.url, process, log, timeout=90)
         yield server
     finally:
         end(process)

@@ -1,4 +1,4 @@
-"""Runs kubectl as a person would: its own home, one kubeconfig, answers as text."""
+"""Run kubectl as a user would: with its own home directory and one kubeconfig, returning text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from support.waiting import until
 
 @dataclass(frozen=True)
 class Kubectl:
-    """`namespace` is given to every command unless the command names one; `environment` is put over the test's own."""
+    """A kubectl configuration.
+
+    Attributes:
+        namespace: the default namespace of every command.
+        environment: variables that override those of the test process.
+    """
 
     home: Path
     kubeconfig: Path | None
@@ -50,11 +55,11 @@ class Kubectl:
         assert done.returncode != 0, f"kubectl {' '.join(args)} succeeded:\n{done.stdout}"
         return done.stderr
 
-    def exists(self, *args: str, patience: float = 30) -> None:
-        """Wait for an object to be there; `kubectl wait --for=create` is younger than the kubectls that we test with."""
-        deadline = time.monotonic() + patience
+    def exists(self, *args: str, timeout: float = 30) -> None:
+        """Wait until an object exists. The older kubectls in the test matrix do not have `kubectl wait --for=create`."""
+        deadline = time.monotonic() + timeout
         while self.run("get", *args).returncode != 0:
-            assert time.monotonic() < deadline, f"{' '.join(args)} never came"
+            assert time.monotonic() < deadline, f"{' '.join(args)} does not exist after {timeout} s"
             time.sleep(0.1)
 
     def json(self, *args: str) -> Any:
@@ -70,19 +75,19 @@ class Kubectl:
 
 
 def executable() -> str:
-    """Return the path of kubectl; skip the test if there is none (tools/prepare.sh installs one)."""
+    """Return the path of kubectl; skip the test if it is not installed (tools/prepare.sh installs it)."""
     cached = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod") / "bin/kubectl"
-    found = shutil.which("kubectl") or (str(cached) if cached.exists() else None)
-    if found is None:
+    path = shutil.which("kubectl") or (str(cached) if cached.exists() else None)
+    if path is None:
         pytest.skip("kubectl is not on this machine; tools/prepare.sh installs it")
-    return found
+    return path
 
 
-def wait_established(kubectl: Callable[..., str], definition: str, patience: float = 60) -> None:
+def wait_established(kubectl: Callable[..., str], definition: str, timeout: float = 60) -> None:
     """Wait until a CRD is established. `kubectl wait` gives up on a CRD that has no conditions yet."""
     until(
         lambda: json.loads(kubectl("get", f"crd/{definition}", "-o=json")).get("status", {}).get("conditions") or [],
         lambda conditions: any((c["type"], c["status"]) == ("Established", "True") for c in conditions),
-        patience=patience,
-        what=definition,
+        timeout=timeout,
+        description=definition,
     )

@@ -1,4 +1,4 @@
-"""The fake kubelet (tests/e2e/fakekubelet) as a child process, and a pod that says it runs on its node."""
+"""The fake kubelet (tests/e2e/fakekubelet) as a child process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.goprogram import built
+from support.goprogram import build_go_program
 from tetrapod.generic.certificates.authority import Authority
 
 SOURCE = Path(__file__).parents[1] / "e2e/fakekubelet"
@@ -20,7 +20,7 @@ class FakeKubelet:
     port: int
     log: Path
 
-    def asked(self) -> list[dict[str, str]]:
+    def requests(self) -> list[dict[str, str]]:
         """Return the requests that it has received: method, uri, upgrade, protocol, who."""
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
 
@@ -33,7 +33,7 @@ def fake_kubelet(directory: Path) -> Iterator[FakeKubelet]:
     for name, data in (("kubelet-ca.crt", authority.certificate_pem), ("kubelet.crt", certificate), ("kubelet.key", key)):
         (directory / name).write_bytes(data)
     log = directory / "kubelet.log"
-    argv = [built(SOURCE, "fakekubelet"), f"-certificate={directory / 'kubelet.crt'}", f"-key={directory / 'kubelet.key'}"]
+    argv = [build_go_program(SOURCE, "fakekubelet"), f"-certificate={directory / 'kubelet.crt'}", f"-key={directory / 'kubelet.key'}"]
     with log.open("wb") as out, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=out, text=True) as process:
         try:
             assert process.stdout is not None

@@ -1,7 +1,7 @@
-"""A mixed load of clients without retries, as kubectl is: every request over a connection of its own, to a door that is ready.
+"""A mixed load of clients that, like kubectl, do not retry. Every request uses a new connection to an aggregator that is ready.
 
-The doors are what a balancer in front of the aggregators sees: probed by /readyz. What upstream's clients must expect is counted apart:
-a watch that ended, and a 429 or 503 with Retry-After.
+Responses that every Kubernetes client must expect are not failures and have counters of their own: a watch that ended, and a 429 or 503
+with Retry-After.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 _PAUSE = 0.02
 
 
-class Doors:
-    """The front doors that are ready; one after the other."""
+class Balancer:
+    """A client-side load balancer: sends requests to the aggregators in turn, without those whose /readyz fails."""
 
     def __init__(self, urls: Sequence[str], ca: Path, token: str) -> None:
         self._ready = dict.fromkeys(urls, True)
@@ -53,7 +53,7 @@ class Doors:
             connection.close()
             raise
 
-    def look(self) -> None:
+    def probe_all(self) -> None:
         """Check /readyz of each server and mark it ready or not; a timeout leaves the mark unchanged."""
         for url in self._ready:
             connection = self.connect(url, 2)
@@ -69,25 +69,31 @@ class Doors:
 
 
 class Load:
-    """`failures` is what must be empty in the end; `done` counts requests by verb, `told_to_wait` those with Retry-After."""
+    """The load and its result.
 
-    def __init__(self, doors: Doors, custom: str) -> None:
-        self._doors = doors
+    Attributes:
+        failures: must be empty at the end.
+        done: successful requests by verb.
+        retry_later: responses with Retry-After, by verb.
+    """
+
+    def __init__(self, balancer: Balancer, custom: str) -> None:
+        self._balancer = balancer
         self._custom = custom
         self._ending = threading.Event()
         self._lock = threading.Lock()
         self.done: Counter[str] = Counter()
-        self.told_to_wait: Counter[str] = Counter()
+        self.retry_later: Counter[str] = Counter()
         self.watches_ended = 0
         self.failures: list[str] = []
         self.made: set[str] = set()
         self.seen: set[str] = set()
 
     def _try(self, verb: str, method: str, path: str, body: Any = None, *, expect: int = 200, kind: str = "json") -> Any:
-        """The answer's object; None where the client was told to come again."""
+        """Send a request and return the decoded response, or None if it failed or has a Retry-After."""
         began = time.monotonic()
         try:
-            connection, response = self._doors.ask(method, path, body, kind)
+            connection, response = self._balancer.ask(method, path, body, kind)
             try:
                 data = response.read()
             finally:
@@ -101,7 +107,7 @@ class Load:
                 self.done[verb] += 1
                 return json.loads(data)
             if response.status in (429, 503) and response.headers.get("Retry-After"):
-                self.told_to_wait[verb] += 1
+                self.retry_later[verb] += 1
             else:
                 self.failures.append(f"{verb} {path}: {response.status} {data[:300]!r} after {time.monotonic() - began:.2f} s")
         return None
@@ -116,7 +122,7 @@ class Load:
                 self._try("update", "PUT", f"{CONFIG_MAPS}/{name}", made)
                 self._try("patch", "PATCH", f"{CONFIG_MAPS}/{name}", {"data": {"b": "3"}}, kind="merge-patch+json")
                 found = self._try("get", "GET", f"{CONFIG_MAPS}/{name}")
-                if found is not None and found["data"] != {"a": "2", "b": "3"} and not self.told_to_wait:
+                if found is not None and found["data"] != {"a": "2", "b": "3"} and not self.retry_later:
                     self.failures.append(f"{name} has {found['data']}")
                 if number % 3 == 0:
                     self._try("delete", "DELETE", f"{CONFIG_MAPS}/{name}")
@@ -124,7 +130,7 @@ class Load:
                 return
 
     def mixed(self, worker: int) -> None:
-        """What other services than core have."""
+        """Send requests to the services other than core."""
         review = {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}
         for number in itertools.count():
             custom = {"apiVersion": "load.example.com/v1", "kind": "Widget", "metadata": {"name": f"w{worker}-{number}"}, "spec": {}}
@@ -154,7 +160,7 @@ class Load:
 
     def _follow(self, version: str) -> str:
         path = f"{CONFIG_MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=5&resourceVersion={version}"
-        connection, response = self._doors.ask("GET", path)
+        connection, response = self._balancer.ask("GET", path)
         try:
             if response.status != 200:
                 if not (response.status in (429, 503) and response.headers.get("Retry-After")):
@@ -176,7 +182,7 @@ class Load:
 
     def probe(self, worker: int) -> None:
         while not self._ending.wait(0.1):
-            self._doors.look()
+            self._balancer.probe_all()
 
     @contextmanager
     def running(self) -> Iterator[None]:

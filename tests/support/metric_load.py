@@ -1,6 +1,6 @@
-"""One of everything that an API server counts, asked of any server by its URL; and what its metrics look like then.
+"""A load of requests that makes an API server publish all its metrics, and a parser of the published metric families.
 
-`tools/record_metrics.py` asks a kube-apiserver, tests/integration/metrics asks ours.
+`tools/record_metrics.py` applies the load to a kube-apiserver, tests/integration/metrics to Tetrapod.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ class Family(TypedDict):
     buckets: list[str]
 
 
-class Asking:
+class TokenClient:
+    """An HTTPS client that authenticates with a bearer token."""
+
     def __init__(self, url: str) -> None:
         self.url = url
         self._context = ssl._create_unverified_context()
 
     def __call__(self, method: str, path: str, body: Any = None, *, token: str = ADMIN, **headers: str) -> tuple[int, bytes]:
-        """Status and body, whatever they are. Headers are named with underscores."""
+        """Send a request and return status and body. Header names are given with underscores."""
         data = None if body is None else json.dumps(body).encode()
         sent = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -63,9 +65,9 @@ class Asking:
         with urllib.request.urlopen(request, context=self._context, timeout=60) as answer:
             yield answer
 
-    def until(self, holds: Callable[[int], bool], method: str, path: str, body: Any = None, **headers: str) -> None:
-        """Ask again until the status is right."""
-        until(lambda: self(method, path, body, **headers)[0], holds, patience=20, what=f"{method} {path}")
+    def until(self, condition: Callable[[int], bool], method: str, path: str, body: Any = None, **headers: str) -> None:
+        """Repeat a request until `condition` is true of the status."""
+        until(lambda: self(method, path, body, **headers)[0], condition, timeout=20, description=f"{method} {path}")
 
 
 def _map(name: str, **data: str) -> dict[str, Any]:
@@ -73,22 +75,22 @@ def _map(name: str, **data: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def loaded(url: str, admission_url: str = "") -> Iterator[Asking]:
+def metric_load(url: str, admission_url: str = "") -> Iterator[TokenClient]:
     """Apply the load, leave a watch open, and delete all objects at the end.
 
     `admission_url` is the server whose metrics count the webhooks for ConfigMaps, if it is another one.
     """
-    ask = Asking(url)
-    admission = Asking(admission_url or url)
+    ask = TokenClient(url)
+    admission = TokenClient(admission_url or url)
     labels = {"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"}
     ask("POST", "/api/v1/namespaces", {"metadata": {"name": SPACE, "labels": labels}})
     with contextlib.ExitStack() as stack:
         stack.callback(ask, "DELETE", _NAMESPACE)
         _objects(ask)
-        _refusals(ask)
+        _rejections(ask)
         _identities(ask)
         _services_and_pods(ask)
-        for scenario in (_definitions, _policies, partial(_webhooks, admission), _services_elsewhere):
+        for scenario in (_definitions, _policies, partial(_webhooks, admission), _unavailable_apiservice):
             stack.callback(scenario(ask))
         watch = stack.enter_context(ask.watching(f"{_MAPS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
                                                  "&allowWatchBookmarks=true"))  # fmt: skip
@@ -98,7 +100,7 @@ def loaded(url: str, admission_url: str = "") -> Iterator[Asking]:
         yield ask
 
 
-def _objects(ask: Asking) -> None:
+def _objects(ask: TokenClient) -> None:
     ask("POST", _MAPS, _map("counted", a="b"))
     ask("GET", f"{_MAPS}/counted")
     ask("GET", _MAPS)
@@ -115,7 +117,8 @@ def _objects(ask: Asking) -> None:
     ask("GET", "/apis", accept="application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 
 
-def _refusals(ask: Asking) -> None:
+def _rejections(ask: TokenClient) -> None:
+    """Send requests that are rejected."""
     ask("GET", f"{_MAPS}/missing")
     ask("GET", _MAPS, token=ALICE)
     ask("GET", _MAPS, token="nobody's")
@@ -127,7 +130,7 @@ def _refusals(ask: Asking) -> None:
         urllib.request.urlopen(ask.url.replace("https", "http"), timeout=10).close()
 
 
-def _identities(ask: Asking) -> None:
+def _identities(ask: TokenClient) -> None:
     ask("POST", f"{_NAMESPACE}/serviceaccounts", {"metadata": {"name": "worker"}})
     _, body = ask("POST", f"{_NAMESPACE}/serviceaccounts/worker/token", {"spec": {"expirationSeconds": 3607}})
     token = json.loads(body)["status"]["token"]
@@ -136,7 +139,7 @@ def _identities(ask: Asking) -> None:
     ask("GET", "/version", token=ALICE, impersonate_user="bob")
 
 
-def _services_and_pods(ask: Asking) -> None:
+def _services_and_pods(ask: TokenClient) -> None:
     spec = {"type": "NodePort", "ports": [{"port": 80}]}
     ask("POST", f"{_NAMESPACE}/services", {"metadata": {"name": "served"}, "spec": spec})
     ask("POST", f"{_NAMESPACE}/services", {"metadata": {"name": "again"}, "spec": {**spec, "ports": [{"port": 80, "nodePort": 1}]}})
@@ -145,7 +148,7 @@ def _services_and_pods(ask: Asking) -> None:
     ask("GET", f"{_NAMESPACE}/pods/p/log")
 
 
-def _definitions(ask: Asking) -> Callable[[], Any]:
+def _definitions(ask: TokenClient) -> Callable[[], Any]:
     name = f"widgets.{_GROUP}"
     spec = {"type": "object", "properties": {"size": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": "self.size < 10"}]}
     schema = {"type": "object", "properties": {"spec": spec}}
@@ -161,8 +164,8 @@ def _definitions(ask: Asking) -> Callable[[], Any]:
     return lambda: ask("DELETE", f"{_CRDS}/{name}")
 
 
-def _policies(ask: Asking) -> Callable[[], Any]:
-    """One that validates and one that mutates; the second is waited for by what it makes."""
+def _policies(ask: TokenClient) -> Callable[[], Any]:
+    """Create a validating and a mutating policy, and wait until the first one is in effect."""
     named = {"metadata": {"name": "metrics-load"}}
     constraints = {"resourceRules": [_RULE], **_OURS}
     validation = {"matchConstraints": constraints, "validations": [{"expression": "object.metadata.name != 'denied'"}]}
@@ -190,8 +193,8 @@ def _policies(ask: Asking) -> Callable[[], Any]:
     return undone
 
 
-def _webhooks(admission: Asking, ask: Asking) -> Callable[[], Any]:
-    """Nobody is there, and it is failed open."""
+def _webhooks(admission: TokenClient, ask: TokenClient) -> Callable[[], Any]:
+    """Register webhooks without a server, whose failure policy is Ignore, and wait until the calls that failed open are counted."""
     hook = {
         "name": "hook.load.example.com",
         "clientConfig": {"url": "https://127.0.0.1:1/"},
@@ -218,8 +221,8 @@ def _webhooks(admission: Asking, ask: Asking) -> Callable[[], Any]:
     return undone
 
 
-def _services_elsewhere(ask: Asking) -> Callable[[], Any]:
-    """An APIService whose service is not there."""
+def _unavailable_apiservice(ask: TokenClient) -> Callable[[], Any]:
+    """Create an APIService whose Service does not exist."""
     name = "v1.elsewhere.load.example.com"
     spec = {"group": "elsewhere.load.example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100}
     spec["service"] = {"name": "nowhere", "namespace": SPACE}
@@ -237,22 +240,22 @@ _LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
 
 
 def families(text: str) -> Mapping[str, Family]:
-    """By their names as TYPE lines have them. Labels and buckets are of all samples together."""
-    found: dict[str, Family] = {}
+    """Parse the text exposition format. Return the families by the name in their TYPE line, with the labels and buckets of all samples."""
+    parsed: dict[str, Family] = {}
     name, texts = "", dict[str, str]()
     for line in text.splitlines():
         if line.startswith("# HELP "):
-            _, _, said, help_text = line.split(" ", 3)
-            texts[said] = help_text
+            _, _, documented, help_text = line.split(" ", 3)
+            texts[documented] = help_text
         elif line.startswith("# TYPE "):
             _, _, name, kind = line.split(" ")
-            found[name] = Family(type=kind, help=texts.get(name, "").strip(), labels=[], buckets=[])
+            parsed[name] = Family(type=kind, help=texts.get(name, "").strip(), labels=[], buckets=[])
         elif match := _SAMPLE.match(line):
-            family = found[name]
+            family = parsed[name]
             for label, value in _LABEL.findall(match[2] or ""):
                 into, wanted = (family["buckets"], value) if label == "le" else (family["labels"], label)
                 if wanted not in into:
                     into.append(wanted)
-    for family in found.values():
+    for family in parsed.values():
         family["labels"].sort()
-    return found
+    return parsed

@@ -1,7 +1,7 @@
-"""Where the processes of a test run: all on loopback, or each in a network namespace of its own, so that cables can be cut.
+"""The networks of a test's processes: all on loopback, or each in its own network namespace, so that connections can be cut.
 
-The namespaces hang on one bridge, which is in a namespace too (a host's firewall rules for bridges do not reach it); the test itself
-has an address on it. A cut is silent, as a broken switch is: packets leave for a hardware address that nobody has.
+All namespaces are attached to one bridge, on which the test itself has an address. The bridge is in a namespace too, where firewall
+rules of the host do not apply. A cut is silent, like a broken switch: packets are sent to a hardware address that does not exist.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Protocol
 
-_NOBODY: Final = "02:ff:00:00:00:01"
+_UNUSED_ADDRESS: Final = "02:ff:00:00:00:01"
 _HOSTS: Final = Path("/etc/netns")
 _numbers = itertools.count()
 
@@ -29,7 +29,7 @@ class Network(Protocol):
     def host(self, name: str) -> str:
         """Return the host name of `name` for URLs whose certificate is verified."""
 
-    def inside(self, name: str) -> list[str]:
+    def command_prefix(self, name: str) -> list[str]:
         """Return the prefix of a command line that runs a command at `name`."""
 
     def close(self) -> None: ...
@@ -45,11 +45,11 @@ class Loopback:
     def host(self, name: str) -> str:
         return "127.0.0.1"
 
-    def inside(self, name: str) -> list[str]:
+    def command_prefix(self, name: str) -> list[str]:
         return []
 
     def close(self) -> None:
-        """There is nothing to take away."""
+        """Do nothing: loopback needs no cleanup."""
 
 
 def _ip(*args: str) -> None:
@@ -58,14 +58,14 @@ def _ip(*args: str) -> None:
 
 @cache
 def namespaces_allowed() -> bool:
-    """Whether this machine lets us: Linux, root, iproute2."""
+    """Report whether this process may create network namespaces. It needs Linux, root and iproute2."""
     if os.geteuid() or shutil.which("ip") is None:
         return False
     network = None
     try:
         network = Namespaces()
         network.join("try")
-        subprocess.run([*network.inside("try"), "true"], check=True, capture_output=True)
+        subprocess.run([*network.command_prefix("try"), "true"], check=True, capture_output=True)
     except (subprocess.CalledProcessError, OSError):
         return False
     finally:
@@ -75,7 +75,7 @@ def namespaces_allowed() -> bool:
 
 
 class Namespaces:
-    """Names resolve to the namespaces' addresses inside of each: certificates are for names."""
+    """A network namespace for each member. In each, the members' names resolve to their addresses, because certificates are for names."""
 
     def __init__(self) -> None:
         self._id = f"tp{os.getpid()}x{next(_numbers)}"
@@ -126,11 +126,11 @@ class Namespaces:
     def host(self, name: str) -> str:
         return name
 
-    def inside(self, name: str) -> list[str]:
+    def command_prefix(self, name: str) -> list[str]:
         return ["ip", "netns", "exec", self.namespace(name)]
 
-    def cut(self, one: str, other: str) -> None:
-        """Nothing gets from either to the other, and neither is told."""
+    def disconnect(self, one: str, other: str) -> None:
+        """Drop all packets between two members without notifying either."""
         for here, there in ((one, other), (other, one)):
             args = (
                 "-n",
@@ -139,7 +139,7 @@ class Namespaces:
                 "replace",
                 self.address(there),
                 "lladdr",
-                _NOBODY,
+                _UNUSED_ADDRESS,
                 "dev",
                 "eth0",
                 "nud",
@@ -147,7 +147,7 @@ class Namespaces:
             )
             _ip(*args)
 
-    def mend(self, one: str, other: str) -> None:
+    def reconnect(self, one: str, other: str) -> None:
         for here, there in ((one, other), (other, one)):
             _ip("-n", self.namespace(here), "neigh", "del", self.address(there), "dev", "eth0")
 

@@ -1,6 +1,6 @@
-"""Nodes without machines: posts what a kubelet would of itself and of the pods bound to it, so that schedulers and controllers go on.
+"""Simulated nodes: post the statuses of nodes and of the pods bound to them as kubelets do, so that schedulers and controllers proceed.
 
-Pods whose restart policy is Never succeed; others run and are ready until they are deleted. No container is ever started.
+Pods with restart policy Never succeed; all others run and are ready until they are deleted. No container is started.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ def now() -> str:
 
 
 class Nodes:
-    """`ask` is a client of its own: it is used by another thread."""
+    """Simulated nodes.
+
+    Args:
+        ask: a client that only this object uses, because it is called in another thread.
+
+    Attributes:
+        silent: the names of nodes that post nothing, as if they had failed.
+    """
 
     def __init__(self, ask: Ask, names: list[str]) -> None:
         self._ask = ask
@@ -126,9 +133,9 @@ def _node_status(name: str) -> Any:
 
 @contextmanager
 def nodes(ask: Ask, *names: str) -> Iterator[Nodes]:
-    found = Nodes(ask, list(names))
-    found.start()
+    simulated = Nodes(ask, list(names))
+    simulated.start()
     try:
-        yield found
+        yield simulated
     finally:
-        found.stop()
+        simulated.stop()

@@ -1,4 +1,4 @@
-"""OpenAPI documents put together for tests."""
+"""Assemble complete OpenAPI documents from their parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tetrapod.generic.openapi.source import DocumentSource
 
 
 async def document_of(source: DocumentSource, name: str) -> Any:
-    """The document of a source whole; None where it has none of that name."""
+    """Return a complete document of a source, or None if the source has no document of that name."""
     return await merged(source.parts(name))
 
 
@@ -24,8 +24,8 @@ async def merged(parts: AsyncIterator[Any]) -> Any:
     return document
 
 
-class Kept:
-    """A StreamWriter that keeps what is written."""
+class BufferWriter:
+    """A StreamWriter that stores the written data in `parts`."""
 
     closed = False
 

@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector as small as can be: takes OTLP over gRPC, and keeps the spans. By grpcio, so not by our own means."""
+"""A minimal OpenTelemetry collector: receives OTLP over gRPC and stores the spans. It uses grpcio, independent of Tetrapod's own gRPC."""
 
 from __future__ import annotations
 
@@ -44,7 +44,12 @@ def _value(value: common.AnyValue) -> Any:
 
 
 class Collector:
-    """A context manager; `endpoint` is its address, `spans` what has come."""
+    """An OTLP collector, used as a context manager.
+
+    Attributes:
+        endpoint: its address.
+        spans: all received spans.
+    """
 
     def __init__(self) -> None:
         self.spans: list[ReceivedSpan] = []

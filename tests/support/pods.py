@@ -1,7 +1,7 @@
-"""Pods of a rendered chart as containers: a kubelet's and a Service's work, by Docker.
+"""Run the pods of a rendered chart as Docker containers, in the place of kubelet and Services.
 
-A Service is a network. A pod is in the networks of all Services but those that select it; it joins those when its readiness probe
-succeeds, under their names, as an endpoint would: what is not ready is found by nobody.
+Each Service is a network. A container is connected to the networks of all Services that do not select it, as their client. Once its
+readiness probe succeeds, it joins the networks of the Services that select it under their names, so that only ready pods are found.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Pods:
     services: dict[str, Object] = field(default_factory=dict)
     running: dict[str, Object] = field(default_factory=dict)
 
-    def learn_services(self) -> None:
-        for found in self.kubectl.json("get", "services")["items"]:
-            name = found["metadata"]["name"]
-            self.services[name] = found["spec"]
+    def create_networks(self) -> None:
+        for service in self.kubectl.json("get", "services")["items"]:
+            name = service["metadata"]["name"]
+            self.services[name] = service["spec"]
             docker("network", "create", "--internal", self._network(name))
 
     def run(self, name: str, template: Object) -> None:
-        """Start a pod of one container; it is nobody's endpoint yet, but where a Service publishes what is not ready."""
+        """Start a pod of one container. It joins only Services with `publishNotReadyAddresses` until it is ready."""
         self.running[name] = template
         labels = template["metadata"]["labels"]
         (container,) = template["spec"]["containers"]
@@ -56,7 +56,7 @@ class Pods:
         docker("start", self.container(name))
 
     def run_to_end(self, name: str, spec: Object, *flags: str) -> int:
-        """A job's pod; the exit code. `flags` say what network it has."""
+        """Run the pod of a job to its end and return the exit code. `flags` select its networks."""
         (container,) = spec["containers"]
         docker("create", "--name", self.container(name), *flags, *self._flags(name, spec, container))
         docker("start", self.container(name))
@@ -66,9 +66,9 @@ class Pods:
         docker("rm", self.container(name))
         return code
 
-    def wait_ready(self, *names: str, patience: float = 90) -> None:
-        """Each joins its Services as soon as it is ready, so that those that wait for each other all come up."""
-        deadline = time.monotonic() + patience
+    def wait_ready(self, *names: str, timeout: float = 90) -> None:
+        """Wait until all are ready. Each joins its Services as soon as it is ready, so that pods can wait for each other."""
+        deadline = time.monotonic() + timeout
         waiting = set(names)
         while waiting:
             for name in sorted(waiting):
@@ -79,10 +79,10 @@ class Pods:
                         if selects(spec, template["metadata"]["labels"]) and not spec.get("publishNotReadyAddresses"):
                             self._join(service, name, template["metadata"]["labels"])
             assert time.monotonic() < deadline, "\n".join(f"--- {name} is not ready:\n{self.logs(name)}" for name in waiting)
-            time.sleep(0.2)  # other processes are waited for
+            time.sleep(0.2)  # other processes send no notification
 
     def write_volumes(self, name: str) -> None:
-        """Again what Secrets say now, as a kubelet does after a while."""
+        """Update the mounted files from the current Secrets and ConfigMaps, as kubelet does periodically."""
         for volume in self.running[name]["spec"]["volumes"]:
             self._write_volume(name, volume)
 
@@ -192,5 +192,5 @@ def selects(service: Object, labels: Object) -> bool:
 
 
 def expand(word: str, env: dict[str, str]) -> str:
-    """Kubernetes' `$(NAME)`."""
+    """Expand Kubernetes' `$(NAME)` references."""
     return re.sub(r"\$\(([A-Za-z_]\w*)\)", lambda found: env.get(found[1], found[0]), word)

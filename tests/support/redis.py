@@ -1,4 +1,4 @@
-"""A redis of a test's own, which may hang, go, and come back."""
+"""A redis server for one test, which can hang, stop and start again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.waiting import until
 
 
 class Redis:
-    """What it holds is kept nowhere. `network`: where it stands."""
+    """A redis server without persistence, on loopback or on a given network."""
 
     def __init__(self, directory: Path, network: Network | None = None) -> None:
         self._directory = directory
@@ -30,15 +30,15 @@ class Redis:
         assert binary, "redis-server is installed by tools/prepare.sh"
         where = self._network.address("redis")
         argv = [binary, "--bind", where, "--protected-mode", "no", "--port", str(self._port), "--save", "", "--dir", str(self._directory)]
-        self._process = subprocess.Popen([*self._network.inside("redis"), *argv], stdout=subprocess.DEVNULL)
-        until(lambda: self._listens(where), patience=10, what="redis")
+        self._process = subprocess.Popen([*self._network.command_prefix("redis"), *argv], stdout=subprocess.DEVNULL)
+        until(lambda: self._listens(where), timeout=10, description="redis")
 
     def _listens(self, where: str) -> bool:
         with socket.socket() as probe:
             return probe.connect_ex((where, self._port)) == 0
 
     def hang(self) -> None:
-        """Until it is stopped."""
+        """Suspend the process until `stop`."""
         assert self._process is not None
         freeze(self._process)
 

@@ -1,7 +1,7 @@
-"""The release before this one, out of git, to be run beside it.
+"""Check out the previous release from git, to run it beside this one.
 
-It is the newest tag below this commit; where there is none, the last commit of the version before: the one below that which raised
-`version` in pyproject.toml. TETRAPOD_PREVIOUS may name any other revision.
+The previous release is the newest tag before this commit. Without tags it is the parent of the commit that raised `version` in
+pyproject.toml. TETRAPOD_PREVIOUS may name another revision.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _DESCRIPTIONS: Final = "services/tetrapod/machinery/types/data/descriptions.zip"
 
 
 class NoRelease(Exception):
-    """There is none before this one, or it cannot be had; says why."""
+    """No previous release exists, or it cannot be checked out. The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """`python` has what it needs."""
+    """A checked-out release. `python` is an interpreter with its dependencies installed."""
 
     revision: str
     services: Path
@@ -42,8 +42,8 @@ def _git(root: Path, *args: str) -> bytes:
     return subprocess.run(["git", *args], cwd=root, check=True, capture_output=True).stdout
 
 
-def _said(root: Path, *args: str) -> str:
-    """Nothing where git says no."""
+def _git_text(root: Path, *args: str) -> str:
+    """Return the output of a git command, or "" if it fails."""
     try:
         return _git(root, *args).decode().strip()
     except subprocess.CalledProcessError:
@@ -51,30 +51,30 @@ def _said(root: Path, *args: str) -> str:
 
 
 def _version(project: str) -> str:
-    found = re.search(r'^version = "(.*)"$', project, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r'^version = "(.*)"$', project, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def previous_revision(root: Path = ROOT) -> str:
-    """Raises NoRelease."""
-    if shutil.which("git") is None or not _said(root, "rev-parse", "HEAD"):
+    """Return the git revision of the previous release. Raises NoRelease."""
+    if shutil.which("git") is None or not _git_text(root, "rev-parse", "HEAD"):
         raise NoRelease("this is no checkout with a history: TETRAPOD_PREVIOUS may name a revision")
-    if tag := _said(root, "describe", "--tags", "--abbrev=0", "HEAD^"):
+    if tag := _git_text(root, "describe", "--tags", "--abbrev=0", "HEAD^"):
         return tag
     present = _version((root / "pyproject.toml").read_text())
-    if _version(_said(root, "show", "HEAD:pyproject.toml")) != present:  # raised, and not committed yet
-        return _said(root, "rev-parse", "HEAD")
-    raised = _said(root, "log", "-1", "--format=%H", "-G^version = ", "--", "pyproject.toml")
-    before = _said(root, "rev-parse", "--verify", "--quiet", f"{raised}^^{{commit}}")
-    if not before and _said(root, "rev-parse", "--is-shallow-repository") == "true":
+    if _version(_git_text(root, "show", "HEAD:pyproject.toml")) != present:  # raised, and not committed yet
+        return _git_text(root, "rev-parse", "HEAD")
+    raised = _git_text(root, "log", "-1", "--format=%H", "-G^version = ", "--", "pyproject.toml")
+    before = _git_text(root, "rev-parse", "--verify", "--quiet", f"{raised}^^{{commit}}")
+    if not before and _git_text(root, "rev-parse", "--is-shallow-repository") == "true":
         raise NoRelease(f"this clone is shallow, and what came before {present} is not in it: git fetch --unshallow")
-    if not before or not _version(_said(root, "show", f"{before}:pyproject.toml")):
+    if not before or not _version(_git_text(root, "show", f"{before}:pyproject.toml")):
         raise NoRelease(f"{present} is the first release")
     return before
 
 
 def previous_release(directory: Path) -> Release:
-    """Taken out into `directory`. Raises NoRelease."""
+    """Check out the previous release into `directory`. Raises NoRelease."""
     revision = os.environ.get("TETRAPOD_PREVIOUS") or previous_revision()
     try:
         archive = _git(ROOT, "archive", revision, "services", "requirements.lock", "hatch_build.py")
@@ -91,7 +91,7 @@ def previous_release(directory: Path) -> Release:
 
 
 def _add_descriptions(directory: Path) -> None:
-    """Ours are good for it too, where both are made of the same Kubernetes; without any `kubectl explain` has less to say."""
+    """Copy the descriptions for `kubectl explain` from this tree if both releases are built from the same Kubernetes version."""
     ours = ROOT / _DESCRIPTIONS
     made_of = {tuple(re.findall(r"^VERSION = .*$", (root / "hatch_build.py").read_text(), re.MULTILINE)) for root in (ROOT, directory)}
     if ours.exists() and len(made_of) == 1:
@@ -103,7 +103,7 @@ def _locked(directory: Path) -> set[str]:
 
 
 def _python(directory: Path) -> str:
-    """Ours, where everything that it needs is installed for us in the same version."""
+    """Return this interpreter if it has all locked dependencies of the release, otherwise that of a new virtual environment."""
     if _locked(directory) <= _locked(ROOT):
         return sys.executable
     environment = directory / "venv"

@@ -1,4 +1,4 @@
-"""Starts a real server as a child process and ends it; for every test that goes through the public door."""
+"""Start and stop a real server as a child process."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Server:
         assert address.hostname is not None
         return http.client.HTTPSConnection(address.hostname, address.port, context=context, timeout=30)
 
-    def stop(self, patience: float = 30) -> int:
-        """SIGTERM; returns the exit code."""
+    def stop(self, timeout: float = 30) -> int:
+        """Send SIGTERM, wait, and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(patience)
+            return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -75,7 +75,7 @@ _PORTS = _candidates()
 
 
 def free_port() -> int:
-    """For a server that binds it later: until then no connection takes it, and this process is not told of it again."""
+    """Return a port for a server to bind later. No outgoing connection uses it before, and this process does not get it again."""
     for port in _PORTS:
         with socket.socket() as s:
             try:
@@ -94,9 +94,9 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(SERVICES)}
 
 
-def wait_ready(url: str, process: subprocess.Popen[bytes] | None, log: Path, patience: float = 60, path: str = "/readyz") -> None:
+def wait_ready(url: str, process: subprocess.Popen[bytes] | None, log: Path, timeout: float = 60, path: str = "/readyz") -> None:
     context = ssl._create_unverified_context()
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while True:
         try:
             with urllib.request.urlopen(f"{url}{path}", context=context, timeout=5) as answer:
@@ -107,13 +107,13 @@ def wait_ready(url: str, process: subprocess.Popen[bytes] | None, log: Path, pat
         if process is not None and process.poll() is not None:
             raise RuntimeError(f"the server ended with {process.returncode}:\n{log.read_text()[-4000:]}")
         if time.monotonic() > deadline:
-            raise TimeoutError(f"not ready after {patience} s:\n{log.read_text()[-4000:]}")
+            raise TimeoutError(f"not ready after {timeout} s:\n{log.read_text()[-4000:]}")
         time.sleep(0.05)
 
 
 @contextmanager
 def running(data_dir: Path, *flags: str, port: int = 0) -> Iterator[Server]:
-    """`tetrapod up` with these flags, ready; ended at the end."""
+    """Run `tetrapod up` with these flags, yield it when it is ready, and stop it at the end."""
     server = start(data_dir, *flags, port=port)
     try:
         yield server
@@ -140,7 +140,7 @@ def start(data_dir: Path, *flags: str, port: int = 0) -> Server:
 
 
 def freeze(process: subprocess.Popen[bytes]) -> None:
-    """SIGSTOP; returns once none of its threads runs any more."""
+    """Send SIGSTOP, and return when all threads have stopped."""
     process.send_signal(signal.SIGSTOP)
     deadline = time.monotonic() + 10
     while not _frozen(process.pid):
@@ -157,7 +157,7 @@ def _frozen(pid: int) -> bool:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Of somebody else's program: politely, then not."""
+    """Terminate a process; kill it if it does not end within 20 seconds."""
     process.terminate()
     try:
         process.wait(20)

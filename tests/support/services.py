@@ -1,4 +1,4 @@
-"""The four services as four processes over one real etcd, for tests of what differs from one process."""
+"""The four services as four processes over one real etcd, for tests of behaviour that differs from that of one process."""
 
 from __future__ import annotations
 
@@ -27,9 +27,18 @@ def replica_keys(name: str, count: int) -> list[str]:
 
 
 class Services:
-    """`url` is the first aggregator's, `kubeconfig` an admin's. `etcd` is a single member where nothing else is given.
+    """The processes of the four services and their etcd.
 
-    A process has a key: its service's name, and for further replicas (as many as `replicas` says) a number: `core-2`. Each is told of all.
+    Each process has a key: the name of its service, followed by a number from the second replica on (`core-2`). Each process gets the
+    URLs of all replicas of the services that it calls.
+
+    Args:
+        etcd: a single member if None.
+        replicas: the number of replicas by service; 1 if missing.
+
+    Attributes:
+        url: the address of the first aggregator.
+        kubeconfig: that of an administrator.
     """
 
     def __init__(
@@ -74,7 +83,7 @@ class Services:
         return self.directory / f"{name}.log"
 
     def start(self, key: str, *flags: str, env: Mapping[str, str] | None = None, release: Release | None = None) -> None:
-        """Of this release, if nothing else is said."""
+        """Start a process, of another release if `release` is given."""
         name = key.partition("-")[0]
         argv = command(
             "serve", name, "--data-dir", str(self.certs / name), "--bind-address", self.network.address(key), module=self._module
@@ -86,10 +95,10 @@ class Services:
         if release is not None:
             argv[0], variables = release.python, {**variables, **release.environment}
         with self.log(key).open("ab") as out:
-            self.processes[key] = subprocess.Popen([*self.network.inside(key), *argv], stdout=out, stderr=out, env=variables)
+            self.processes[key] = subprocess.Popen([*self.network.command_prefix(key), *argv], stdout=out, stderr=out, env=variables)
 
     def _urls(self, name: str) -> str:
-        """Of all replicas of a service."""
+        """Return the URLs of all replicas of a service, separated by commas."""
         keys = [key for key in self.keys if key.partition("-")[0] == name]
         return ",".join(f"https://{self.network.host(key)}:{self.ports[key]}" for key in keys)
 
@@ -102,7 +111,7 @@ class Services:
         return self._ended(process)
 
     def stop_all(self, *keys: str) -> int:
-        """At the same time; the highest of their exit codes."""
+        """Stop processes in parallel and return the highest of their exit codes."""
         processes = [self.processes.pop(key) for key in keys]
         for process in processes:
             process.terminate()
@@ -120,7 +129,7 @@ class Services:
 
 @contextmanager
 def running_services(directory: Path, replicas: Mapping[str, int] | None = None, **flags: tuple[str, ...]) -> Iterator[Services]:
-    """All four, ready; `flags` by service, or of one replica by its key."""
+    """Run all services and yield them when they are ready. `flags` are by service, or by key for a single replica."""
     services = Services(directory, replicas=replicas)
     services.etcd.start()
     try:

@@ -1,4 +1,4 @@
-"""Upstream's own components as child processes, given nothing but a kubeconfig and keys."""
+"""Upstream's components as child processes, configured by a kubeconfig and keys only."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from support.server import end, free_port
 
 BUILDER = Path(__file__).parents[2] / "tools/stock.sh"
 NAMES = ("kube-controller-manager", "kube-scheduler", "sample-apiserver", "kube-apiserver")
-_COMPLAINT = re.compile(r"^[EF]\d{4} ")
-_ALSO_OVER_THE_REAL_ONE = re.compile(
+_ERROR = re.compile(r"^[EF]\d{4} ")
+_KNOWN_ERRORS = re.compile(
     r"The manifest file is empty, ignoring"
     # Caused by a test: no metrics, a missing storage class, no node that fits, claims that are created after their pod.
     r"|failed to compute desired number of replicas|storageclass.* not found|Status after running PostFilter plugins"
@@ -46,10 +46,10 @@ class Component:
     process: subprocess.Popen[bytes]
     log: Path
 
-    def complaints(self) -> list[str]:
+    def unexpected_errors(self) -> list[str]:
         """Return the logged errors that do not also occur against upstream's kube-apiserver."""
         lines = self.log.read_text().splitlines()
-        return [line for line in lines if _COMPLAINT.match(line) and not _ALSO_OVER_THE_REAL_ONE.search(line)]
+        return [line for line in lines if _ERROR.match(line) and not _KNOWN_ERRORS.search(line)]
 
 
 def binaries() -> dict[str, Path]:
@@ -73,7 +73,7 @@ def stock_components(directory: Path, kubeconfig: Path, keys: Keys) -> Iterator[
 
 @contextmanager
 def sample_apiserver(directory: Path, kubeconfig: Path, etcd: str) -> Iterator[tuple[Component, int]]:
-    """Upstream's example of an aggregated API server, which trusts nobody but the front proxy, and its port on every address."""
+    """Run upstream's example of an aggregated API server, which trusts only the front proxy. Yield it and its port, on all addresses."""
     port = free_port()
     flags = (f"--etcd-servers={etcd}", f"--secure-port={port}", "--bind-address=0.0.0.0")
     with _running(binaries()[NAMES[2]], directory, kubeconfig, *flags) as component:
@@ -91,7 +91,7 @@ def _manager_flags(keys: Keys) -> list[str]:
         "--allocate-node-cidrs",
         "--cluster-cidr=10.244.0.0/16",
         "--service-cluster-ip-range=10.0.0.0/24",
-        # A node that is silent is told of in seconds, so that a test can see it.
+        # Report a failed node within seconds, so that a test can observe it.
         "--node-monitor-grace-period=6s",
         "--node-monitor-period=1s",
     ]

@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to the next thing that is due: a test of minutes takes none."""
+"""An event loop whose clock jumps to the next timer, so that tests of long timeouts take no time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._jumping.now
 
     def skip(self, seconds: float) -> None:
-        """As if the process had been stopped for so long."""
+        """Advance the clock, as if the process had been suspended for that time."""
         self._jumping.now += seconds
 
 

@@ -10,26 +10,35 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(look: Callable[[], T], promise: Callable[[T], object] = bool, *, patience: float = 60, what: str = "it") -> T:
-    """Call `look` until `promise` is true of its result, and return that result.
+def until(get: Callable[[], T], condition: Callable[[T], object] = bool, *, timeout: float = 60, description: str = "condition") -> T:
+    """Call `get` until `condition` is true of its result, and return that result.
 
     It polls, because changes in other processes and threads cause no notification.
 
-    Raises AssertionError with the last result after `patience` seconds.
+    Args:
+        timeout: in seconds.
+        description: names what is waited for in the error message.
+
+    Raises:
+        AssertionError: with the last result, after `timeout`.
     """
-    deadline = time.monotonic() + patience
-    while not promise(found := look()):
-        assert time.monotonic() < deadline, f"{what} did not come to hold in {patience} s; at last: {str(found)[:3000]}"
+    deadline = time.monotonic() + timeout
+    while not condition(value := get()):
+        assert time.monotonic() < deadline, _message(description, timeout, value)
         time.sleep(0.02)
-    return found
+    return value
 
 
 async def eventually(
-    look: Callable[[], Awaitable[T]], promise: Callable[[T], object] = bool, *, patience: float = 20, what: str = "it"
+    get: Callable[[], Awaitable[T]], condition: Callable[[T], object] = bool, *, timeout: float = 20, description: str = "condition"
 ) -> T:
-    """Await `look` until `promise` is true of its result, and return it. Sleeps between two calls; raises as `until` does."""
-    deadline = time.monotonic() + patience
-    while not promise(found := await look()):
-        assert time.monotonic() < deadline, f"{what} did not come to hold in {patience} s; at last: {str(found)[:3000]}"
+    """Await `get` until `condition` is true of its result, and return it. Sleeps between two calls; raises as `until` does."""
+    deadline = time.monotonic() + timeout
+    while not condition(value := await get()):
+        assert time.monotonic() < deadline, _message(description, timeout, value)
         await asyncio.sleep(0.01)
-    return found
+    return value
+
+
+def _message(description: str, timeout: float, value: object) -> str:
+    return f"{description}: not met after {timeout} s; last value: {str(value)[:3000]}"

@@ -1,6 +1,7 @@
-"""A webhook server over TLS with a CA of its own, whose answers may be anything: also late, cut off, huge, or no HTTP at all.
+"""A webhook server over TLS with its own CA, whose responses can be late, truncated, huge, or not HTTP.
 
-A path's answer is a function from the request's JSON to what is sent: an object (200, JSON), an `Answer`, or raw bytes.
+The response of a path is a function of the decoded request body. It returns an object (sent as JSON with status 200), an `Answer`, raw
+bytes, or `HOLD`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from tetrapod.generic.certificates.authority import Authority
 
 HOLD = object()
-"""Say nothing, and keep the connection."""
+"""Send nothing and keep the connection open."""
 
 
 @dataclass
@@ -29,14 +30,14 @@ class Answer:
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
     after: float = 0.0
-    length: int | None = None  # another one than the body's
+    length: int | None = None  # a Content-Length other than the length of the body
 
 
 Respond = Callable[[Any], Any]
 
 
 class WebhookServer:
-    """`seen` are the requests: (path with query, headers, decoded body)."""
+    """A webhook server. `seen` lists its requests as (method and path with query, headers, decoded body)."""
 
     def __init__(
         self, hosts: tuple[str, ...] = ("127.0.0.1", "localhost"), *, authority: Authority | None = None, tls: bool = True
@@ -48,7 +49,7 @@ class WebhookServer:
         self.connections = 0
         self.port = 0
         self.certificate = b""
-        """PEM, once it serves."""
+        """The serving certificate in PEM; empty before the server runs."""
 
     @property
     def url(self) -> str:
@@ -62,7 +63,7 @@ class WebhookServer:
         self.paths[path] = respond
 
     def config(self, path: str) -> dict[str, Any]:
-        """The `clientConfig` that leads to a path."""
+        """Return the `clientConfig` for a path."""
         return {"url": self.url + path, "caBundle": self.ca_bundle}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -89,7 +90,7 @@ class WebhookServer:
                 await self._send(writer, made if isinstance(made, Answer) else Answer(body=json.dumps(made).encode()))
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
-        except asyncio.CancelledError:  # the server ends; raised again it would be logged
+        except asyncio.CancelledError:  # the server stops; asyncio would log the error if it were raised again
             writer.transport.abort()
         finally:
             with contextlib.suppress(Exception):
@@ -120,7 +121,7 @@ class WebhookServer:
 
 @contextlib.contextmanager
 def webhook_server(*args: Any, port: int = 0, **kwargs: Any) -> Iterator[WebhookServer]:
-    """A running one, in a thread of its own."""
+    """Run a webhook server in its own thread."""
     server = WebhookServer(*args, **kwargs)
     loop, started, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
 
@@ -151,7 +152,7 @@ def webhook_server(*args: Any, port: int = 0, **kwargs: Any) -> Iterator[Webhook
 
 
 def allowed(review: Any, **more: Any) -> dict[str, Any]:
-    """The answer of an admission webhook that has nothing against it."""
+    """Return the response of an admission webhook that allows the request."""
     return answered(review, allowed=True, **more)
 
 

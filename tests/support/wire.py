@@ -1,4 +1,4 @@
-"""Says anything to a server, well-formed or not, and reads what it answers: for tests of how it stands bad clients."""
+"""HTTP clients that send requests as given, malformed ones included, for tests of how a server handles bad clients."""
 
 from __future__ import annotations
 
@@ -10,12 +10,29 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from support.server import Server
-
 http.client._MAXHEADERS = 1000  # type: ignore[attr-defined]  # 4,096 characters of warnings may be 200 headers
+
+
+class Target(Protocol):
+    """A server: its URL, and the CA bundle that verifies its certificate."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def ca(self) -> Path: ...
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A `Target` made of its two values."""
+
+    url: str
+    ca: Path
 
 
 @dataclass(frozen=True)
@@ -29,8 +46,8 @@ class Answer:
         return json.loads(self.body)
 
 
-def accident(answer: Answer) -> bool:
-    """Whether an answer is none that the server meant to give: a 500 that is no Status. Upstream means a few that are."""
+def is_accidental_error(answer: Answer) -> bool:
+    """Report whether the server failed by accident: a 5xx without a Status. Upstream sends a few 500s deliberately, with a Status."""
     if answer.status < 500 or answer.status in (501, 503, 504):
         return False
     try:
@@ -40,16 +57,16 @@ def accident(answer: Answer) -> bool:
 
 
 class Client:
-    """One connection that is opened again when the server has closed it."""
+    """An HTTP client with one connection, which it opens again after the server has closed it."""
 
-    def __init__(self, server: Server, token: str = "admin-token", timeout: float = 20) -> None:
+    def __init__(self, server: Target, token: str = "admin-token", timeout: float = 20) -> None:
         self._address = urlsplit(server.url)
         self._context = ssl.create_default_context(cafile=str(server.ca))
         self._token, self._timeout = token, timeout
         self._connection: http.client.HTTPSConnection | None = None
 
     def __call__(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
-        """`body` is bytes as they are, or anything else as JSON."""
+        """Send a request. A body of bytes is sent as it is, any other is encoded as JSON."""
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
         sent = {"Authorization": f"Bearer {self._token}"} if self._token else {}
@@ -58,14 +75,14 @@ class Client:
         sent.update(headers or {})
         for last in (False, True):
             try:
-                return self._ask(method, path, body, sent)
+                return self._send(method, path, body, sent)
             except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLError):
                 self.close()
                 if last:
                     raise
         raise AssertionError
 
-    def _ask(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+    def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         if self._connection is None:
             assert self._address.hostname is not None
             self._connection = http.client.HTTPSConnection(
@@ -78,7 +95,7 @@ class Client:
             self._connection.putheader("Content-Length", str(len(body)))
         self._connection.endheaders()
         if body is not None:
-            with contextlib.suppress(ConnectionError, ssl.SSLError):  # it may have heard enough, and answered all the same
+            with contextlib.suppress(ConnectionError, ssl.SSLError):  # the server may have answered before it has read the whole body
                 self._connection.send(body)
         response = self._connection.getresponse()
         answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
@@ -99,7 +116,7 @@ class Client:
 
 
 @contextmanager
-def raw_connection(server: Server, timeout: float = 20) -> Iterator[ssl.SSLSocket]:
+def raw_connection(server: Target, timeout: float = 20) -> Iterator[ssl.SSLSocket]:
     address = urlsplit(server.url)
     context = ssl.create_default_context(cafile=str(server.ca))
     plain = socket.create_connection((address.hostname, address.port), timeout)
@@ -107,8 +124,8 @@ def raw_connection(server: Server, timeout: float = 20) -> Iterator[ssl.SSLSocke
         yield tls
 
 
-def say(server: Server, data: bytes, timeout: float = 20) -> bytes:
-    """Everything that a server answers to these bytes until it closes the connection."""
+def send_raw(server: Target, data: bytes, timeout: float = 20) -> bytes:
+    """Send bytes over TLS and return everything that the server sends until it closes the connection."""
     with raw_connection(server, timeout) as connection:
         connection.sendall(data)
         return read_to_end(connection)

@@ -21,12 +21,12 @@ class Cut:
     def inject(self) -> str:
         self._pairs = self._choose()
         for one, other in self._pairs:
-            self._network.cut(one, other)
+            self._network.disconnect(one, other)
         return "cut: " + ", ".join(f"{one} from {other}" for one, other in self._pairs)
 
     def heal(self) -> None:
         for one, other in self._pairs:
-            self._network.mend(one, other)
+            self._network.reconnect(one, other)
 
 
 def service_from_leader(world: FourServices, service: str) -> Callable[[], Pairs]:

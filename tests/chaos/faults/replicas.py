@@ -19,7 +19,7 @@ from typing import Any, Final
 from chaos.worlds import FourServices
 from support.server import freeze
 
-PATIENCE: Final = 40.0
+TIMEOUT: Final = 40.0
 """Seconds. Three to five do, on a machine that has time."""
 _SHORT: Final = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms")
 FLAGS: Final[Mapping[str, tuple[str, ...]]] = {"auth": _SHORT, "core": _SHORT}
@@ -51,8 +51,8 @@ def wait_until(what: str, holds: Callable[[], bool]) -> float:
         with contextlib.suppress(OSError):
             if holds():
                 return time.monotonic() - began
-        if time.monotonic() > began + PATIENCE:
-            raise TimeoutError(f"after {PATIENCE:.0f} s: not {what}")
+        if time.monotonic() > began + TIMEOUT:
+            raise TimeoutError(f"after {TIMEOUT:.0f} s: not {what}")
         time.sleep(0.05)
 
 

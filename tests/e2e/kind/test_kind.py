@@ -112,7 +112,7 @@ def test_the_tour(hosted: Hosted, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
     wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, what="the custom resource")
+    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, description="the custom resource")
     kubectl("delete", "namespace", "tour", "--timeout=60s")
 
 
@@ -139,7 +139,9 @@ def test_an_external_api_server_is_one_more_group(hosted: Hosted) -> None:
     ca.write_text(hosted.host("exec", "deployment/library", "--", "cat", "/data/pki/ca.crt"))
     register(hosted, "apiservice", str(ca))
     until(
-        lambda: "books" in hosted.kubectl("api-resources", "--api-group=library.example.com", "-o", "name"), patience=60, what="discovery"
+        lambda: "books" in hosted.kubectl("api-resources", "--api-group=library.example.com", "-o", "name"),
+        timeout=60,
+        description="discovery",
     )
     hosted.kubectl("apply", "-f", str(REGISTER.parent / "manifests/40-books.yaml"))
     assert "moby-dick" in hosted.kubectl("get", "books", "--namespace=library", "-o", "name")
@@ -151,7 +153,11 @@ def test_an_upgrade_and_a_rollback_are_noticed_by_nobody_who_tries_again(hosted:
     upgraded = settings(defaults__podAnnotations={"example.com/upgrade": "1"})
     helm("upgrade", "rel", str(CHART), *VALUES, *upgraded, "--wait", "--timeout", "10m", kubectl=hosted.host, timeout=700)
     helm("rollback", "rel", "1", "--wait", "--timeout", "10m", kubectl=hosted.host, timeout=700)
-    until(lambda: hosted.kubectl.run("get", "configmap", "kept", "--namespace=default").returncode == 0, patience=60, what="the front door")
+    until(
+        lambda: hosted.kubectl.run("get", "configmap", "kept", "--namespace=default").returncode == 0,
+        timeout=60,
+        description="the front door",
+    )
     print(f"upgraded and rolled back in {time.monotonic() - began:.0f} s")
 
 

@@ -33,7 +33,7 @@ class Cluster:
     components: list[Component]
 
     def client(self) -> Client:
-        return Client(self.target)  # type: ignore[arg-type]  # it has url and ca
+        return Client(self.target)
 
 
 @pytest.fixture(scope="session")
@@ -88,12 +88,12 @@ class Space:
     def delete(self, resource: str, name: str, policy: str = "Background") -> None:
         must(self.client("DELETE", self.path(resource, name), {"propagationPolicy": policy}), 200, 202)
 
-    def until(self, resource: str, name: str, promise: Callable[[Any], Any], patience: float = 60) -> Any:
+    def until(self, resource: str, name: str, promise: Callable[[Any], Any], timeout: float = 60) -> Any:
         """Wait until the predicate `promise` holds for the object."""
-        return until(lambda: self.get(resource, name), promise, patience=patience)
+        return until(lambda: self.get(resource, name), promise, timeout=timeout)
 
-    def until_gone(self, resource: str, name: str, patience: float = 60) -> None:
-        until(lambda: self.client("GET", self.path(resource, name)).status, lambda status: status == 404, patience=patience)
+    def until_gone(self, resource: str, name: str, timeout: float = 60) -> None:
+        until(lambda: self.client("GET", self.path(resource, name)).status, lambda status: status == 404, timeout=timeout)
 
 
 def must(answer: Answer, *codes: int) -> Any:

@@ -96,13 +96,13 @@ def library(front: KubeApiserver, admin: Kubectl, tmp_path_factory: pytest.TempP
         admin("apply", "-f", "-", stdin=registration.replace("6443", str(found.port)))
         admin("wait", "--for=condition=Available", "apiservice/v1.library.example.com", "--timeout=60s")
         # upstream fetches it for itself, a moment after the service is available
-        until(lambda: "apis/library.example.com/v1" in admin("get", "--raw", "/openapi/v3"), what="its OpenAPI at the front")
+        until(lambda: "apis/library.example.com/v1" in admin("get", "--raw", "/openapi/v3"), description="its OpenAPI at the front")
         yield found
 
 
 @pytest.fixture
 def client(library: Library) -> Iterator[Client]:
-    with Client(library.front) as client:  # type: ignore[arg-type]  # it has url and ca
+    with Client(library.front) as client:
         yield client
 
 
@@ -157,7 +157,7 @@ def test_it_is_part_of_discovery_and_of_openapi(client: Client) -> None:
 
 
 def test_it_hears_who_asks_and_asks_whether_he_may(library: Library, kubectl: Kubectl) -> None:
-    with Client(library.front, "bob-token") as bob:  # type: ignore[arg-type]  # it has url and ca
+    with Client(library.front, "bob-token") as bob:
         refused = bob("GET", BOOKS)
         assert refused.status == 403
         assert 'User "bob" cannot list resource "books" in API group "library.example.com"' in refused.json["message"]

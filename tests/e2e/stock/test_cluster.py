@@ -69,10 +69,10 @@ def test_volumes_and_claims_find_each_other_and_are_held(space: Space) -> None:
     assert space.get("persistentvolumeclaims", "c")["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
     space.delete("pods", "p")
     space.until_gone("persistentvolumeclaims", "c")
-    look = f"/api/v1/persistentvolumes/{space.name}"
-    until(lambda: space.client("GET", look).json, lambda v: v["status"]["phase"] == "Released")
-    must(space.client("DELETE", look), 200)
-    until(lambda: space.client("GET", look).status, lambda status: status == 404)
+    path = f"/api/v1/persistentvolumes/{space.name}"
+    until(lambda: space.client("GET", path).json, lambda v: v["status"]["phase"] == "Released")
+    must(space.client("DELETE", path), 200)
+    until(lambda: space.client("GET", path).status, lambda status: status == 404)
 
 
 def test_a_quota_is_counted_and_kept(space: Space) -> None:
@@ -91,7 +91,7 @@ def test_accounts_get_tokens_that_are_good(space: Space, cluster: Cluster) -> No
     assert base64.b64decode(secret["data"]["namespace"]).decode() == space.name
     assert secret["data"]["ca.crt"]
     token = base64.b64decode(secret["data"]["token"]).decode()
-    with Client(cluster.target, token=token) as robot:  # type: ignore[arg-type]
+    with Client(cluster.target, token=token) as robot:
         who = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         found = must(robot("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", who), 201)
     assert found["status"]["userInfo"]["username"] == f"system:serviceaccount:{space.name}:default"
@@ -134,11 +134,11 @@ def test_a_namespace_goes_with_all_that_is_in_it(space: Space) -> None:
     space.create("configmaps", {"metadata": {"name": "m", "finalizers": ["example.com/held"]}})
     space.until("apps/v1/deployments", "web", lambda d: d["status"].get("readyReplicas") == 2)
     must(space.client("DELETE", f"/api/v1/namespaces/{space.name}"), 200)
-    look = f"/api/v1/namespaces/{space.name}"
-    held = until(lambda: space.client("GET", look).json, lambda n: condition(n, "NamespaceFinalizersRemaining") == "True")
+    path = f"/api/v1/namespaces/{space.name}"
+    held = until(lambda: space.client("GET", path).json, lambda n: condition(n, "NamespaceFinalizersRemaining") == "True")
     assert "example.com/held in 1 resource instances" in json.dumps(held)
     space.patch("configmaps", "m", {"metadata": {"finalizers": None}})
-    until(lambda: space.client("GET", look).status, lambda status: status == 404)
+    until(lambda: space.client("GET", path).status, lambda status: status == 404)
 
 
 def test_cluster_roles_are_aggregated(space: Space) -> None:
@@ -161,11 +161,11 @@ def test_bootstrap_tokens_sign_and_go_when_they_expire(client: Client, kubelets:
     data = {"token-id": "abcdef", "token-secret": "0123456789abcdef", "usage-bootstrap-signing": "true", "expiration": expires}
     body = {"metadata": {"name": "bootstrap-token-abcdef"}, "type": "bootstrap.kubernetes.io/token", "stringData": data}
     must(client("POST", secrets, body), 201)
-    look = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-    until(lambda: client("GET", look).json, lambda m: "jws-kubeconfig-abcdef" in m["data"])
+    path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+    until(lambda: client("GET", path).json, lambda m: "jws-kubeconfig-abcdef" in m["data"])
     until(lambda: client("GET", f"{secrets}/bootstrap-token-abcdef").status, lambda status: status == 404)
-    until(lambda: client("GET", look).json, lambda m: "jws-kubeconfig-abcdef" not in m["data"])
-    must(client("DELETE", look), 200)
+    until(lambda: client("GET", path).json, lambda m: "jws-kubeconfig-abcdef" not in m["data"])
+    must(client("DELETE", path), 200)
 
 
 def test_validating_policies_are_checked_by_the_type_checker(space: Space) -> None:
@@ -192,4 +192,4 @@ def test_nobody_complained(cluster: Cluster, kubelets: Nodes) -> None:
     """This runs last in the session: no component has logged errors, and none has exited."""
     for component in cluster.components:
         assert component.process.poll() is None
-        assert component.complaints() == [], component.name
+        assert component.unexpected_errors() == [], component.name

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from support.door import Door
 from support.etcd import Etcd, etcd_36
+from support.https_client import HttpsClient
 from support.kube_apiserver import running_over
 from support.server import command, environment, running
 from support.stock import binaries
@@ -64,18 +64,18 @@ def encryption(path: Path, provider: str) -> Path:
 
 
 @contextmanager
-def stock_server(directory: Path, pki: Pki, etcd: str, *flags: str) -> Iterator[Door]:
+def stock_server(directory: Path, pki: Pki, etcd: str, *flags: str) -> Iterator[HttpsClient]:
     own = ("--disable-admission-plugins=ServiceAccount", *flags)
     with running_over(etcd, binaries()["kube-apiserver"], directory, *own, pki=pki) as server:
         certificate, key = (file.read_bytes() for file in pki.admin)
         write_kubeconfig(directory / "admin", kubeconfig(server.url, ca=pki.ca.read_bytes(), certificate=certificate, key=key))
-        yield Door(directory / "admin")
+        yield HttpsClient(directory / "admin")
 
 
-def objects(door: Door) -> dict[str, Any]:
+def objects(client: HttpsClient) -> dict[str, Any]:
     """Return every object that the test created, and the objects that are created with it."""
-    found = {path: door.call("GET", f"{path}/{body['metadata']['name']}").body for path, body in OBJECTS.items()}
-    found["crd"] = door.call("GET", f"{DEFINITIONS}/sites.example.com").body
+    found = {path: client.call("GET", f"{path}/{body['metadata']['name']}").body for path, body in OBJECTS.items()}
+    found["crd"] = client.call("GET", f"{DEFINITIONS}/sites.example.com").body
     return found
 
 
@@ -104,28 +104,28 @@ def test_everything_moves_from_a_stock_server_and_to_one(tmp_path: Path) -> None
     first.start()
     second.start()
     try:
-        with stock_server(tmp_path, pki, first.url, *flags["oldest"]) as door:
-            assert door.call("POST", DEFINITIONS, yaml.safe_load(CRD.read_text())).status == 201
+        with stock_server(tmp_path, pki, first.url, *flags["oldest"]) as client:
+            assert client.call("POST", DEFINITIONS, yaml.safe_load(CRD.read_text())).status == 201
             for path, body in OBJECTS.items():
-                door.until(lambda reply: reply.status in (201, 409), "POST", path, body)
-            before = objects(door)
+                client.until(lambda reply: reply.status in (201, 409), "POST", path, body)
+            before = objects(client)
         assert first.value("/registry/secrets/house/secret").startswith(b"k8s:enc:aesgcm:v1:oldest:")
         assert first.value("/registry/configmaps/house/map").startswith(b"k8s\0")
         move(first.url, tmp_path / "ours", "oldest", "ours")
         with running(tmp_path / "ours", *flags["ours"]) as server:
-            door = Door(server.kubeconfig)
-            assert objects(door) == before  # resource versions too
-            taken = door.call("POST", f"{HOUSE}/services", {"metadata": {"name": "other"}, "spec": SERVICE})
+            client = HttpsClient(server.kubeconfig)
+            assert objects(client) == before  # resource versions too
+            taken = client.call("POST", f"{HOUSE}/services", {"metadata": {"name": "other"}, "spec": SERVICE})
             assert (taken.status, "already allocated" in taken.message) == (422, True)
-            assert door.call("POST", f"{HOUSE}/configmaps", {"metadata": {"name": "ours"}}).status == 201
-            latest = int(door.call("GET", f"{HOUSE}/configmaps").body["metadata"]["resourceVersion"])
+            assert client.call("POST", f"{HOUSE}/configmaps", {"metadata": {"name": "ours"}}).status == 201
+            latest = int(client.call("GET", f"{HOUSE}/configmaps").body["metadata"]["resourceVersion"])
         move(tmp_path / "ours", second.url, "ours", "newest")
-        with stock_server(tmp_path, pki, second.url, *flags["newest"]) as door:
-            after = objects(door)
+        with stock_server(tmp_path, pki, second.url, *flags["newest"]) as client:
+            after = objects(client)
             assert without_version(after) == without_version(before)
-            assert door.call("GET", f"{HOUSE}/configmaps/ours").status == 200
+            assert client.call("GET", f"{HOUSE}/configmaps/ours").status == 200
             assert min(int(obj["metadata"]["resourceVersion"]) for obj in after.values()) > latest
-            taken = door.call("POST", f"{HOUSE}/services", {"metadata": {"name": "other"}, "spec": SERVICE})
+            taken = client.call("POST", f"{HOUSE}/services", {"metadata": {"name": "other"}, "spec": SERVICE})
             assert (taken.status, "already allocated" in taken.message) == (422, True)
     finally:
         first.stop()

@@ -115,7 +115,7 @@ def test_it_is_part_of_discovery_and_of_openapi(flunders: str, client: Client) -
 
 def test_it_hears_who_asks_and_asks_us_whether_he_may(flunders: str, cluster: Cluster, space: Space) -> None:
     path = f"{ROOT}/namespaces/{space.name}/flunders"
-    with Client(cluster.target, "bob-token") as bob:  # type: ignore[arg-type]  # it has url and ca
+    with Client(cluster.target, "bob-token") as bob:
         refused = bob("GET", path)
         assert refused.status == 403
         assert refused.json["message"].startswith('flunders.wardle.example.com is forbidden: User "bob" cannot list resource "flunders"')

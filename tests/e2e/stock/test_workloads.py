@@ -103,7 +103,7 @@ def test_a_cron_job_starts_its_job_every_minute(space: Space) -> None:
     created = space.create(CRON_JOBS, body)
     # The past of a cron job begins with its creation: an older one has a run to catch up with, and need not wait for the minute.
     assert created["metadata"]["creationTimestamp"]
-    done = space.until(CRON_JOBS, "tick", lambda c: c["status"].get("lastSuccessfulTime"), patience=90)
+    done = space.until(CRON_JOBS, "tick", lambda c: c["status"].get("lastSuccessfulTime"), timeout=90)
     assert done["status"]["lastScheduleTime"] <= done["status"]["lastSuccessfulTime"] <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 

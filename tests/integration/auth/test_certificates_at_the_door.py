@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from support.chains import subordinate
-from support.door import Door
+from support.https_client import HttpsClient
 from support.server import Server, command, environment, running
 from tetrapod.generic.certificates.authority import Authority
 
@@ -87,7 +87,7 @@ def test_a_chain_of_authorities_is_followed_to_one_that_is_known(trusting: Trust
 
 @pytest.mark.parametrize("said", [{}, {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}])
 def test_a_certificate_of_an_unknown_authority_is_401_and_keeps_no_token_out(trusting: Trusting, said: dict[str, str]) -> None:
-    token = Door(trusting.server.kubeconfig).call("POST", f"{ACCOUNTS}/default/token", {}).body["status"]["token"]
+    token = HttpsClient(trusting.server.kubeconfig).call("POST", f"{ACCOUNTS}/default/token", {}).body["status"]["token"]
     for name in ("users", "proxies", "strangers"):
         stranger = Authority.create(name).issue_client("front", ["system:masters"])
         assert trusting.whoami(stranger, **said) == 401
@@ -112,7 +112,7 @@ def test_a_chain_leads_to_one_kind_of_client_only(trusting: Trusting) -> None:
 
 
 def test_the_administrators_own_kubeconfig_goes_on_working(trusting: Trusting) -> None:
-    assert "system:masters" in Door(trusting.server.kubeconfig).call("POST", REVIEW, ASKED).body["status"]["userInfo"]["groups"]
+    assert "system:masters" in HttpsClient(trusting.server.kubeconfig).call("POST", REVIEW, ASKED).body["status"]["userInfo"]["groups"]
 
 
 def test_only_the_allowed_proxy_may_say_for_whom_it_asks(trusting: Trusting) -> None:

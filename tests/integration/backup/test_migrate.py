@@ -11,8 +11,8 @@ import orjson
 import pytest
 from click.testing import Result
 
-from support.door import Door
 from support.etcd import Etcd
+from support.https_client import HttpsClient
 from support.server import running
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
 from tetrapod.generic.storage.backup.converting import converted
@@ -31,31 +31,31 @@ def config_map(name: str) -> dict[str, object]:
 
 def test_a_server_moves_to_etcd_and_back(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
     with running(tmp_path / "first") as server:
-        door = Door(server.kubeconfig)
-        made = door.call("POST", MAPS, config_map("one")).body
-        token = door.call("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}).body["status"]["token"]
+        client = HttpsClient(server.kubeconfig)
+        made = client.call("POST", MAPS, config_map("one")).body
+        token = client.call("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}).body["status"]["token"]
         refused = tetrapod("migrate", "--from", tmp_path / "first", "--to", etcd.url, "--to-prefix", prefix)
         assert (refused.exit_code, "is in use by process" in refused.output) == (1, True)
-        latest = int(door.call("GET", MAPS).body["metadata"]["resourceVersion"])
+        latest = int(client.call("GET", MAPS).body["metadata"]["resourceVersion"])
     moved = tetrapod("migrate", "--from", tmp_path / "first", "--to", etcd.url, "--to-prefix", prefix)
     assert moved.exit_code == 0, moved.output
     with running(tmp_path / "first", "--etcd-servers", etcd.url, "--etcd-prefix", prefix) as server:
-        door = Door(server.kubeconfig)
-        found = door.call("GET", f"{MAPS}/one").body
+        client = HttpsClient(server.kubeconfig)
+        found = client.call("GET", f"{MAPS}/one").body
         assert (found["metadata"]["uid"], found["data"]) == (made["metadata"]["uid"], made["data"])
         assert int(found["metadata"]["resourceVersion"]) > latest
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        assert door.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review).body["status"]["authenticated"]
-        watch = door.call("GET", f"{MAPS}?watch=true&timeoutSeconds=5&resourceVersion={latest}").body
+        assert client.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review).body["status"]["authenticated"]
+        watch = client.call("GET", f"{MAPS}?watch=true&timeoutSeconds=5&resourceVersion={latest}").body
         assert (watch["type"], watch["object"]["code"]) == ("ERROR", 410)
-        assert door.call("POST", MAPS, config_map("two")).status == 201
+        assert client.call("POST", MAPS, config_map("two")).status == 201
     back = tetrapod("migrate", "--from", etcd.url, "--from-prefix", prefix, "--to", tmp_path / "second")
     assert back.exit_code == 0, back.output
     with running(tmp_path / "second") as server:
-        door = Door(server.kubeconfig)
-        again = door.call("GET", f"{MAPS}/one").body
+        client = HttpsClient(server.kubeconfig)
+        again = client.call("GET", f"{MAPS}/one").body
         assert again["metadata"] == found["metadata"]  # its resource version too
-        assert {item["metadata"]["name"] for item in door.call("GET", MAPS).body["items"]} >= {"one", "two"}
+        assert {item["metadata"]["name"] for item in client.call("GET", MAPS).body["items"]} >= {"one", "two"}
 
 
 def test_protobuf_becomes_json_and_what_nobody_knows_is_refused() -> None:
@@ -100,9 +100,9 @@ def test_each_side_has_an_encryption_of_its_own(tmp_path: Path, tetrapod: Comman
     flags = ("--from-encryption-provider-config", "--to-encryption-provider-config")
     secrets = "/api/v1/namespaces/default/secrets"
     with running(tmp_path / "one", f"--encryption-provider-config={first}") as server:
-        door = Door(server.kubeconfig)
-        secret = door.call("POST", secrets, {"metadata": {"name": "s"}, "stringData": {"p": "q"}}).body
-        assert door.call("POST", MAPS, config_map("m")).status == 201
+        client = HttpsClient(server.kubeconfig)
+        secret = client.call("POST", secrets, {"metadata": {"name": "s"}, "stringData": {"p": "q"}}).body
+        assert client.call("POST", MAPS, config_map("m")).status == 201
     move = ("migrate", "--from", tmp_path / "one", "--to", etcd.url, "--to-prefix", prefix)
     wrong = tetrapod(*move, flags[0], second)
     assert wrong.exit_code == 1
@@ -117,8 +117,8 @@ def test_each_side_has_an_encryption_of_its_own(tmp_path: Path, tetrapod: Comman
     with running(
         tmp_path / "two", f"--etcd-servers={etcd.url}", f"--etcd-prefix={prefix}", f"--encryption-provider-config={second}"
     ) as server:
-        door = Door(server.kubeconfig)
-        found = door.call("GET", f"{secrets}/s").body
+        client = HttpsClient(server.kubeconfig)
+        found = client.call("GET", f"{secrets}/s").body
         assert (found["metadata"]["uid"], found["data"]) == (secret["metadata"]["uid"], secret["data"])
     back = tetrapod("migrate", "--from", etcd.url, "--from-prefix", prefix, flags[0], second, "--to", tmp_path / "plain")
     assert back.exit_code == 0, back.output

@@ -77,11 +77,11 @@ async def test_bootstrap_tokens_go_when_they_expire(core: Core) -> None:
     await token(core, "eeeeee", expiration=format_time(now() + timedelta(seconds=2)))
     async with running(TokenCleaner(core.client)):
         for name, gone in (("aaaaaa", True), ("dddddd", True), ("eeeeee", True), ("bbbbbb", False), ("cccccc", False)):
-            look = lambda name=name: present(core, v1("secrets"), "kube-system", f"bootstrap-token-{name}")  # noqa: E731
+            get = lambda name=name: present(core, v1("secrets"), "kube-system", f"bootstrap-token-{name}")  # noqa: E731
             if gone:
-                await eventually(look, lambda found: found is None)
+                await eventually(get, lambda found: found is None)
             else:
-                assert await look()
+                assert await get()
 
 
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
@@ -177,7 +177,7 @@ async def test_tokens_that_nobody_uses_are_marked_and_then_deleted(core: Core) -
 async def test_service_networks_are_held_by_their_addresses(core: Core) -> None:
     await core.client.create(CIDRS, "", {"metadata": {"name": "more"}, "spec": {"cidrs": ["10.77.0.0/24"]}})
 
-    async def look() -> Object | None:
+    async def get() -> Object | None:
         return await present(core, CIDRS, "", "more")
 
     def said(status: str, reason: str) -> Callable[[Object], bool]:
@@ -186,12 +186,12 @@ async def test_service_networks_are_held_by_their_addresses(core: Core) -> None:
         )
 
     async with running(ServiceNetworks(core.client, grace=0)):
-        found = await eventually(look, said("True", ""))
+        found = await eventually(get, said("True", ""))
         assert found["metadata"]["finalizers"] == ["networking.k8s.io/service-cidr-finalizer"]
         labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": "IPv4"}
         parent = {"resource": "services", "namespace": NS, "name": "s"}
         await core.client.create(ADDRESSES, "", {"metadata": {"name": "10.77.0.5", "labels": labels}, "spec": {"parentRef": parent}})
         await core.client.delete(CIDRS, "", "more")
-        await eventually(look, said("False", "Terminating"))
+        await eventually(get, said("False", "Terminating"))
         await core.client.delete(ADDRESSES, "", "10.77.0.5")
-        await eventually(look, lambda found: found is None)
+        await eventually(get, lambda found: found is None)

@@ -123,6 +123,6 @@ def test_a_deleted_resource_is_not_watched_although_an_external_server_is_unavai
         path = define(server, "Leaver")
         before = until(lambda: reflectors(server))
         made(server, path, custom("Leaver", "one"))
-        until(lambda: reflectors(server), lambda count: count > before, what="the watch of the new kind")
+        until(lambda: reflectors(server), lambda count: count > before, description="the watch of the new kind")
         assert ask(server, "DELETE", f"{_DEFINITIONS}/leavers.{GROUP}")[0] == 200
-        until(lambda: reflectors(server), lambda count: count <= before, what="the end of the watch")
+        until(lambda: reflectors(server), lambda count: count <= before, description="the end of the watch")

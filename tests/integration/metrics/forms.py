@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from integration.metrics.conftest import TOKENS
-from support.metric_load import Asking
+from support.metric_load import TokenClient
 from support.server import running
 from support.services import NAMES, running_services
 
@@ -18,8 +18,8 @@ FORMS: Final = ("one process", "four services")
 class Form(NamedTuple):
     """`front` takes requests of the API; `pages` has who is asked for the metrics of each service."""
 
-    front: Asking
-    pages: Mapping[str, Asking]
+    front: TokenClient
+    pages: Mapping[str, TokenClient]
 
 
 @contextmanager
@@ -28,8 +28,8 @@ def serving(form: str, directory: Path) -> Iterator[Form]:
     tokens = f"--token-auth-file={TOKENS}"
     if form == "one process":
         with running(directory, tokens) as server:
-            front = Asking(server.url)
+            front = TokenClient(server.url)
             yield Form(front, {"all": front})
     else:
         with running_services(directory, auth=(tokens,)) as services:
-            yield Form(Asking(services.url), {name: Asking(services.address(name)) for name in NAMES})
+            yield Form(TokenClient(services.url), {name: TokenClient(services.address(name)) for name in NAMES})

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.door import APPLY, Door
+from support.https_client import APPLY, HttpsClient
 from support.server import Server
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -79,7 +79,7 @@ def watching(server: Server) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def families(server: Server, watching: None) -> list[Metric]:
-    door = Door(server.kubeconfig)
+    client = HttpsClient(server.kubeconfig)
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "counted"}}
     for method, path, sent, content_type in (
         ("POST", CONFIG_MAPS, body, "application/json"),
@@ -92,14 +92,14 @@ def families(server: Server, watching: None) -> list[Metric]:
         ("GET", "/api/v1/nonsense", None, "application/json"),
         ("GET", "/apis/no.such.group/v1/things", None, "application/json"),
     ):
-        door.call(method, path, sent, content_type)
+        client.call(method, path, sent, content_type)
     ordinary = urllib.request.Request(f"{server.url}/version", headers={"authorization": "Bearer alice-token"})  # masters are exempt
     urllib.request.urlopen(ordinary, context=ssl._create_unverified_context(), timeout=60).close()
-    return scraped(door)
+    return scraped(client)
 
 
-def scraped(door: Door) -> list[Metric]:
-    text = door.call("GET", "/metrics").body
+def scraped(client: HttpsClient) -> list[Metric]:
+    text = client.call("GET", "/metrics").body
     return list(text_string_to_metric_families(text))
 
 
@@ -156,39 +156,39 @@ def test_stability_is_told_as_upstream_tells_it(families: list[Metric]) -> None:
 
 
 def test_slis_of_health_checks(server: Server) -> None:
-    door = Door(server.kubeconfig)
-    door.call("GET", "/readyz")
-    found = {f.name: f for f in text_string_to_metric_families(door.call("GET", "/metrics/slis").body)}
+    client = HttpsClient(server.kubeconfig)
+    client.call("GET", "/readyz")
+    found = {f.name: f for f in text_string_to_metric_families(client.call("GET", "/metrics/slis").body)}
     samples = [sample.labels for sample in found["kubernetes_healthcheck"].samples]
     assert {"name": "ping", "type": "readyz"} in samples
     assert {"name": "ping", "type": "readyz", "status": "success"} in [s.labels for s in found["kubernetes_healthchecks"].samples]
 
 
 def test_counts_survive_a_client_that_leaves_its_watch(server: Server) -> None:
-    door = Door(server.kubeconfig)
+    client = HttpsClient(server.kubeconfig)
     path = "/api/v1/namespaces/default/secrets"
 
     def watches() -> float:
-        family = family_of(scraped(door), "apiserver_longrunning_requests")
+        family = family_of(scraped(client), "apiserver_longrunning_requests")
         return sum(s.value for s in family.samples if s.labels["resource"] == "secrets" and s.labels["scope"] == "namespace")
 
     before = watches()
     request = urllib.request.Request(f"{server.url}{path}?watch=true", headers={"authorization": "Bearer admin-token"})
     with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60):
         assert watches() == before + 1
-    door.until(lambda _: watches() == before, "GET", "/version")
+    client.until(lambda _: watches() == before, "GET", "/version")
 
 
 def test_pages_are_counted_as_if_they_were_resources(server: Server) -> None:
     """/statusz and /flagz, by the version of the document that was asked for."""
-    door = Door(server.kubeconfig)
+    client = HttpsClient(server.kubeconfig)
     for accept in ("text/plain", "application/json;as=Flagz;v=v1beta1;g=config.k8s.io", "text/html"):
         request = urllib.request.Request(f"{server.url}/flagz", headers={"authorization": "Bearer admin-token", "accept": accept})
         try:
             urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60).close()
         except urllib.error.HTTPError as refused:
             refused.close()
-    counted = [labels for labels in labels_of(scraped(door), "apiserver_request_total") if labels["resource"] == "flagz"]
+    counted = [labels for labels in labels_of(scraped(client), "apiserver_request_total") if labels["resource"] == "flagz"]
     assert {(labels["group"], labels["version"], labels["code"]) for labels in counted} == {
         ("", "", "200"),
         ("config.k8s.io", "v1beta1", "200"),

@@ -14,7 +14,7 @@ import pytest
 
 from integration.metrics.forms import FORMS, Form, serving
 from support.definitions import definition
-from support.metric_load import ADMIN, Asking
+from support.metric_load import ADMIN, TokenClient
 from support.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
@@ -41,7 +41,7 @@ def pages(form: Form) -> dict[str, list[str]]:
     return {name: ask("GET", "/metrics")[1].decode().splitlines() for name, ask in form.pages.items()}
 
 
-def live_and_die(ask: Asking, group: str) -> None:
+def live_and_die(ask: TokenClient, group: str) -> None:
     """Create a definition and objects of it, send requests of every verb, and delete it."""
     assert ask("POST", CRDS, definition(group, "Widget"))[0] == 201
     path = f"/apis/{group}/v1/namespaces/default/widgets"
@@ -76,7 +76,7 @@ def test_series_of_deleted_definitions_are_dropped(form: tuple[str, Form]) -> No
     def left() -> dict[str, list[str]]:
         return {name: [line for line in lines if re.search(r"gone\d+\.example", line)] for name, lines in pages(found).items()}
 
-    until(left, lambda lines: not any(lines.values()), patience=60)
+    until(left, lambda lines: not any(lines.values()), timeout=60)
     for name, lines in pages(found).items():
         assert len(lines) - len(before[name]) < TOLERATED, name
 
@@ -115,10 +115,10 @@ def test_series_of_deleted_flow_schemas_and_priority_levels_are_dropped(form: tu
     until(shown)
     for resource in ("flowschemas", "prioritylevelconfigurations"):
         assert found.front("DELETE", f"{FLOWS}/{resource}/passing")[0] == 200
-    until(lambda: not any('"passing"' in line for lines in pages(found).values() for line in lines), patience=60)
+    until(lambda: not any('"passing"' in line for lines in pages(found).values() for line in lines), timeout=60)
 
 
-def odd_requests(ask: Asking, token: str, number: int) -> None:
+def odd_requests(ask: TokenClient, token: str, number: int) -> None:
     """Send requests whose method, path, user agent, media types and query are all made up."""
     requests = (
         (f"ODD{number}", "/api/v1/namespaces/default/pods"),

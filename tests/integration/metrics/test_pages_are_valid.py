@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 from integration.metrics.forms import FORMS, Form, serving
-from support.goprogram import built
-from support.metric_load import loaded
+from support.goprogram import build_go_program
+from support.metric_load import metric_load
 
 pytestmark = pytest.mark.timeout(600)  # the first build on a machine takes a while
 
@@ -24,14 +24,14 @@ _ACCEPT: Final = {
 
 @pytest.fixture(scope="module")
 def checker() -> Path:
-    return built(_CHECKER, "metricschecker")
+    return build_go_program(_CHECKER, "metricschecker")
 
 
 @pytest.fixture(scope="module", params=FORMS)
 def form(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Form]:
     with serving(request.param, tmp_path_factory.mktemp("pages")) as found:
         core = found.pages.get("core", found.front)
-        with loaded(found.front.url, core.url):
+        with metric_load(found.front.url, core.url):
             yield found
 
 

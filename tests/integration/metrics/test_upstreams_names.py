@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from support.metric_load import SPACE, Asking, Family, families, loaded
+from support.metric_load import SPACE, Family, TokenClient, families, metric_load
 from support.server import Server
 
 _HERE: Final = Path(__file__).parent
@@ -48,18 +48,18 @@ _PRESENT: Final = [(path, name) for path, found in UPSTREAM.items() for name in 
 
 
 @pytest.fixture(scope="module")
-def ask(server: Server) -> Iterator[Asking]:
-    with loaded(server.url) as found:
+def ask(server: Server) -> Iterator[TokenClient]:
+    with metric_load(server.url) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def text(ask: Asking) -> str:
+def text(ask: TokenClient) -> str:
     return ask("GET", "/metrics")[1].decode()
 
 
 @pytest.fixture(scope="module")
-def ours(ask: Asking, text: str) -> Mapping[str, Mapping[str, Family]]:
+def ours(ask: TokenClient, text: str) -> Mapping[str, Mapping[str, Family]]:
     return {"/metrics": families(text), "/metrics/slis": families(ask("GET", "/metrics/slis")[1].decode())}
 
 
@@ -124,7 +124,7 @@ def test_what_was_done_is_counted(text: str, sample: str) -> None:
 
 
 def test_counts_begin_anew_when_that_is_asked_for(server: Server, text: str) -> None:
-    ask = Asking(server.url)
+    ask = TokenClient(server.url)
     assert ask("DELETE", "/metrics")[0] == 200
     said = 'apiserver_watch_cache_events_received_total{group="",resource="configmaps"} '
     before = next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(said))

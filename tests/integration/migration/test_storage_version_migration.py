@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.definitions import definition, version
-from support.door import MERGE, Door, Reply
+from support.https_client import MERGE, HttpsClient, Reply
 from support.server import running
 
 MIGRATIONS = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
@@ -18,9 +18,9 @@ GEARS = "/apis/migrated.example.com/v1/namespaces/default/gears"
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
     with running(tmp_path_factory.mktemp("migrating"), "--controllers=*,storage-version-migrator-controller") as server:
-        yield Door(server.kubeconfig)
+        yield HttpsClient(server.kubeconfig)
 
 
 def stored_in(stored: str) -> Any:
@@ -45,40 +45,40 @@ def over(reply: Reply) -> bool:
     return conditions(reply).get("Running", ("", ""))[0] == "False"
 
 
-def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets_the_old_one(door: Door) -> None:
-    assert door.call("POST", CRDS, stored_in("v1")).status == 201
+def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets_the_old_one(client: HttpsClient) -> None:
+    assert client.call("POST", CRDS, stored_in("v1")).status == 201
     names = [f"g{i}" for i in range(3)]
     for name in names:
         obj = {"apiVersion": "migrated.example.com/v1", "kind": "Gear", "metadata": {"name": name}, "teeth": 8}
-        assert door.until(lambda r: r.status == 201, "POST", GEARS, obj).status == 201
-    before = {i["metadata"]["name"]: i["metadata"]["resourceVersion"] for i in door.call("GET", GEARS).body["items"]}
+        assert client.until(lambda r: r.status == 201, "POST", GEARS, obj).status == 201
+    before = {i["metadata"]["name"]: i["metadata"]["resourceVersion"] for i in client.call("GET", GEARS).body["items"]}
     versions = stored_in("v2")["spec"]["versions"]
-    assert door.call("PATCH", CRD, {"spec": {"versions": versions}}, MERGE).body["status"]["storedVersions"] == ["v1", "v2"]
-    assert door.call("POST", MIGRATIONS, migration("gears", "gears", "migrated.example.com")).status == 201
-    ended = door.until(over, "GET", f"{MIGRATIONS}/gears")
+    assert client.call("PATCH", CRD, {"spec": {"versions": versions}}, MERGE).body["status"]["storedVersions"] == ["v1", "v2"]
+    assert client.call("POST", MIGRATIONS, migration("gears", "gears", "migrated.example.com")).status == 201
+    ended = client.until(over, "GET", f"{MIGRATIONS}/gears")
     assert conditions(ended) == {
         "Running": ("False", "Migration completed"),
         "Succeeded": ("True", "Migration completed"),
     }
-    told = door.call("GET", CRD)
+    told = client.call("GET", CRD)
     assert told.body["status"]["storedVersions"] == ["v2"]
     assert conditions(told)["StorageMigrating"] == ("False", "The migration has succeeded and the stored versions have been updated")
-    after = {i["metadata"]["name"]: i for i in door.call("GET", GEARS).body["items"]}
+    after = {i["metadata"]["name"]: i for i in client.call("GET", GEARS).body["items"]}
     assert all(int(after[name]["metadata"]["resourceVersion"]) > int(before[name]) and after[name]["teeth"] == 8 for name in names)
     without = [{**v, "served": True} for v in versions if v["name"] == "v2"]
-    assert door.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200  # the old version can go now
+    assert client.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200  # the old version can go now
 
 
-def test_what_is_stored_as_it_should_be_is_left_alone(door: Door) -> None:
+def test_what_is_stored_as_it_should_be_is_left_alone(client: HttpsClient) -> None:
     path = "/api/v1/namespaces/default/configmaps"
-    made = door.call("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "still"}}).body
-    assert door.call("POST", MIGRATIONS, migration("configmaps", "configmaps")).status == 201
-    assert conditions(door.until(over, "GET", f"{MIGRATIONS}/configmaps"))["Succeeded"][0] == "True"
-    assert door.call("GET", f"{path}/still").body["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    made = client.call("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "still"}}).body
+    assert client.call("POST", MIGRATIONS, migration("configmaps", "configmaps")).status == 201
+    assert conditions(client.until(over, "GET", f"{MIGRATIONS}/configmaps"))["Succeeded"][0] == "True"
+    assert client.call("GET", f"{path}/still").body["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
-def test_a_resource_that_cannot_be_written_is_not_migrated(door: Door) -> None:
-    assert door.call("POST", MIGRATIONS, migration("statuses", "componentstatuses")).status == 201
-    failed = conditions(door.until(over, "GET", f"{MIGRATIONS}/statuses"))["Failed"]
+def test_a_resource_that_cannot_be_written_is_not_migrated(client: HttpsClient) -> None:
+    assert client.call("POST", MIGRATIONS, migration("statuses", "componentstatuses")).status == 201
+    failed = conditions(client.until(over, "GET", f"{MIGRATIONS}/statuses"))["Failed"]
     text = 'resource "/v1, Resource=componentstatuses" does not support discovery operations: [update patch list]'
     assert failed == ("True", text)

@@ -176,7 +176,7 @@ async def test_an_address_of_a_headless_name_that_is_not_ready_is_left_out(balan
         async def answered() -> set[str]:
             return {(await ask(balanced, where))[2].decode() for _ in range(8)}
 
-        await eventually(answered, lambda found: found == set(wanted), patience=30)
+        await eventually(answered, lambda found: found == set(wanted), timeout=30)
 
     try:
         await until_answered_by("one", "two")

@@ -1,31 +1,19 @@
-"""Two cores over one etcd behind two front doors that turn to both."""
+"""Two replicas of core over one etcd, behind two aggregators that send requests to both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from support.services import Services, running_services
-from support.wire import Client
+from support.wire import Endpoint
 
 TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
 CORE = ("--service-cluster-ip-range=10.9.0.0/26", "--service-node-port-range=30000-30049")
 ADDRESSES = {"aggregator": "198.51.100.1", "aggregator-2": "198.51.100.2"}
 FLAGS = {"auth": (f"--token-auth-file={TOKENS}",), "core": CORE, **{key: (f"--advertise-address={ip}",) for key, ip in ADDRESSES.items()}}
-
-
-@dataclass(frozen=True)
-class Door:
-    """What a client needs to know of a server."""
-
-    url: str
-    ca: Path
-
-    def client(self) -> Client:
-        return Client(self)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="package")
@@ -35,9 +23,9 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 
 
 @pytest.fixture(scope="package")
-def doors(services: Services) -> list[Door]:
-    return [door(services, name) for name in ("aggregator", "aggregator-2")]
+def aggregators(services: Services) -> list[Endpoint]:
+    return [endpoint(services, name) for name in ("aggregator", "aggregator-2")]
 
 
-def door(services: Services, key: str) -> Door:
-    return Door(services.address(key), services.ca)
+def endpoint(services: Services, key: str) -> Endpoint:
+    return Endpoint(services.address(key), services.ca)

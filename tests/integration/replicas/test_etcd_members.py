@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.etcd import Etcd, EtcdCluster, etcd_36
-from support.load import Doors
+from support.load import Balancer
 from support.server import Server, running
 from support.wire import Client
 
@@ -29,12 +29,12 @@ class Watcher(threading.Thread):
         super().__init__()
         self.names: list[str] = []
         self.ended = ""
-        self._url, self._doors = server.url, Doors([server.url], server.ca, "admin-token")
+        self._url, self._balancer = server.url, Balancer([server.url], server.ca, "admin-token")
         self._version = version
 
     def run(self) -> None:
         path = f"{CONFIG_MAPS}?watch=true&timeoutSeconds=100&resourceVersion={self._version}"
-        connection = self._doors.connect(self._url, 120)
+        connection = self._balancer.connect(self._url, 120)
         connection.request("GET", path, headers={"Authorization": "Bearer admin-token"})
         response = connection.getresponse()
         try:

@@ -12,7 +12,7 @@ import pytest
 
 from support.server import Server
 from support.waiting import until
-from support.wire import Client, raw_connection, read_to_end, say
+from support.wire import Client, raw_connection, read_to_end, send_raw
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}
@@ -183,13 +183,13 @@ def test_forged_impersonation_needs_the_right_to_it(server: Server) -> None:
     ids=lambda data: repr(data[:40]),
 )
 def test_bytes_that_are_no_http_are_refused_and_the_connection_ends(server: Server, data: bytes) -> None:
-    answer = say(server, data + (b"" if data.endswith(b"\n") else b"\r\n\r\n"), timeout=10)
+    answer = send_raw(server, data + (b"" if data.endswith(b"\n") else b"\r\n\r\n"), timeout=10)
     assert not answer or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5"))
 
 
 def test_a_head_beyond_a_mebibyte_is_refused(server: Server) -> None:
     head = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"".join(b"X-%d: %s\r\n" % (i, b"y" * 1000) for i in range(1100))
-    assert b" 431 " in say(server, head)[:20]
+    assert b" 431 " in send_raw(server, head)[:20]
 
 
 def test_plain_http_on_the_secure_port_harms_nobody(server: Server) -> None:
@@ -236,7 +236,7 @@ def test_clients_that_vanish_are_forgotten(server: Server, client: Client) -> No
         vanish(f"POST {MAPS} HTTP/1.1\r\n".encode() + CREDENTIALS + b"Content-Length: 1000\r\n\r\n{")
         vanish(f"PUT {MAPS}/x HTTP/1.1\r\n".encode() + CREDENTIALS + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab")
         vanish(f"GET {MAPS} HTTP/1.1\r\n".encode() + CREDENTIALS + b"\r\n")
-    until(lambda: watches_in_flight(client) == 0, patience=10)
+    until(lambda: watches_in_flight(client) == 0, timeout=10)
 
 
 def watches_in_flight(client: Client) -> float:

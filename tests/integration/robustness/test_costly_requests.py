@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from support.server import Server
-from support.wire import say
+from support.wire import send_raw
 from tetrapod import testing
 from tetrapod.generic.http.limits import MAX_HEADER, MAX_HEADERS, MAX_PATH, MAX_QUERY
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
@@ -44,7 +44,7 @@ _COSTLY: Final = {
 @pytest.mark.parametrize("name", _COSTLY)
 def test_a_costly_request_is_answered_as_a_small_one(server: Server, name: str) -> None:
     target, headers, code = _COSTLY[name]
-    answer = say(server, f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n".encode())
+    answer = send_raw(server, f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n".encode())
     assert answer.startswith(f"HTTP/1.1 {code} ".encode()), answer[:500]
 
 
@@ -53,7 +53,7 @@ def test_selectors_of_more_terms_than_the_limit_are_bad_requests(server: Server)
     for selector in (f"labelSelector={_TERMS}", f"fieldSelector={'metadata.name!=x,' * 4095}metadata.name!=y"):
         for more, code in (("", 200), (",metadata.name!=z", 400)):
             target = f"/api/v1/namespaces/default/configmaps?{selector}{more if 'field' in selector else more and ',k'}"
-            answer = say(server, f"GET {target} HTTP/1.1\r\n{credentials}\r\n".encode())
+            answer = send_raw(server, f"GET {target} HTTP/1.1\r\n{credentials}\r\n".encode())
             assert answer.startswith(f"HTTP/1.1 {code} ".encode()), answer[:500]
 
 

@@ -42,7 +42,7 @@ ACCEPTED: Final = MAX_DEPTH - 6
 @pytest.fixture(scope="module")
 def things(client: Client) -> Iterator[None]:
     assert client("POST", DEFINITIONS, DEFINITION).status == 201
-    until(lambda: client("GET", THINGS).status == 200, patience=20)
+    until(lambda: client("GET", THINGS).status == 200, timeout=20)
     yield
     client("DELETE", f"{DEFINITIONS}/things.deep.example.com")
 

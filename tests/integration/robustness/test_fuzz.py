@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.wire import Answer, Client, accident
+from support.wire import Answer, Client, is_accidental_error
 
 FUZZ: Final = settings(
     max_examples=int(os.environ.get("FUZZ_EXAMPLES", "150")),
@@ -109,7 +109,7 @@ def prepared(client: Client) -> None:
 
 
 def good(answer: Answer) -> None:
-    assert not accident(answer), (answer.status, answer.body[:500])
+    assert not is_accidental_error(answer), (answer.status, answer.body[:500])
 
 
 @FUZZ

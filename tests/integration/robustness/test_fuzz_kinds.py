@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from support.server import Server
-from support.wire import Answer, Client, accident
+from support.wire import Answer, Client, is_accidental_error
 
 SECONDS: Final = float(os.environ.get("FUZZ_SECONDS", "45"))
 SEED: Final = int(os.environ.get("FUZZ_SEED") or 1)
@@ -197,7 +197,7 @@ class Session:
     def ask(self, method: str, path: str, body: Any = None, media_type: str = "application/json") -> Answer:
         self.last = (method, path, media_type, json.dumps(body))
         answer = self._client(method, path, body, {"Content-Type": media_type})
-        assert not accident(answer), (SEED, self.last, answer.status, answer.body[:600])
+        assert not is_accidental_error(answer), (SEED, self.last, answer.status, answer.body[:600])
         return answer
 
     def try_all(self, resource: Resource) -> None:

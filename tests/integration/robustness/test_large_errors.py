@@ -38,7 +38,7 @@ def things(client: Client) -> Iterator[None]:
     definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
     answer = client("POST", DEFINITIONS, {**definition, "metadata": {"name": "things.large.example.com"}})
     assert answer.status == 201, answer.body
-    until(lambda: client("GET", THINGS).status == 200, patience=20)
+    until(lambda: client("GET", THINGS).status == 200, timeout=20)
     yield
     client("DELETE", f"{DEFINITIONS}/things.large.example.com")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from support.door import Door
+from support.https_client import HttpsClient
 from support.server import command, environment, running
 from tetrapod.apps.options import Options
 from tetrapod.apps.wiring.addresses import external_address, reachable_address
@@ -18,25 +18,25 @@ ADDRESS = "192.0.2.2"
 
 def test_the_service_kubernetes_leads_to_the_advertised_address(tmp_path: Path) -> None:
     with running(tmp_path, f"--advertise-address={ADDRESS}") as server:
-        door = Door(server.kubeconfig, url=server.url)
-        endpoints = door.until(lambda r: r.status == 200, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").body
-        slices = door.call("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").body
+        client = HttpsClient(server.kubeconfig, url=server.url)
+        endpoints = client.until(lambda r: r.status == 200, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").body
+        slices = client.call("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").body
         assert [a["ip"] for a in endpoints["subsets"][0]["addresses"]] == [ADDRESS]
         assert slices["endpoints"][0]["addresses"] == [ADDRESS]
         assert ADDRESS in server.kubeconfig.read_text()
-        assert door.call("DELETE", "/api/v1/namespaces/default/services/kubernetes").status == 200
-        assert door.until(lambda r: r.status == 200, "GET", "/api/v1/namespaces/default/services/kubernetes").body["spec"]["clusterIP"]
+        assert client.call("DELETE", "/api/v1/namespaces/default/services/kubernetes").status == 200
+        assert client.until(lambda r: r.status == 200, "GET", "/api/v1/namespaces/default/services/kubernetes").body["spec"]["clusterIP"]
 
 
 def test_a_server_that_listens_everywhere_is_an_endpoint_at_the_address_that_leads_outside(tmp_path: Path) -> None:
     address = reachable_address(Options())
     with running(tmp_path, "--bind-address=0.0.0.0", "--advertise-address=0.0.0.0") as server:
-        door = Door(server.kubeconfig)
+        client = HttpsClient(server.kubeconfig)
         if may_be_endpoint(address):  # there is a way outside
             path = "/api/v1/namespaces/default/endpoints/kubernetes"
-            endpoints = door.until(lambda r: r.status == 200, "GET", path).body
+            endpoints = client.until(lambda r: r.status == 200, "GET", path).body
             assert [a["ip"] for a in endpoints["subsets"][0]["addresses"]] == [address]
-            assert Door(server.kubeconfig, url=f"https://{address}:{urlsplit(server.url).port}").call("GET", path).status == 200
+            assert HttpsClient(server.kubeconfig, url=f"https://{address}:{urlsplit(server.url).port}").call("GET", path).status == 200
         assert "https://127.0.0.1:" in server.kubeconfig.read_text()
 
 
@@ -47,9 +47,9 @@ def test_a_server_of_both_families_is_known_by_the_one_of_its_services() -> None
 def test_a_server_on_loopback_leads_nobody_from_elsewhere_to_it(tmp_path: Path) -> None:
     assert reachable_address(Options(bind_address="127.0.0.1")) == "127.0.0.1"
     with running(tmp_path) as server:
-        door = Door(server.kubeconfig)
-        assert door.call("GET", "/api/v1/namespaces/default/services/kubernetes").status == 200
-        assert door.call("GET", "/api/v1/namespaces/default/endpoints/kubernetes").status == 404
+        client = HttpsClient(server.kubeconfig)
+        assert client.call("GET", "/api/v1/namespaces/default/services/kubernetes").status == 200
+        assert client.call("GET", "/api/v1/namespaces/default/endpoints/kubernetes").status == 404
 
 
 def test_what_is_no_address_is_refused_at_the_start(tmp_path: Path) -> None:
@@ -61,14 +61,14 @@ def test_what_is_no_address_is_refused_at_the_start(tmp_path: Path) -> None:
 
 def test_the_keys_of_service_account_tokens_are_at_the_address_for_others(tmp_path: Path) -> None:
     with running(tmp_path, f"--advertise-address={ADDRESS}") as server:
-        about = Door(server.kubeconfig, url=server.url).call("GET", "/.well-known/openid-configuration").body
+        about = HttpsClient(server.kubeconfig, url=server.url).call("GET", "/.well-known/openid-configuration").body
         assert about["issuer"] == "https://kubernetes.default.svc"
         assert about["jwks_uri"] == f"https://{ADDRESS}:{urlsplit(server.url).port}/openid/v1/jwks"
 
 
 def test_discovery_says_where_the_server_is_to_be_reached(tmp_path: Path) -> None:
     with running(tmp_path, "--external-hostname=api.example:443") as server:
-        versions = Door(server.kubeconfig, url=server.url).call("GET", "/api").body
+        versions = HttpsClient(server.kubeconfig, url=server.url).call("GET", "/api").body
         assert versions["serverAddressByClientCIDRs"] == [{"clientCIDR": "0.0.0.0/0", "serverAddress": "api.example:443"}]
 
 

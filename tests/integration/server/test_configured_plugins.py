@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.door import MERGE, Door
+from support.https_client import MERGE, HttpsClient
 from support.server import command, environment, running
 from support.waiting import until
 from support.webhook import Answer, WebhookServer, allowed, webhook_server
@@ -43,10 +43,10 @@ def images() -> Iterator[WebhookServer]:
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory, images: WebhookServer) -> Iterator[Door]:
+def client(tmp_path_factory: pytest.TempPathFactory, images: WebhookServer) -> Iterator[HttpsClient]:
     directory = tmp_path_factory.mktemp("configured")
     with running(directory, f"--enable-admission-plugins={PLUGINS}", *configured(directory, images)) as server:
-        yield Door(server.kubeconfig)
+        yield HttpsClient(server.kubeconfig)
 
 
 def configured(directory: Path, images: WebhookServer) -> list[str]:
@@ -102,30 +102,30 @@ def pod(name: str, image: str = "good", **spec: Any) -> Any:
     }
 
 
-def namespace(door: Door, name: str, **metadata: Any) -> str:
+def namespace(client: HttpsClient, name: str, **metadata: Any) -> str:
     """Where its pods are, once there may be any."""
-    assert door.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, **metadata}}).status == 201
-    until(lambda: door.call("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default").status == 200)
+    assert client.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, **metadata}}).status == 201
+    until(lambda: client.call("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default").status == 200)
     return f"/api/v1/namespaces/{name}/pods"
 
 
-def test_who_names_a_namespace_that_is_not_there_makes_it(door: Door) -> None:
+def test_who_names_a_namespace_that_is_not_there_makes_it(client: HttpsClient) -> None:
     maps = "/api/v1/namespaces/{}/configmaps"
-    assert door.call("POST", maps.format("dry") + "?dryRun=All", {"metadata": {"name": "m"}}).status == 404
-    assert door.call("GET", "/api/v1/namespaces/dry").status == 404
-    assert door.call("POST", maps.format("made"), {"metadata": {"name": "m"}}).status == 201
-    made = door.call("GET", "/api/v1/namespaces/made").body
+    assert client.call("POST", maps.format("dry") + "?dryRun=All", {"metadata": {"name": "m"}}).status == 404
+    assert client.call("GET", "/api/v1/namespaces/dry").status == 404
+    assert client.call("POST", maps.format("made"), {"metadata": {"name": "m"}}).status == 201
+    made = client.call("GET", "/api/v1/namespaces/made").body
     assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": "made"}
     assert made["status"]["phase"] == "Active"
-    refused = door.call("POST", maps.format("Bad_"), {"metadata": {"name": "m"}})
+    refused = client.call("POST", maps.format("Bad_"), {"metadata": {"name": "m"}})
     assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
     assert refused.message.startswith('configmaps "m" is forbidden: Namespace "Bad_" is invalid: [metadata.name: Invalid value: "Bad_": ')
 
 
-def test_more_events_than_a_namespace_may_have_are_refused(door: Door) -> None:
-    namespace(door, "busy")
+def test_more_events_than_a_namespace_may_have_are_refused(client: HttpsClient) -> None:
+    namespace(client, "busy")
     event = {"involvedObject": {"kind": "Pod", "namespace": "busy", "name": "p"}, "source": {"component": "c"}}
-    replies = [door.call("POST", "/api/v1/namespaces/busy/events", {"metadata": {"name": f"e{i}"}, **event}) for i in range(20)]
+    replies = [client.call("POST", "/api/v1/namespaces/busy/events", {"metadata": {"name": f"e{i}"}, **event}) for i in range(20)]
     assert [reply.status for reply in replies[:2]] == [201, 201]
     refused = next(reply for reply in replies if reply.status != 201)
     assert refused.status == 429
@@ -133,11 +133,11 @@ def test_more_events_than_a_namespace_may_have_are_refused(door: Door) -> None:
     assert "details" not in refused.body
 
 
-def test_images_are_asked_about_and_answers_kept(door: Door, images: WebhookServer) -> None:
-    pods = namespace(door, "imaged")
+def test_images_are_asked_about_and_answers_kept(client: HttpsClient, images: WebhookServer) -> None:
+    pods = namespace(client, "imaged")
     images.seen.clear()
     for name in ("a", "b"):
-        assert door.call("POST", pods, pod(name, "good")).status == 201
+        assert client.call("POST", pods, pod(name, "good")).status == 201
     (path, headers, asked) = images.seen[0]
     assert len(images.seen) == 1
     assert path == "POST /images?timeout=30s"
@@ -153,84 +153,84 @@ def test_images_are_asked_about_and_answers_kept(door: Door, images: WebhookServ
         ("bad", "one or more images rejected by webhook backend"),
         ("broken", "the server could not find the requested resource"),
     ):
-        assert door.call("POST", pods, pod("no", image)).message == f'pods "no" is forbidden: {told}'
+        assert client.call("POST", pods, pod("no", image)).message == f'pods "no" is forbidden: {told}'
     told = 'pods "no" is forbidden: image policy webhook backend denied one or more images: too old'
-    assert [door.call("POST", pods, pod("no", "bad-told")).message for _ in range(2)] == [told, told]
+    assert [client.call("POST", pods, pod("no", "bad-told")).message for _ in range(2)] == [told, told]
     assert len(images.seen) == 5  # refusals are not kept here
-    assert door.call("PATCH", f"{pods}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE).status == 200
+    assert client.call("PATCH", f"{pods}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE).status == 200
     assert len(images.seen) == 5
 
 
-def test_a_webhook_for_images_that_has_trouble_is_asked_again(door: Door, images: WebhookServer) -> None:
-    pods = namespace(door, "retried")
+def test_a_webhook_for_images_that_has_trouble_is_asked_again(client: HttpsClient, images: WebhookServer) -> None:
+    pods = namespace(client, "retried")
     images.seen.clear()
-    refused = door.call("POST", pods, pod("p", "late"))
+    refused = client.call("POST", pods, pod("p", "late"))
     assert refused.message == 'pods "p" is forbidden: an error on the server ("wait") has prevented the request from succeeding'
     assert len(images.seen) == 5
 
 
-def test_added_containers_are_asked_about_alone(door: Door, images: WebhookServer) -> None:
-    pods = namespace(door, "added")
-    assert door.call("POST", pods, pod("p", "good")).status == 201
+def test_added_containers_are_asked_about_alone(client: HttpsClient, images: WebhookServer) -> None:
+    pods = namespace(client, "added")
+    assert client.call("POST", pods, pod("p", "good")).status == 201
     added = {"spec": {"ephemeralContainers": [{"name": "e", "image": "bad"}]}}
-    refused = door.call("PATCH", f"{pods}/p/ephemeralcontainers", added, "application/strategic-merge-patch+json")
+    refused = client.call("PATCH", f"{pods}/p/ephemeralcontainers", added, "application/strategic-merge-patch+json")
     assert refused.message == 'pods "p" is forbidden: one or more images rejected by webhook backend'
     assert images.seen[-1][2]["spec"] == {"containers": [{"image": "bad"}], "namespace": "added"}
 
 
-def test_pods_select_the_nodes_of_their_namespace(door: Door) -> None:
-    pods, own = namespace(door, "placed"), namespace(door, "own", annotations={SELECTOR: "env=dev"})
-    assert door.call("POST", pods, pod("p", nodeSelector={"tier": "y"})).body["spec"]["nodeSelector"] == {"tier": "y", "zone": "a"}
-    assert door.call("POST", own, pod("p")).body["spec"]["nodeSelector"] == {"env": "dev"}
+def test_pods_select_the_nodes_of_their_namespace(client: HttpsClient) -> None:
+    pods, own = namespace(client, "placed"), namespace(client, "own", annotations={SELECTOR: "env=dev"})
+    assert client.call("POST", pods, pod("p", nodeSelector={"tier": "y"})).body["spec"]["nodeSelector"] == {"tier": "y", "zone": "a"}
+    assert client.call("POST", own, pod("p")).body["spec"]["nodeSelector"] == {"env": "dev"}
     conflict = 'pods "q" is forbidden: pod node label selector conflicts with its namespace node label selector'
-    assert door.call("POST", pods, pod("q", nodeSelector={"zone": "b"})).message == conflict
-    listed = namespace(door, "listed")
-    assert door.call("POST", listed, pod("p", nodeSelector={"tier": "x"})).status == 201
-    refused = door.call("POST", listed, pod("q", nodeSelector={"tier": "y"}))
+    assert client.call("POST", pods, pod("q", nodeSelector={"zone": "b"})).message == conflict
+    listed = namespace(client, "listed")
+    assert client.call("POST", listed, pod("p", nodeSelector={"tier": "x"})).status == 201
+    refused = client.call("POST", listed, pod("q", nodeSelector={"tier": "y"}))
     assert refused.message == 'pods "q" is forbidden: pod node label selector labels conflict with its namespace whitelist'
-    broken = door.call("POST", namespace(door, "odd", annotations={SELECTOR: "x"}), pod("p"))
+    broken = client.call("POST", namespace(client, "odd", annotations={SELECTOR: "x"}), pod("p"))
     assert (broken.status, broken.message, broken.body.get("reason")) == (500, "invalid selector: [x]", None)
 
 
-def test_pods_tolerate_what_their_namespace_does(door: Door) -> None:
-    pods = namespace(door, "tolerant")
-    tolerations = door.call("POST", pods, pod("p")).body["spec"]["tolerations"]
+def test_pods_tolerate_what_their_namespace_does(client: HttpsClient) -> None:
+    pods = namespace(client, "tolerant")
+    tolerations = client.call("POST", pods, pod("p")).body["spec"]["tolerations"]
     assert {"key": "d", "operator": "Exists"} in tolerations
     requests = {"containers": [{"name": "c", "image": "good", "resources": {"requests": {"cpu": "1"}}}]}
-    burstable = door.call("POST", pods, pod("q", **requests)).body["spec"]["tolerations"]
+    burstable = client.call("POST", pods, pod("q", **requests)).body["spec"]["tolerations"]
     assert {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"} in burstable
     allowed = [{"key": key, "operator": "Exists"} for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")]
-    own = namespace(door, "intolerant", annotations={f"{TOLERATIONS}Whitelist": json.dumps(allowed), f"{DEFAULTS}": ""})
-    assert len(door.call("POST", own, pod("p")).body["spec"]["tolerations"]) == 2
-    refused = door.call("POST", own, pod("q", tolerations=[{"key": "x", "operator": "Exists"}]))
+    own = namespace(client, "intolerant", annotations={f"{TOLERATIONS}Whitelist": json.dumps(allowed), f"{DEFAULTS}": ""})
+    assert len(client.call("POST", own, pod("p")).body["spec"]["tolerations"]) == 2
+    refused = client.call("POST", own, pod("q", tolerations=[{"key": "x", "operator": "Exists"}]))
     conflict = "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist"
     assert (refused.status, refused.message) == (500, conflict)
-    broken = door.call("POST", namespace(door, "odder", annotations={DEFAULTS: '[{"key": 7}]'}), pod("p"))
+    broken = client.call("POST", namespace(client, "odder", annotations={DEFAULTS: '[{"key": 7}]'}), pod("p"))
     assert broken.message == "json: cannot unmarshal number into Go struct field Toleration.key of type string"
 
 
-def test_pod_security_holds_where_labels_ask_for_nothing(door: Door) -> None:
-    refused = door.call("POST", namespace(door, "secured"), pod("p", hostNetwork=True))
+def test_pod_security_holds_where_labels_ask_for_nothing(client: HttpsClient) -> None:
+    refused = client.call("POST", namespace(client, "secured"), pod("p", hostNetwork=True))
     assert refused.message == 'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
-    assert door.call("POST", namespace(door, "exempt"), pod("p", hostNetwork=True)).status == 201
+    assert client.call("POST", namespace(client, "exempt"), pod("p", hostNetwork=True)).status == 201
 
 
-def test_what_is_limited_needs_a_quota(door: Door) -> None:
-    namespace(door, "counted")
+def test_what_is_limited_needs_a_quota(client: HttpsClient) -> None:
+    namespace(client, "counted")
     claims = "/api/v1/namespaces/counted/persistentvolumeclaims"
     claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gold", "resources": {"requests": {"storage": "1Gi"}}}
     gold = {"metadata": {"name": "c"}, "spec": claim}
     told = 'persistentvolumeclaims "c" is forbidden: insufficient quota to consume: gold.storageclass.storage.k8s.io/requests.storage'
-    assert door.call("POST", claims, gold).message == told
-    assert door.call("POST", claims, {"metadata": {"name": "d"}, "spec": {**claim, "storageClassName": "tin"}}).status == 201
+    assert client.call("POST", claims, gold).message == told
+    assert client.call("POST", claims, {"metadata": {"name": "d"}, "spec": {**claim, "storageClassName": "tin"}}).status == 201
     quotas, hard = "/api/v1/namespaces/counted/resourcequotas", {"gold.storageclass.storage.k8s.io/requests.storage": "1Gi"}
-    assert door.call("POST", quotas, {"metadata": {"name": "q"}, "spec": {"hard": hard}}).status == 201
-    until(lambda: door.call("POST", claims, gold).status == 201)
+    assert client.call("POST", quotas, {"metadata": {"name": "q"}, "spec": {"hard": hard}}).status == 201
+    until(lambda: client.call("POST", claims, gold).status == 201)
 
 
-def test_webhooks_are_called_as_their_hosts_want(door: Door, images: WebhookServer) -> None:
+def test_webhooks_are_called_as_their_hosts_want(client: HttpsClient, images: WebhookServer) -> None:
     images.on("/allow", allowed)
-    namespace(door, "called")
+    namespace(client, "called")
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     webhook = {
         "name": "called.example.com",
@@ -241,11 +241,11 @@ def test_webhooks_are_called_as_their_hosts_want(door: Door, images: WebhookServ
         "admissionReviewVersions": ["v1"],
     }
     hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-    assert door.call("POST", hooks, {"metadata": {"name": "called"}, "webhooks": [webhook]}).status == 201
+    assert client.call("POST", hooks, {"metadata": {"name": "called"}, "webhooks": [webhook]}).status == 201
     images.seen.clear()
 
     def was_called() -> bool:
-        assert door.call("POST", "/api/v1/namespaces/called/configmaps", {"metadata": {"generateName": "m-"}}).status == 201
+        assert client.call("POST", "/api/v1/namespaces/called/configmaps", {"metadata": {"generateName": "m-"}}).status == 201
         return bool(images.seen)
 
     until(was_called)

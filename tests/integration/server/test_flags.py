@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from integration.server.test_bad_start import complaint
-from support.door import Door
+from support.https_client import HttpsClient
 from support.server import running
 
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -23,17 +23,17 @@ def test_they_have_their_effects(tmp_path: Path) -> None:
         "--service-account-max-token-expiration=2h",
     )
     with running(tmp_path, *flags) as server:
-        door = Door(server.kubeconfig)
+        client = HttpsClient(server.kubeconfig)
         for path in ("/debug/pprof", "/debug/pprof/goroutine", "/debug/flags/v"):
-            assert door.call("GET", path).status == 404
-        door.until(lambda reply: reply.status == 200, "GET", "/api/v1/namespaces/default/serviceaccounts/default")
-        pod = door.call("POST", "/api/v1/namespaces/default/pods", POD)
+            assert client.call("GET", path).status == 404
+        client.until(lambda reply: reply.status == 200, "GET", "/api/v1/namespaces/default/serviceaccounts/default")
+        pod = client.call("POST", "/api/v1/namespaces/default/pods", POD)
         assert pod.status == 201, pod.message
         assert [t["tolerationSeconds"] for t in pod.body["spec"]["tolerations"]] == [10, 20]
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 24 * 3600}}
-        assert door.call("POST", TOKEN, asked).body["spec"]["expirationSeconds"] == 2 * 3600
+        assert client.call("POST", TOKEN, asked).body["spec"]["expirationSeconds"] == 2 * 3600
         event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}}
-        assert door.call("POST", "/api/v1/namespaces/default/events", event).status == 201
+        assert client.call("POST", "/api/v1/namespaces/default/events", event).status == 201
     with sqlite3.connect(tmp_path / "tetrapod.db") as database:
         query = "SELECT expires FROM leases JOIN current ON current.lease = leases.id WHERE key LIKE '%/events/default/e'"
         ((expires,),) = database.execute(query).fetchall()

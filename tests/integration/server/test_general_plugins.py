@@ -19,7 +19,7 @@ MERGE = "application/merge-patch+json"
 UID = "11111111-2222-3333-4444-555555555555"
 
 
-class Door(NamedTuple):
+class TokenClient(NamedTuple):
     url: str
 
     def ask(self, user: str, method: str, path: str, body: Any = None, content_type: str = "application/json") -> tuple[int, str]:
@@ -38,7 +38,7 @@ class Door(NamedTuple):
             return error.code, json.loads(error.read())
 
 
-def rights(door: Door, user: str, *rules: tuple[str, list[str]]) -> None:
+def rights(client: TokenClient, user: str, *rules: tuple[str, list[str]]) -> None:
     role = {"metadata": {"name": user}, "rules": [{"apiGroups": ["*"], "resources": [what], "verbs": verbs} for what, verbs in rules]}
     subjects = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}]
     binding = {
@@ -46,22 +46,22 @@ def rights(door: Door, user: str, *rules: tuple[str, list[str]]) -> None:
         "subjects": subjects,
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user},
     }
-    assert door.ask("admin", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)[0] == 201
-    assert door.ask("admin", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)[0] == 201
+    assert client.ask("admin", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)[0] == 201
+    assert client.ask("admin", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)[0] == 201
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenClient]:
     directory = tmp_path_factory.mktemp("plugins")
     (directory / "tokens.csv").write_text(TOKENS)
     flags = ["--enable-admission-plugins=NamespaceExists,OwnerReferencesPermissionEnforcement"]
     with running(directory, *flags, f"--token-auth-file={directory}/tokens.csv") as server:
-        door = Door(server.url)
+        client = TokenClient(server.url)
         writes = ["create", "update", "patch", "get"]
-        rights(door, "editor", ("configmaps", writes))
-        rights(door, "deleter", ("configmaps", [*writes, "delete"]))
-        rights(door, "finalizer", ("configmaps", [*writes, "delete"]), ("replicasets/finalizers", ["update"]))
-        yield door
+        rights(client, "editor", ("configmaps", writes))
+        rights(client, "deleter", ("configmaps", [*writes, "delete"]))
+        rights(client, "finalizer", ("configmaps", [*writes, "delete"]), ("replicasets/finalizers", ["update"]))
+        yield client
 
 
 def owned(name: str, kind: str = "ReplicaSet", api_version: str = "apps/v1", **more: Any) -> Any:
@@ -69,43 +69,43 @@ def owned(name: str, kind: str = "ReplicaSet", api_version: str = "apps/v1", **m
     return {"metadata": {"name": name, "ownerReferences": [owner]}}
 
 
-def test_who_creates_an_object_may_name_its_owner(door: Door) -> None:
-    assert door.ask("editor", "POST", MAPS, owned("mine")) == (201, "")
+def test_who_creates_an_object_may_name_its_owner(client: TokenClient) -> None:
+    assert client.ask("editor", "POST", MAPS, owned("mine")) == (201, "")
 
 
-def test_owners_are_changed_by_who_may_delete_the_object(door: Door) -> None:
-    assert door.ask("admin", "POST", MAPS, {"metadata": {"name": "theirs"}})[0] == 201
-    code, message = door.ask("editor", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)
+def test_owners_are_changed_by_who_may_delete_the_object(client: TokenClient) -> None:
+    assert client.ask("admin", "POST", MAPS, {"metadata": {"name": "theirs"}})[0] == 201
+    code, message = client.ask("editor", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)
     assert code == 403
     assert message == 'configmaps "theirs" is forbidden: cannot set an ownerRef on a resource you can\'t delete: , <nil>'
-    assert door.ask("editor", "PATCH", f"{MAPS}/theirs", {"data": {"a": "b"}}, MERGE)[0] == 200
-    assert door.ask("deleter", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)[0] == 200
+    assert client.ask("editor", "PATCH", f"{MAPS}/theirs", {"data": {"a": "b"}}, MERGE)[0] == 200
+    assert client.ask("deleter", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)[0] == 200
 
 
-def test_who_blocks_an_owners_deletion_may_set_its_finalizers(door: Door) -> None:
+def test_who_blocks_an_owners_deletion_may_set_its_finalizers(client: TokenClient) -> None:
     labels = {"app": "a"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     owner = {"metadata": {"name": "owner"}, "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}}
-    _, made = door.call("admin", "POST", "/apis/apps/v1/namespaces/default/replicasets", owner)
+    _, made = client.call("admin", "POST", "/apis/apps/v1/namespaces/default/replicasets", owner)
     blocking = owned("blocking", blockOwnerDeletion=True, uid=made["metadata"]["uid"])
-    code, message = door.ask("deleter", "POST", MAPS, blocking)
+    code, message = client.ask("deleter", "POST", MAPS, blocking)
     assert code == 403
     refusal = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"
     assert message == f'configmaps "blocking" is forbidden: {refusal}'
-    assert door.ask("finalizer", "POST", MAPS, blocking)[0] == 201
-    assert door.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200  # it is blocked already
+    assert client.ask("finalizer", "POST", MAPS, blocking)[0] == 201
+    assert client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200  # it is blocked already
 
 
-def test_an_owner_of_a_kind_that_nobody_serves_cannot_be_blocked(door: Door) -> None:
-    code, message = door.ask("deleter", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))
+def test_an_owner_of_a_kind_that_nobody_serves_cannot_be_blocked(client: TokenClient) -> None:
+    code, message = client.ask("deleter", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))
     assert code == 403
     assert message.endswith(
         "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion example.com/v1 Kind Thing: "
         'no matches for kind "Thing" in version "example.com/v1"'
     )
-    assert door.ask("admin", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))[0] == 201
+    assert client.ask("admin", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))[0] == 201
 
 
-def test_nothing_is_deleted_in_a_namespace_that_is_not_there(door: Door) -> None:
+def test_nothing_is_deleted_in_a_namespace_that_is_not_there(client: TokenClient) -> None:
     missing = "/api/v1/namespaces/nowhere/configmaps"
-    assert door.ask("admin", "POST", missing, {"metadata": {"name": "x"}}) == (404, 'namespaces "nowhere" not found')
+    assert client.ask("admin", "POST", missing, {"metadata": {"name": "x"}}) == (404, 'namespaces "nowhere" not found')

@@ -132,7 +132,7 @@ async def test_server_is_ready_before_a_cache_that_nothing_needs_is_loaded(tmp_p
         assert found["data"]["a"] == "b"
         with longest_step() as longest:
             held.go.set()
-            await eventually(followers.know_config_maps, what="loading")
+            await eventually(followers.know_config_maps, description="loading")
         assert longest[0] < STEP_SECONDS, f"a step of the event loop took {longest[0]:.3f} s of CPU time"
         listed = await server.client.list(CONFIG_MAPS, "default")
         assert sum(item["metadata"]["name"].startswith("config-") for item in listed["items"]) == COUNT
@@ -161,6 +161,6 @@ def resident(server: Server) -> float:
         connection.request("GET", "/metrics")
         return connection.getresponse().read().decode()
 
-    text = until(scraped, config_maps_are_known, what="loading")
+    text = until(scraped, config_maps_are_known, description="loading")
     connection.close()
     return next(float(line.split()[1]) for line in text.splitlines() if line.startswith("process_resident_memory_bytes "))

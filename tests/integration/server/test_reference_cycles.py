@@ -50,7 +50,7 @@ class Uncollected:
         """Return the objects in unreachable cycles by type, and free them."""
         self.report.unlink(missing_ok=True)
         os.kill(self.pid, signal.SIGUSR1)
-        until(self.report.exists, what="the report of garbage")
+        until(self.report.exists, description="the report of garbage")
         counts: dict[str, int] = json.loads(self.report.read_text())
         return counts
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from support.definitions import definition
-from support.door import Door, Reply
+from support.https_client import HttpsClient, Reply
 from support.server import running
 from support.services import running_services
 from tetrapod.generic.storage.etcd import EtcdBackend
@@ -30,19 +30,19 @@ def made(reply: Reply) -> str:
     return version
 
 
-def since(door: Door, path: str, version: str, field_selector: str = "") -> list[tuple[str, str]]:
+def since(client: HttpsClient, path: str, version: str, field_selector: str = "") -> list[tuple[str, str]]:
     """What a watch from this version shows within a second."""
-    found = door.call("GET", f"{path}?watch=1&resourceVersion={version}&timeoutSeconds=1&fieldSelector={field_selector}")
+    found = client.call("GET", f"{path}?watch=1&resourceVersion={version}&timeoutSeconds=1&fieldSelector={field_selector}")
     assert found.status == 200, found.message
     lines = [found.body] if isinstance(found.body, dict) else [json.loads(line) for line in found.body.splitlines()]
     return [(event["type"], event["object"].get("message") or event["object"]["metadata"]["name"]) for event in lines]
 
 
-def write(door: Door) -> str:
+def write(client: HttpsClient) -> str:
     """Two config maps come, one of them goes. Returns the version of the first."""
-    version = made(door.call("POST", CONFIG_MAPS, named("one")))
-    made(door.call("POST", CONFIG_MAPS, named("two", data={"a": "b"})))
-    assert door.call("DELETE", f"{CONFIG_MAPS}/one").status == 200
+    version = made(client.call("POST", CONFIG_MAPS, named("one")))
+    made(client.call("POST", CONFIG_MAPS, named("two", data={"a": "b"})))
+    assert client.call("DELETE", f"{CONFIG_MAPS}/one").status == 200
     return version
 
 
@@ -50,73 +50,73 @@ EXPECTED = [("ADDED", "two"), ("DELETED", "one")]
 ONE_OR_TWO = "metadata.name!=kube-root-ca.crt"
 
 
-def check_new_definition(door: Door, before: str) -> None:
+def check_new_definition(client: HttpsClient, before: str) -> None:
     """A watch of a kind that came later than the version at which it begins."""
-    assert door.call("POST", CRDS, definition("resuming.example.com", "Widget")).status == 201
+    assert client.call("POST", CRDS, definition("resuming.example.com", "Widget")).status == 201
     widget = named("w", kind="Widget", apiVersion="resuming.example.com/v1")
-    door.until(lambda reply: reply.status == 201, "POST", WIDGETS, widget)
-    assert since(door, WIDGETS, before) == [("ADDED", "w")]
+    client.until(lambda reply: reply.status == 201, "POST", WIDGETS, widget)
+    assert since(client, WIDGETS, before) == [("ADDED", "w")]
 
 
-def check_expired_list(door: Door, token: str, version: str) -> None:
-    expired = door.until(lambda reply: reply.status == 410, "GET", f"{TEMPLATES}?limit=1&continue={token}")
+def check_expired_list(client: HttpsClient, token: str, version: str) -> None:
+    expired = client.until(lambda reply: reply.status == 410, "GET", f"{TEMPLATES}?limit=1&continue={token}")
     assert expired.body["reason"] == "Expired"
-    rest = door.call("GET", f"{TEMPLATES}?continue={expired.body['metadata']['continue']}")
+    rest = client.call("GET", f"{TEMPLATES}?continue={expired.body['metadata']['continue']}")
     assert [item["metadata"]["name"] for item in rest.body["items"]] == ["b", "c"]
-    exact = door.call("GET", f"{TEMPLATES}?resourceVersion={version}&resourceVersionMatch=Exact")
+    exact = client.call("GET", f"{TEMPLATES}?resourceVersion={version}&resourceVersionMatch=Exact")
     assert (exact.status, exact.message) == (410, "The resourceVersion for the provided list is too old.")
 
 
-def begin_list(door: Door) -> tuple[str, str]:
+def begin_list(client: HttpsClient) -> tuple[str, str]:
     """The token and the version of a list that has been begun."""
     for name in ("a", "b", "c"):
         template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
-        made(door.call("POST", TEMPLATES, named(name, template=template)))
-    page = door.call("GET", f"{TEMPLATES}?limit=1").body
+        made(client.call("POST", TEMPLATES, named(name, template=template)))
+    page = client.call("GET", f"{TEMPLATES}?limit=1").body
     return page["metadata"]["continue"], page["metadata"]["resourceVersion"]
 
 
-def check_gone(door: Door, version: str) -> None:
-    gone = since(door, "/apis/apps/v1/deployments", version)
+def check_gone(client: HttpsClient, version: str) -> None:
+    gone = since(client, "/apis/apps/v1/deployments", version)
     assert [kind for kind, _ in gone] == ["ERROR"]
     assert gone[0][1].startswith(f"too old resource version: {version} (")
 
 
 def test_clients_of_one_process_go_on_where_they_were(tmp_path: Path) -> None:
     with running(tmp_path) as server:
-        version = write(Door(server.kubeconfig))
+        version = write(HttpsClient(server.kubeconfig))
     with running(tmp_path) as server:
-        door = Door(server.kubeconfig)
-        assert since(door, CONFIG_MAPS, version, ONE_OR_TWO) == EXPECTED
-        check_new_definition(door, made(door.call("POST", CONFIG_MAPS, named("before"))))
+        client = HttpsClient(server.kubeconfig)
+        assert since(client, CONFIG_MAPS, version, ONE_OR_TWO) == EXPECTED
+        check_new_definition(client, made(client.call("POST", CONFIG_MAPS, named("before"))))
     with running(tmp_path, "--etcd-compaction-interval=2s") as server:
-        door = Door(server.kubeconfig)
-        token, listed = begin_list(door)
-        made(door.call("POST", CONFIG_MAPS, named("after")))
-        check_expired_list(door, token, listed)
-        check_gone(door, version)
+        client = HttpsClient(server.kubeconfig)
+        token, listed = begin_list(client)
+        made(client.call("POST", CONFIG_MAPS, named("after")))
+        check_expired_list(client, token, listed)
+        check_gone(client, version)
 
 
 def test_clients_of_four_services_go_on_where_they_were(tmp_path: Path) -> None:
     with running_services(tmp_path) as services:
-        door = Door(services.kubeconfig)
-        version = write(door)
+        client = HttpsClient(services.kubeconfig)
+        version = write(client)
         services.stop_all("core", "aggregator")
         for key in ("core", "aggregator"):
             services.start(key)
         for key in ("core", "aggregator"):
             services.wait_ready(key)
-        assert since(door, CONFIG_MAPS, version, ONE_OR_TWO) == EXPECTED
-        check_new_definition(door, made(door.call("POST", CONFIG_MAPS, named("before"))))
-        token, listed = begin_list(door)
-        compact(services.etcd.url, int(made(door.call("POST", CONFIG_MAPS, named("after")))))
-        check_expired_list(door, token, listed)
-        check_gone(door, version)
+        assert since(client, CONFIG_MAPS, version, ONE_OR_TWO) == EXPECTED
+        check_new_definition(client, made(client.call("POST", CONFIG_MAPS, named("before"))))
+        token, listed = begin_list(client)
+        compact(services.etcd.url, int(made(client.call("POST", CONFIG_MAPS, named("after")))))
+        check_expired_list(client, token, listed)
+        check_gone(client, version)
 
 
 def compact(url: str, revision: int) -> None:
     async def main() -> None:
-        backend = EtcdBackend([url], compaction_seconds=0)
+        backend = EtcdBackend([url], compaction_timeout=0)
         await backend.compact(revision)
         await backend.close()
 

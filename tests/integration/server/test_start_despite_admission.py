@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.door import Door
+from support.https_client import HttpsClient
 from support.server import running
 from support.services import running_services
 
@@ -64,48 +64,48 @@ def policies() -> list[tuple[str, Any]]:
     ]
 
 
-def reject_everything(door: Door, declared: list[tuple[str, Any]], reason: str) -> None:
+def reject_everything(client: HttpsClient, declared: list[tuple[str, Any]], reason: str) -> None:
     """Remove what the server writes at its start, and keep it from writing that again."""
     for path in WRITTEN_AT_START:
-        door.call("DELETE", path)
+        client.call("DELETE", path)
     for path, obj in declared:
-        answer = door.call("POST", path, obj)
+        answer = client.call("POST", path, obj)
         assert answer.status == 201, answer.message
     probe = {"metadata": {"name": "probe"}}
-    door.until(lambda answer: reason in answer.message, "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", probe, seconds=60)
+    client.until(lambda answer: reason in answer.message, "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", probe, timeout=60)
 
 
-def accept_everything(door: Door, declared: list[tuple[str, Any]]) -> None:
+def accept_everything(client: HttpsClient, declared: list[tuple[str, Any]]) -> None:
     for path, obj in reversed(declared):
-        assert door.call("DELETE", f"{path}/{obj['metadata']['name']}").status == 200
+        assert client.call("DELETE", f"{path}/{obj['metadata']['name']}").status == 200
 
 
-def check_bootstrap_objects(door: Door) -> None:
+def check_bootstrap_objects(client: HttpsClient) -> None:
     for path in WRITTEN_AT_START:
-        door.until(lambda answer: answer.status == 200, "GET", path, seconds=90)
+        client.until(lambda answer: answer.status == 200, "GET", path, timeout=90)
 
 
 @pytest.mark.parametrize("kind", ["unreachable webhooks", "silent webhooks", "denying policies"])
 def test_a_server_starts_although_admission_rejects_its_writes(tmp_path: Path, kind: str, silent: str) -> None:
     declared = policies() if kind == "denying policies" else webhooks(silent if kind == "silent webhooks" else NOBODY)
     with running(tmp_path) as server:
-        reject_everything(Door(server.kubeconfig), declared, DENIED if kind == "denying policies" else "failed calling webhook")
+        reject_everything(HttpsClient(server.kubeconfig), declared, DENIED if kind == "denying policies" else "failed calling webhook")
     with running(tmp_path) as server:  # it is ready here
-        door = Door(server.kubeconfig)
-        assert door.call("GET", WRITTEN_AT_START[0]).status == 404
-        accept_everything(door, declared)
-        check_bootstrap_objects(door)
+        client = HttpsClient(server.kubeconfig)
+        assert client.call("GET", WRITTEN_AT_START[0]).status == 404
+        accept_everything(client, declared)
+        check_bootstrap_objects(client)
 
 
 def test_four_services_start_although_admission_rejects_their_writes(tmp_path: Path) -> None:
     declared = [*webhooks(NOBODY), *policies()]
     with running_services(tmp_path) as services:
-        door = Door(services.kubeconfig)
-        reject_everything(door, declared, "failed calling webhook")
+        client = HttpsClient(services.kubeconfig)
+        reject_everything(client, declared, "failed calling webhook")
         services.stop_all(*services.keys)
         for key in services.keys:
             services.start(key)
         for key in services.keys:
             services.wait_ready(key)
-        accept_everything(door, declared)
-        check_bootstrap_objects(door)
+        accept_everything(client, declared)
+        check_bootstrap_objects(client)

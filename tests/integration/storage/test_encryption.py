@@ -225,7 +225,7 @@ async def test_a_plugin_keeps_the_keys_and_is_asked_once_for_each(place: Place, 
     misses = CACHE_MISSES.values.get((), 0)
     again, _ = await place.server(kms(plugin), IDENTITY)
     assert len((await again.list(ListQuery())).entries) == 5
-    assert plugin.asked["Decrypt"] == CACHE_MISSES.values[()] - misses == 1
+    assert plugin.calls["Decrypt"] == CACHE_MISSES.values[()] - misses == 1
 
 
 async def test_a_new_key_of_the_plugin_makes_what_the_old_one_sealed_stale(

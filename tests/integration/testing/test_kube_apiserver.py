@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.door import Door
 from support.etcd import Etcd, etcd_36
+from support.https_client import HttpsClient
 from support.server import environment, free_port, wait_ready
 from tetrapod.generic.certificates.authority import Authority
 
@@ -50,7 +50,7 @@ def etcd(tmp_path: Path) -> Iterator[str]:
 
 
 @contextmanager
-def apiserver(directory: Path, etcd: str, more: str = "") -> Iterator[Door]:
+def apiserver(directory: Path, etcd: str, more: str = "") -> Iterator[HttpsClient]:
     """With the flags that envtest gives."""
     url = f"https://127.0.0.1:{(port := free_port())}"
     flags = {
@@ -65,7 +65,7 @@ def apiserver(directory: Path, etcd: str, more: str = "") -> Iterator[Door]:
     }
     given = [f"--{name}={value}" for name, value in flags.items()]
     with running("kube_apiserver", directory / "log", url, *given, more=more):
-        yield Door(directory / "tetrapod" / "kubeconfig")
+        yield HttpsClient(directory / "tetrapod" / "kubeconfig")
 
 
 def test_both_tell_their_flags_as_envtest_looks_for_them() -> None:
@@ -84,10 +84,10 @@ def test_the_stand_in_answers_as_etcd_is_asked(etcd: str) -> None:
 def test_objects_live_as_long_as_the_etcd(tmp_path: Path, etcd: str) -> None:
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-    with apiserver(tmp_path / "first", etcd) as door:
-        assert door.call("POST", MAPS, {"metadata": {"name": "kept"}}).status == 201
-    with apiserver(tmp_path / "second", etcd) as door:
-        found = door.until(lambda reply: reply.status != 401, "GET", f"{MAPS}/kept")
+    with apiserver(tmp_path / "first", etcd) as client:
+        assert client.call("POST", MAPS, {"metadata": {"name": "kept"}}).status == 201
+    with apiserver(tmp_path / "second", etcd) as client:
+        found = client.until(lambda reply: reply.status != 401, "GET", f"{MAPS}/kept")
         assert found.status == 200
 
 
@@ -96,17 +96,17 @@ def test_the_certificate_is_that_of_the_directory_and_flags_come_from_the_enviro
     certificate, key = authority.issue_server("given", ["localhost", "127.0.0.1"])
     (tmp_path / "apiserver.crt").write_bytes(certificate)
     (tmp_path / "apiserver.key").write_bytes(key)
-    with apiserver(tmp_path, etcd, more="--strict-transport-security-directives=max-age=77 -v=2") as door:
+    with apiserver(tmp_path, etcd, more="--strict-transport-security-directives=max-age=77 -v=2") as client:
         context = ssl.create_default_context(cadata=authority.certificate_pem.decode())
-        with urllib.request.urlopen(f"{door.url}/version", context=context, timeout=10) as answer:
+        with urllib.request.urlopen(f"{client.url}/version", context=context, timeout=10) as answer:
             assert answer.headers["strict-transport-security"] == "max-age=77"
 
 
 def test_privileged_containers_are_let_in_as_the_flag_says(tmp_path: Path, etcd: str) -> None:
     container = {"name": "a", "image": "x", "securityContext": {"privileged": True}}
     path, pod = "/api/v1/namespaces/default/pods?dryRun=All", {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
-    with apiserver(tmp_path, etcd, more="--allow-privileged=false") as door:
-        refused = door.call("POST", path, pod)
+    with apiserver(tmp_path, etcd, more="--allow-privileged=false") as client:
+        refused = client.call("POST", path, pod)
         assert refused.status == 422
         text = "spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy"
         assert refused.body["message"] == f'Pod "p" is invalid: {text}'
@@ -116,8 +116,8 @@ def test_a_real_etcd_is_used_as_such(tmp_path: Path) -> None:
     etcd = Etcd(etcd_36(), tmp_path / "etcd")
     etcd.start()
     try:
-        with apiserver(tmp_path, etcd.url) as door:
-            assert door.call("POST", MAPS, {"metadata": {"name": "there"}}).status == 201
+        with apiserver(tmp_path, etcd.url) as client:
+            assert client.call("POST", MAPS, {"metadata": {"name": "there"}}).status == 201
         assert not list(tmp_path.rglob("tetrapod.db"))
     finally:
         etcd.stop()

@@ -24,7 +24,7 @@ from integration.tracing.conftest import (
     traced,
     tracing_file,
 )
-from support.door import Door
+from support.https_client import HttpsClient
 from support.otlp import Collector, ReceivedSpan
 from support.server import Server, command, environment, running
 from support.webhook import WebhookServer, allowed, webhook_server
@@ -53,8 +53,8 @@ def other() -> Iterator[WebhookServer]:
 
 
 @pytest.fixture(scope="module")
-def hooked(server: Server, other: WebhookServer) -> Iterator[Door]:
-    door = Door(server.kubeconfig)
+def hooked(server: Server, other: WebhookServer) -> Iterator[HttpsClient]:
+    client = HttpsClient(server.kubeconfig)
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     hook = {
         "name": "seen.example.com",
@@ -68,23 +68,23 @@ def hooked(server: Server, other: WebhookServer) -> Iterator[Door]:
         "validations": [{"expression": "object.metadata.name != 'forbidden'", "message": "not that name"}],
     }
     made = [
-        door.call("POST", f"{ADMISSION}/validatingwebhookconfigurations", {"metadata": {"name": "traced"}, "webhooks": [hook]}),
-        door.call("POST", f"{ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": "named"}, "spec": policy}),
-        door.call(
+        client.call("POST", f"{ADMISSION}/validatingwebhookconfigurations", {"metadata": {"name": "traced"}, "webhooks": [hook]}),
+        client.call("POST", f"{ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": "named"}, "spec": policy}),
+        client.call(
             "POST",
             f"{ADMISSION}/validatingadmissionpolicybindings",
             {"metadata": {"name": "named"}, "spec": {"policyName": "named", "validationActions": ["Deny"]}},
         ),
     ]
     assert [reply.status for reply in made] == [201] * 3, made
-    door.until(lambda reply: reply.status == 422, "POST", f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "forbidden"}})
-    door.until(lambda _: bool(other.seen), "POST", f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "asked"}})
-    yield door
-    door.call("DELETE", f"{ADMISSION}/validatingwebhookconfigurations/traced")
-    door.call("DELETE", f"{ADMISSION}/validatingadmissionpolicies/named")
+    client.until(lambda reply: reply.status == 422, "POST", f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "forbidden"}})
+    client.until(lambda _: bool(other.seen), "POST", f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "asked"}})
+    yield client
+    client.call("DELETE", f"{ADMISSION}/validatingwebhookconfigurations/traced")
+    client.call("DELETE", f"{ADMISSION}/validatingadmissionpolicies/named")
 
 
-def test_a_write_shows_every_filter_plugin_webhook_policy_and_call_of_the_store(server: Server, hooked: Door) -> None:
+def test_a_write_shows_every_filter_plugin_webhook_policy_and_call_of_the_store(server: Server, hooked: HttpsClient) -> None:
     report = traced(server.url, CONFIG_MAPS, {"metadata": {"name": "seen"}})
     assert (report["response"]["status"], report["request"]["user"]) == (201, "admin")
     filters = [span["name"] for span in steps(report["spans"]) if span.get("filter")]
@@ -112,7 +112,7 @@ def test_steps_lie_within_the_steps_they_are_part_of(server: Server) -> None:
     check({"start": 0.0, "took": report["took"], "spans": report["spans"]})
 
 
-def test_a_refusal_is_traced_and_says_where_it_was_made(server: Server, hooked: Door) -> None:
+def test_a_refusal_is_traced_and_says_where_it_was_made(server: Server, hooked: HttpsClient) -> None:
     report = traced(server.url, f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "forbidden"}})
     assert report["response"]["status"] == 422
     assert [span["name"] for span in steps(report["spans"]) if "error" in span] == ["admission ValidatingAdmissionPolicy"]
@@ -154,9 +154,9 @@ def test_other_values_of_the_parameter_are_none_of_ours(server: Server) -> None:
 
 
 def test_an_external_server_is_one_step_and_is_not_told_of_the_parameter(server: Server, other: WebhookServer) -> None:
-    door = Door(server.kubeconfig)
+    client = HttpsClient(server.kubeconfig)
     spec = {"type": "ExternalName", "externalName": "localhost"}
-    door.call("POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "external"}, "spec": spec})
+    client.call("POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "external"}, "spec": spec})
     spec = {
         "group": GROUP,
         "version": "v1",
@@ -165,8 +165,8 @@ def test_an_external_server_is_one_step_and_is_not_told_of_the_parameter(server:
         "insecureSkipTLSVerify": True,
         "service": {"namespace": "default", "name": "external", "port": other.port},
     }
-    door.call("POST", "/apis/apiregistration.k8s.io/v1/apiservices", {"metadata": {"name": f"v1.{GROUP}"}, "spec": spec})
-    door.until(lambda reply: reply.status == 200, "GET", f"/apis/{GROUP}/v1/things")
+    client.call("POST", "/apis/apiregistration.k8s.io/v1/apiservices", {"metadata": {"name": f"v1.{GROUP}"}, "spec": spec})
+    client.until(lambda reply: reply.status == 200, "GET", f"/apis/{GROUP}/v1/things")
     report = traced(server.url, f"/apis/{GROUP}/v1/things?limit=1")
     hop = step(report, "HTTP GET")
     assert (hop["attributes"]["http.response.status_code"], hop.get("spans")) == (200, None)
@@ -174,7 +174,7 @@ def test_an_external_server_is_one_step_and_is_not_told_of_the_parameter(server:
     assert line == f"GET /apis/{GROUP}/v1/things?limit=1"
     assert headers["traceparent"].split("-")[1] == report["traceID"]
     assert "x-remote-trace" not in headers
-    door.call("DELETE", f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{GROUP}")
+    client.call("DELETE", f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{GROUP}")
 
 
 def test_the_command_shows_the_same(server: Server, tmp_path: Path) -> None:
@@ -217,7 +217,9 @@ def exported(collector: Collector, audit_id: str) -> dict[str, ReceivedSpan]:
     return by_name(spans, audit_id)
 
 
-def test_a_master_continues_a_trace_and_names_and_attributes_are_upstreams(server: Server, collector: Collector, hooked: Door) -> None:
+def test_a_master_continues_a_trace_and_names_and_attributes_are_upstreams(
+    server: Server, collector: Collector, hooked: HttpsClient
+) -> None:
     body = {"metadata": {"name": "exported"}}
     status, headers, answer = ask(server.url, f"{CONFIG_MAPS}?dryRun=All", body, traceparent=TRACEPARENT, user_agent="test")
     assert status == 201
@@ -252,7 +254,7 @@ def test_a_master_continues_a_trace_and_names_and_attributes_are_upstreams(serve
     assert all(span.trace_id == TRACE and span.started <= span.ended for span in spans.values())
 
 
-def test_the_webhook_is_told_of_the_trace(server: Server, other: WebhookServer, hooked: Door) -> None:
+def test_the_webhook_is_told_of_the_trace(server: Server, other: WebhookServer, hooked: HttpsClient) -> None:
     other.seen.clear()
     ask(server.url, f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "x"}}, traceparent=TRACEPARENT, tracestate="a=b")
     _, headers, _ = other.seen[-1]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.door import Door, Reply
+from support.https_client import HttpsClient, Reply
 from support.server import running
 from support.webhook import WebhookServer, webhook_server
 
@@ -25,8 +25,8 @@ def config_map(name: str = "a", **metadata: Any) -> Any:
 class Hooked:
     """A server, and a webhook server whose hooks are put in place for the time of a block."""
 
-    def __init__(self, door: Door, hook: WebhookServer) -> None:
-        self.door, self.hook = door, hook
+    def __init__(self, client: HttpsClient, hook: WebhookServer) -> None:
+        self.client, self.hook = client, hook
 
     def declared(self, name: str, path: str, **more: Any) -> Any:
         return {
@@ -50,15 +50,15 @@ class Hooked:
             "metadata": {"name": name},
             "webhooks": list(hooks),
         }
-        made = self.door.call("POST", path, obj)
+        made = self.client.call("POST", path, obj)
         assert made.status == 201, made
         try:
             yield
         finally:
-            self.door.call("DELETE", f"{path}/{name}")
+            self.client.call("DELETE", f"{path}/{name}")
 
     def create(self, name: str = "a", query: str = "?dryRun=All", **metadata: Any) -> Reply:
-        return self.door.call("POST", CONFIG_MAPS + query, config_map(name, **metadata))
+        return self.client.call("POST", CONFIG_MAPS + query, config_map(name, **metadata))
 
     def reviews(self) -> list[Any]:
         """The requests that the hooks have seen, which are forgotten then."""
@@ -67,15 +67,15 @@ class Hooked:
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
     directory = tmp_path_factory.mktemp("hooked")
     with running(directory, "--enable-aggregator-routing") as server:
-        found = Door(server.kubeconfig)
+        found = HttpsClient(server.kubeconfig)
         found.call("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
         yield found
 
 
 @pytest.fixture
-def hooked(door: Door) -> Iterator[Hooked]:
+def hooked(client: HttpsClient) -> Iterator[Hooked]:
     with webhook_server() as hook:
-        yield Hooked(door, hook)
+        yield Hooked(client, hook)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.door import Door
+from support.https_client import HttpsClient
 from support.server import Server, free_port, running
 from support.wire import Client
 
@@ -33,11 +33,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def kept_out(server: Server) -> Iterator[Client]:
     """As alice, whom a webhook that is away and a policy that forbids everything refuse."""
-    door = Door(server.kubeconfig)
+    client = HttpsClient(server.kubeconfig)
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     subjects = [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}]
     bound = {"metadata": {"name": "alice"}, "subjects": subjects, "roleRef": role}
-    assert door.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", bound).status == 201
+    assert client.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", bound).status == 201
     webhook = {
         "name": "away.example.com",
         "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"},
@@ -47,8 +47,8 @@ def kept_out(server: Server) -> Iterator[Client]:
     }
     for kind in ("Mutating", "Validating"):
         obj = {"metadata": {"name": "away"}, "webhooks": [webhook]}
-        assert door.call("POST", f"{GROUP}/{kind.lower()}webhookconfigurations", obj).status == 201
-    forbid_config_maps(door.call)
+        assert client.call("POST", f"{GROUP}/{kind.lower()}webhookconfigurations", obj).status == 201
+    forbid_config_maps(client.call)
     with Client(server, "alice-token") as alice:
         while (answer := alice("POST", f"{PATH}?dryRun=All", config_map("x"))).status in (201, 403):  # until they are heard of
             pass
@@ -100,7 +100,7 @@ def test_without_the_flag_nobody_passes(tmp_path: Path) -> None:
 
 
 def test_a_webhook_that_may_deadlock_is_named_in_an_event_and_in_the_log(server: Server) -> None:
-    door = Door(server.kubeconfig)
+    client = HttpsClient(server.kubeconfig)
     rules = [{"apiGroups": ["coordination.k8s.io"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["leases"]}]
     webhook = {
         "name": "leases.example.com",
@@ -110,9 +110,9 @@ def test_a_webhook_that_may_deadlock_is_named_in_an_event_and_in_the_log(server:
         "rules": rules,
     }
     obj = {"metadata": {"name": "leases"}, "webhooks": [webhook]}
-    assert door.call("POST", f"{GROUP}/validatingwebhookconfigurations", obj).status == 201
+    assert client.call("POST", f"{GROUP}/validatingwebhookconfigurations", obj).status == 201
     events = "/api/v1/namespaces/default/events?fieldSelector=reason=WebhookMayDeadlock,involvedObject.name=leases"
-    told = door.until(lambda r: bool(r.body["items"]), "GET", events).body["items"][0]
+    told = client.until(lambda r: bool(r.body["items"]), "GET", events).body["items"][0]
     assert told["type"] == "Warning"
     assert told["message"].startswith('webhook "leases.example.com" is asked about leases.coordination.k8s.io in kube-system')
     assert 'ValidatingWebhookConfiguration leases: webhook "leases.example.com"' in server.log.read_text()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from integration.webhooks.conftest import CONFIG_MAPS, Hooked, config_map
-from support.door import Door
+from support.https_client import HttpsClient
 from support.webhook import HOLD, Answer, allowed, answered, json_patch, webhook_server
 from tetrapod.generic.certificates.authority import Authority
 
@@ -208,10 +208,10 @@ def test_nothing_can_be_changed_in_a_deletion(hooked: Hooked) -> None:
     hooked.create("kept", "")
     hooked.hook.on("/x", lambda r: allowed(r, **json_patch({"op": "add", "path": "/data/x", "value": "y"})))
     with hooked.configured("Mutating", hooked.declared("m", "/x")):
-        refused = hooked.door.call("DELETE", f"{CONFIG_MAPS}/kept")
+        refused = hooked.client.call("DELETE", f"{CONFIG_MAPS}/kept")
     text = 'admission webhook "m.example.com" attempted to modify the object, which is not supported for this operation'
     assert (refused.status, refused.message) == (500, f"Internal error occurred: {text}")
-    assert hooked.door.call("DELETE", f"{CONFIG_MAPS}/kept").status == 200
+    assert hooked.client.call("DELETE", f"{CONFIG_MAPS}/kept").status == 200
 
 
 UNTRUSTED = "tls: failed to verify certificate: x509: "
@@ -244,7 +244,7 @@ def test_a_bundle_that_is_none_is_told_at_the_call(hooked: Hooked) -> None:
     assert message.endswith("could not get REST client: unable to load root certificates: unable to parse bytes as PEM block")
 
 
-def test_a_service_is_resolved_and_must_answer_by_its_name(hooked: Hooked, door: Door) -> None:
+def test_a_service_is_resolved_and_must_answer_by_its_name(hooked: Hooked, client: HttpsClient) -> None:
     authority = Authority.create("service-ca")
     with webhook_server(("hook.hooked.svc",), authority=authority) as server:
         server.on("/x", allowed)
@@ -253,8 +253,8 @@ def test_a_service_is_resolved_and_must_answer_by_its_name(hooked: Hooked, door:
             url = "https://hook.hooked.svc:443/x?timeout=2s"
             assert hooked.create().message.endswith(f'Post "{url}": service "hook" not found')
             service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"}, "spec": {"ports": [{"port": 443}]}}
-            assert door.call("POST", "/api/v1/namespaces/hooked/services", service).status == 201
-            refused = door.until(lambda r: "not found" not in r.message, "POST", CONFIG_MAPS + "?dryRun=All", config_map())
+            assert client.call("POST", "/api/v1/namespaces/hooked/services", service).status == 201
+            refused = client.until(lambda r: "not found" not in r.message, "POST", CONFIG_MAPS + "?dryRun=All", config_map())
             assert refused.message.endswith(f'Post "{url}": no endpoints available for service "hook"')
 
 
@@ -266,7 +266,7 @@ def test_a_hook_that_hangs_holds_up_nobody_else(hooked: Hooked) -> None:
             thread.start()
         start = time.monotonic()
         for _ in range(20):
-            assert hooked.door.call("GET", CONFIG_MAPS).status == 200
+            assert hooked.client.call("GET", CONFIG_MAPS).status == 200
         assert time.monotonic() - start < 2
         for thread in waiting:
             thread.join()
@@ -287,7 +287,7 @@ def test_metrics_tell_of_calls_refusals_and_of_what_was_let_through(hooked: Hook
         hooked.create()
     with hooked.configured("Validating", hooked.declared("broken", "/break", failurePolicy="Ignore")):
         hooked.create()
-    lines = str(hooked.door.call("GET", "/metrics").body).splitlines()
+    lines = str(hooked.client.call("GET", "/metrics").body).splitlines()
     for wanted in (
         'apiserver_admission_webhook_rejection_count{error_type="no_error",name="denying.example.com",operation="CREATE",'
         'rejection_code="400",type="validating"} 1',

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from integration.webhooks.conftest import CONFIG_MAPS, NS, RULE, Hooked, config_map
-from support.door import APPLY, MERGE
+from support.https_client import APPLY, MERGE
 from support.webhook import Answer, allowed, answered, json_patch
 
 SCALER = {
@@ -59,12 +59,12 @@ def test_every_kind_of_write_is_asked_about(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     with hooked.configured("Validating", hooked.declared("v", "/v")):
         hooked.create("w", "")
-        hooked.door.call("PUT", f"{CONFIG_MAPS}/w", config_map("w", labels={"a": "b"}))
-        hooked.door.call("PATCH", f"{CONFIG_MAPS}/w", {"data": {"k": "2"}}, MERGE)
-        hooked.door.call("PATCH", f"{CONFIG_MAPS}/w?fieldManager=m", {**config_map("w"), "data": {"l": "m"}}, APPLY)
-        hooked.door.call("DELETE", f"{CONFIG_MAPS}/w")
+        hooked.client.call("PUT", f"{CONFIG_MAPS}/w", config_map("w", labels={"a": "b"}))
+        hooked.client.call("PATCH", f"{CONFIG_MAPS}/w", {"data": {"k": "2"}}, MERGE)
+        hooked.client.call("PATCH", f"{CONFIG_MAPS}/w?fieldManager=m", {**config_map("w"), "data": {"l": "m"}}, APPLY)
+        hooked.client.call("DELETE", f"{CONFIG_MAPS}/w")
         hooked.create("x", "", labels={"all": "of-them"})
-        hooked.door.call("DELETE", f"{CONFIG_MAPS}?labelSelector=all%3Dof-them")
+        hooked.client.call("DELETE", f"{CONFIG_MAPS}?labelSelector=all%3Dof-them")
     told = [(r["operation"], r.get("name", ""), bool(r["object"]), bool(r["oldObject"]), r["options"]["kind"]) for r in hooked.reviews()]
     assert told == [
         ("CREATE", "w", True, False, "CreateOptions"),
@@ -80,7 +80,7 @@ def test_every_kind_of_write_is_asked_about(hooked: Hooked) -> None:
 def test_a_hook_for_another_version_sees_the_object_in_that_version(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("autoscaling", "v1", "*/*")])):
-        assert hooked.door.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER).status == 201
+        assert hooked.client.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER).status == 201
     (request,) = hooked.reviews()
     assert (request["kind"]["version"], request["requestKind"]["version"]) == ("v1", "v2")
     assert request["object"]["apiVersion"] == "autoscaling/v1"
@@ -90,14 +90,14 @@ def test_a_hook_for_another_version_sees_the_object_in_that_version(hooked: Hook
 def test_a_change_in_another_version_is_converted_back(hooked: Hooked) -> None:
     hooked.hook.on("/m", lambda r: allowed(r, **json_patch({"op": "add", "path": "/spec/targetCPUUtilizationPercentage", "value": 55})))
     with hooked.configured("Mutating", hooked.declared("m", "/m", rules=[rule("autoscaling", "v1", "*/*")])):
-        made = hooked.door.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER)
+        made = hooked.client.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER)
     assert made.body["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 55
 
 
 def test_matching_exactly_excludes_other_versions(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("autoscaling", "v1", "*")], matchPolicy="Exact")):
-        assert hooked.door.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER).status == 201
+        assert hooked.client.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER).status == 201
     assert hooked.reviews() == []
 
 
@@ -105,7 +105,7 @@ def test_both_groups_of_events_are_one(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"namespace": NS, "kind": "X"}}
     with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("events.k8s.io", "v1", "events")])):
-        assert hooked.door.call("POST", f"/api/v1/namespaces/{NS}/events", event).status == 201
+        assert hooked.client.call("POST", f"/api/v1/namespaces/{NS}/events", event).status == 201
     (request,) = hooked.reviews()
     assert (request["kind"]["group"], request["object"]["regarding"]["kind"]) == ("events.k8s.io", "X")
 
@@ -123,7 +123,7 @@ def test_selectors_scope_and_exempt_kinds_keep_a_hook_from_being_asked(hooked: H
         assert hooked.create(labels={"wanted": "yes"}).status == 201
         assert len(hooked.reviews()) == 1
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": NS}}
-        assert hooked.door.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review).status == 201
+        assert hooked.client.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review).status == 201
         assert hooked.reviews() == []  # nor were the configurations above
 
 
@@ -131,9 +131,9 @@ def test_an_object_selector_sees_the_old_object_too(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     hooked.create("old", "", labels={"wanted": "yes"})
     with hooked.configured("Validating", hooked.declared("v", "/v", objectSelector={"matchLabels": {"wanted": "yes"}})):
-        hooked.door.call("PUT", f"{CONFIG_MAPS}/old", config_map("old"))
+        hooked.client.call("PUT", f"{CONFIG_MAPS}/old", config_map("old"))
     assert len(hooked.reviews()) == 1
-    hooked.door.call("DELETE", f"{CONFIG_MAPS}/old")
+    hooked.client.call("DELETE", f"{CONFIG_MAPS}/old")
 
 
 def test_a_patch_is_applied_and_warnings_are_passed_on(hooked: Hooked) -> None:
@@ -213,7 +213,7 @@ def test_a_dry_run_is_refused_where_a_hook_has_side_effects(hooked: Hooked) -> N
     old = [{"op": "replace", "path": "/webhooks/0/sideEffects", "value": "Some"}]
     with hooked.configured("Validating", hooked.declared("v", "/v", sideEffects="None")):
         path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks"
-        assert hooked.door.call("PATCH", path, old, "application/json-patch+json").status == 422
+        assert hooked.client.call("PATCH", path, old, "application/json-patch+json").status == 422
     hooked.hook.on("/v", allowed)
     with hooked.configured("Validating", hooked.declared("v", "/v", sideEffects="NoneOnDryRun")):
         assert hooked.create().status == 201

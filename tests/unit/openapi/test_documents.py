@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.openapi import Kept, document_of, merged
+from support.openapi import BufferWriter, document_of, merged
 from tetrapod.generic.openapi.custom import CustomKind, custom_parts
 from tetrapod.generic.openapi.handover import hand_over, taken_over
 from tetrapod.generic.openapi.naming import operation_id, tag
@@ -223,11 +223,11 @@ async def test_a_document_in_parts_is_the_whole_one(source: BuiltinSource) -> No
 async def test_a_document_that_is_handed_over_arrives_as_it_was(source: BuiltinSource, name: str) -> None:
     """The network may deliver the document in pieces of any size."""
     sources = JoinedSource([source, Kinds(apart=True)])
-    kept = Kept()
+    writer = BufferWriter()
     answer = await hand_over(sources, name)
     assert isinstance(answer, StreamResponse)
-    await answer.run(kept)
-    body = b"".join(kept.parts)
+    await answer.run(writer)
+    body = b"".join(writer.parts)
     assert max(map(len, body.splitlines())) < 300_000
 
     async def chunks(size: int) -> AsyncIterator[bytes]:

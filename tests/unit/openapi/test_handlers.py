@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.openapi import Kept
+from support.openapi import BufferWriter
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.openapi.source import BuiltinSource
 from tetrapod.generic.request import Request, Response, StreamResponse
@@ -35,9 +35,9 @@ def header(response: Response, name: bytes) -> str:
 async def body_of(response: Response) -> bytes:
     if not isinstance(response, StreamResponse):
         return response.body
-    kept = Kept()
-    await response.run(kept)
-    return b"".join(kept.parts)
+    writer = BufferWriter()
+    await response.run(writer)
+    return b"".join(writer.parts)
 
 
 async def test_the_index_leads_to_immutable_documents(handlers: OpenAPIHandlers) -> None:

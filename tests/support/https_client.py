@@ -1,4 +1,4 @@
-"""The public door of a running server, for tests that speak plain HTTPS to it."""
+"""An HTTPS client for tests of a running server, without retries and without a client library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reply(NamedTuple):
         return str(self.body.get("message", "")) if isinstance(self.body, dict) else str(self.body)
 
 
-class Door:
+class HttpsClient:
     """A client that authenticates with the client certificate of a kubeconfig."""
 
     def __init__(self, kubeconfig: Path, url: str = "") -> None:
@@ -61,6 +61,6 @@ class Door:
         except ValueError:
             return text.decode()
 
-    def until(self, holds: Callable[[Reply], bool], method: str, path: str, body: Any = None, seconds: float = 15) -> Reply:
-        """Repeat a request until `holds` is true of the reply, and return that reply."""
-        return until(lambda: self.call(method, path, body), holds, patience=seconds, what=f"{method} {path}")
+    def until(self, condition: Callable[[Reply], bool], method: str, path: str, body: Any = None, timeout: float = 15) -> Reply:
+        """Repeat a request until `condition` is true of the reply, and return that reply."""
+        return until(lambda: self.call(method, path, body), condition, timeout=timeout, description=f"{method} {path}")
