@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tetrapod.core import capabilities
 from tetrapod.core.allocators import metrics as allocator_metrics
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
@@ -31,15 +30,16 @@ from tetrapod.core.controllers.storage_version_migrator import StorageVersionMig
 from tetrapod.core.controllers.token_secrets import Signer, TokenSecretController
 from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
 from tetrapod.core.controllers.webhook_hazards import WebhookHazards
+from tetrapod.core.podspec import capabilities
 from tetrapod.core.resources import definitions
-from tetrapod.core.rests.binding import BindingRest, PodBindingRest
-from tetrapod.core.rests.component_status import ComponentStatusRest, Probe, local_components
-from tetrapod.core.rests.eviction import EvictionRest
-from tetrapod.core.rests.locations import UNVERIFIED, Backends, KubeletConfig
-from tetrapod.core.rests.streams import stream_rests
 from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, ResizeStrategy
 from tetrapod.core.strategies.resource_claims import ClaimAccess
+from tetrapod.core.subresources.binding import BindingRest, PodBindingRest
+from tetrapod.core.subresources.component_status import ComponentStatusRest, Probe, local_components
+from tetrapod.core.subresources.eviction import EvictionRest
+from tetrapod.core.subresources.locations import UNVERIFIED, Backends, KubeletConfig
+from tetrapod.core.subresources.streams import stream_rests
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.leaderelection.leadership import ALONE, Leadership, lead

@@ -9,8 +9,8 @@ from integration.core.conftest import Core, Serve, v1
 from integration.http.conftest import Client
 from integration.http.test_answers import upgrading
 from integration.http.test_requests import echo
-from tetrapod.core.rests import proxies
-from tetrapod.core.rests.locations import UNVERIFIED, Backends
+from tetrapod.core.subresources import proxies
+from tetrapod.core.subresources.locations import UNVERIFIED, Backends
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.core.defaults.images import tag_of
+from tetrapod.core.podspec.images import tag_of
 
 DIGEST = "sha256:" + "0" * 64
 

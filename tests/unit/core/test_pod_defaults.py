@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.core.defaults.pod_spec import default_pod, default_pod_template
+from tetrapod.core.podspec.defaults import default_pod, default_pod_template
 
 
 def _spec() -> dict[str, Any]:

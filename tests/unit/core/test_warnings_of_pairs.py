@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.core.warnings.ports import port_warnings
+from tetrapod.core.podspec.port_warnings import port_warnings
 from tetrapod.core.warnings.volumes import overlapping_paths
 from tetrapod.generic.filters.warnings import ENOUGH
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tetrapod.core.podspec.warnings import template_warnings
 from tetrapod.core.warnings import workloads
-from tetrapod.core.warnings.pods import template_warnings
 
 ARCH = "beta.kubernetes.io/arch"
 

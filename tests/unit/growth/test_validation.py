@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.growth import assert_linear
+from tetrapod.core.podspec import scheduling
 from tetrapod.core.validation import (
     admission_policies,
     claim_status,
@@ -18,7 +19,6 @@ from tetrapod.core.validation import (
     node_kinds,
     nodes,
     pods,
-    scheduling,
     service_addresses,
     signing_requests,
     slice_devices,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tetrapod.apps.options import Options
 from tetrapod.apps.wiring.files import read_file
-from tetrapod.core.rests.locations import KubeletConfig
+from tetrapod.core.subresources.locations import KubeletConfig
 from tetrapod.generic.proxy import ClientTLS
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tetrapod.core.resources_of import Amounts, aggregate, amounts
+from tetrapod.core.podspec.pod_resources import Amounts, aggregate, amounts
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core.admission.kinds import NODES
 from tetrapod.core.admission.pod_plugin import object_of
-from tetrapod.core.resources_of import amounts, pod_amounts
+from tetrapod.core.podspec.pod_resources import amounts, pod_amounts
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory

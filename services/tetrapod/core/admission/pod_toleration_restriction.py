@@ -11,8 +11,8 @@ from typing import Any, Final
 from tetrapod.core.admission.kinds import NAMESPACES
 from tetrapod.core.admission.pod_plugin import PodPlugin, object_of, spec_of
 from tetrapod.core.admission.toleration_merging import all_covered, merged
-from tetrapod.core.qos import qos_class
-from tetrapod.core.validation.scheduling import tolerations as validate_tolerations
+from tetrapod.core.podspec.qos import qos_class
+from tetrapod.core.podspec.scheduling import tolerations as validate_tolerations
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.configuration.loading import load
 from tetrapod.generic.configuration.shapes import kind, list_of

@@ -11,7 +11,7 @@ from tetrapod.core.admission.kinds import RUNTIME_CLASSES
 from tetrapod.core.admission.lookups import name_complaint
 from tetrapod.core.admission.pod_plugin import PodPlugin, spec_of
 from tetrapod.core.admission.toleration_merging import merged
-from tetrapod.core.resources_of import amounts
+from tetrapod.core.podspec.pod_resources import amounts
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Final
 
-from tetrapod.core.defaults.resource_lists import round_up
+from tetrapod.core.podspec.resource_lists import round_up
 from tetrapod.machinery.gvk import Object
 
 _NODE_INFO: Final = (

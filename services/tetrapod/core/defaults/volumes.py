@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tetrapod.core.defaults.pod_spec import default_claim_spec
-from tetrapod.core.defaults.resource_lists import round_up
+from tetrapod.core.podspec.defaults import default_claim_spec
+from tetrapod.core.podspec.resource_lists import round_up
 from tetrapod.machinery.gvk import Object
 
 

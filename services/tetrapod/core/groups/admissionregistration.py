@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tetrapod.core.defaults import cluster as defaults
+from tetrapod.core.kind_strategy import status_of
 from tetrapod.core.strategies.admission_policies import GROUP, BindingStrategy, ParamAccess, PolicyStrategy, StaticNames
-from tetrapod.core.strategies.simple import status_of
 from tetrapod.core.strategies.webhook_store import WebhookStore
 from tetrapod.core.tables import policies as tables
 from tetrapod.core.validation import admission_policies as policies

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tetrapod.core.defaults import workloads as defaults
+from tetrapod.core.kind_strategy import KindStrategy, status_of
 from tetrapod.core.strategies.counted_annotations import (
     ROLLBACK_TO,
     TEMPLATE_GENERATION,
@@ -13,8 +14,7 @@ from tetrapod.core.strategies.counted_annotations import (
     settle_template_generation,
 )
 from tetrapod.core.strategies.revisions import RevisionStore, RevisionStrategy
-from tetrapod.core.strategies.scale import scale
-from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.subresources.scale import scale
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import apps as validation
 from tetrapod.core.validation import stateful_sets

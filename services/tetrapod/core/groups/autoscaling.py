@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tetrapod.core.conversion.autoscaling import convert_autoscaler, default_autoscaler_v1, without_v1_annotations
 from tetrapod.core.defaults.autoscaling import default_autoscaler_v2, default_behavior
-from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_of
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import autoscalers
 from tetrapod.generic.registry.builtin import builtin

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tetrapod.core.kind_strategy import status_of
 from tetrapod.core.strategies.job_store import JobStore
 from tetrapod.core.strategies.jobs import CronJobStrategy, JobStrategy
-from tetrapod.core.strategies.simple import status_of
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import job_status
 from tetrapod.generic.registry.builtin import builtin

@@ -8,8 +8,10 @@ from dataclasses import replace
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.defaults import cluster, networking, volumes, workloads
-from tetrapod.core.defaults.pod_spec import default_pod_template
 from tetrapod.core.groups.events import core_events
+from tetrapod.core.kind_strategy import KindStrategy, status_of
+from tetrapod.core.podspec import templates
+from tetrapod.core.podspec.defaults import default_pod_template
 from tetrapod.core.strategies.claims import ClaimStatusStrategy, ClaimStrategy
 from tetrapod.core.strategies.limit_ranges import LimitRangeStrategy
 from tetrapod.core.strategies.namespace_store import NamespaceStore
@@ -17,26 +19,15 @@ from tetrapod.core.strategies.namespaces import NamespaceFinalizeStrategy, Names
 from tetrapod.core.strategies.nodes import NodeStatusStrategy, NodeStrategy
 from tetrapod.core.strategies.persistent_volumes import VolumeStatusStrategy, VolumeStrategy
 from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
-from tetrapod.core.strategies.scale import scale
 from tetrapod.core.strategies.service_accounts import ServiceAccountStrategy
 from tetrapod.core.strategies.service_store import ServiceStore
 from tetrapod.core.strategies.services import ServiceStatusStrategy, ServiceStrategy
-from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.subresources.scale import scale
 from tetrapod.core.tables import cluster as tables
 from tetrapod.core.tables import networking as network_tables
 from tetrapod.core.tables import pods as pod_tables
 from tetrapod.core.tables import storage as storage_tables
-from tetrapod.core.validation import (
-    claims,
-    configmaps,
-    endpoints,
-    limit_ranges,
-    nodes,
-    pod_templates,
-    quotas,
-    secrets,
-    volumes_persistent,
-)
+from tetrapod.core.validation import claims, configmaps, endpoints, limit_ranges, nodes, quotas, secrets, volumes_persistent
 from tetrapod.core.warnings import cluster as cluster_warnings
 from tetrapod.core.warnings import volumes as volume_warnings
 from tetrapod.core.warnings import workloads as workload_warnings
@@ -135,7 +126,7 @@ def _simple(event_ttl: int) -> list[ResourceDefinition]:
                 default=lambda o: default_pod_template(o.get("template")),
                 generation=["template"],
                 returns_deleted=True,
-                validate=pod_templates.validate,
+                validate=templates.validate,
                 template=("template",),
                 warnings=workload_warnings.pod_template,
             ),
@@ -225,7 +216,7 @@ def _replication_controllers() -> ResourceDefinition:
         status=True,
         initial_status={"replicas": 0},
         generation=["spec"],
-        validate=pod_templates.validate_controller,
+        validate=templates.validate_controller,
         template=("spec", "template"),
         warnings=workload_warnings.replication_controller,
         name=lambda name, prefix: [],  # validation checks the name
@@ -238,7 +229,7 @@ def _replication_controllers() -> ResourceDefinition:
         controller,
         storage_prefix="controllers",
         table=pod_tables.REPLICATION_CONTROLLERS,
-        subresources={"scale": scale(), "status": status_of(controller, validate=pod_templates.validate_controller_status)},
+        subresources={"scale": scale(), "status": status_of(controller, validate=templates.validate_controller_status)},
     )
 
 

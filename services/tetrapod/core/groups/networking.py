@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import networking as defaults
-from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_of
 from tetrapod.core.tables import networking as tables
 from tetrapod.core.validation import endpoint_slices, ingresses, network_policies, service_networks
 from tetrapod.core.warnings import others as warnings

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from tetrapod.core.defaults import cluster as defaults
 from tetrapod.core.groups.events import new_events
+from tetrapod.core.kind_strategy import KindStrategy, status_of
 from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningRequestStrategy, SigningStatusStrategy
 from tetrapod.core.strategies.pod_certificates import PodCertificateStatusStrategy, PodCertificateStrategy
 from tetrapod.core.strategies.priority_classes import PriorityClassStore
-from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import cluster as tables
 from tetrapod.core.validation import flow_schemas, leases, pod_certificates, trust_bundles
 from tetrapod.core.validation import node_kinds as classes

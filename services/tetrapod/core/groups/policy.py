@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import disruption_budgets
 from tetrapod.generic.registry.builtin import builtin

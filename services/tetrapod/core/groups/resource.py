@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import devices as defaults
+from tetrapod.core.kind_strategy import KindStrategy, status_of
 from tetrapod.core.strategies.devices import GROUP, DeviceClassStrategy, SliceStrategy, slice_warnings
 from tetrapod.core.strategies.resource_claims import AdminStrategy, ClaimAccess, ClaimStatusStrategy
-from tetrapod.core.strategies.simple import KindStrategy, status_of
 from tetrapod.core.tables import policies as tables
 from tetrapod.core.validation import claim_status
 from tetrapod.core.validation import resource_claims as claims

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import volumes as defaults
-from tetrapod.core.strategies.simple import KindStrategy, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_of
 from tetrapod.core.tables import cluster as cluster_tables
 from tetrapod.core.tables import storage as tables
 from tetrapod.core.validation import csi, migrations

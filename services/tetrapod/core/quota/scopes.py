@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tetrapod.core.qos import qos_class
+from tetrapod.core.podspec.qos import qos_class
 from tetrapod.generic.quota.scopes import scopes_of
 from tetrapod.machinery.gvk import GroupResource, Object
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.gvk import Object

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults.workloads import default_cron_job, default_job
-from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation import cron_jobs, jobs
 from tetrapod.core.warnings import workloads
 from tetrapod.generic.registry.context import Context

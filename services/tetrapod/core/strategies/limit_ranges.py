@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.gvk import Object
 

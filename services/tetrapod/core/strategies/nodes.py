@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery.copying import copy_value

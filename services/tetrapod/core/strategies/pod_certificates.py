@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.signers import GROUP, authorized_for_signer
-from tetrapod.core.strategies.simple import KindStrategy
 from tetrapod.core.validation.pod_certificate_status import validate_status
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.context import Context

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.defaults.pod_spec import default_pod_resources
-from tetrapod.core.strategies.pod_features import drop_disabled
+from tetrapod.core.podspec.defaults import default_pod_resources
+from tetrapod.core.podspec.features import drop_disabled
 from tetrapod.core.strategies.pods import PodStrategy
 from tetrapod.core.validation import pod_resize, pods
 from tetrapod.generic.registry.context import Context

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tetrapod.core.validation.pod_annotations import APP_ARMOR, app_armor_field
-from tetrapod.core.validation.security import all_containers
+from tetrapod.core.podspec.annotations import APP_ARMOR, app_armor_field
+from tetrapod.core.podspec.security import all_containers
 from tetrapod.machinery.gvk import Object
 
 

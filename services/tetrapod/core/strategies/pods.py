@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tetrapod.core.defaults.pod_spec import default_pod, default_pod_resources
-from tetrapod.core.qos import qos_class
-from tetrapod.core.strategies.pod_features import drop_disabled, drop_init_container_annotations
+from tetrapod.core.podspec.defaults import default_pod, default_pod_resources
+from tetrapod.core.podspec.features import drop_disabled, drop_init_container_annotations
+from tetrapod.core.podspec.qos import qos_class
+from tetrapod.core.podspec.warnings import pod_warnings
 from tetrapod.core.strategies.pod_preparation import app_armor_into_fields, merge_label_keys
 from tetrapod.core.validation import pod_status, pods
-from tetrapod.core.warnings.pods import pod_warnings
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy

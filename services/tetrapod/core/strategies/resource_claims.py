@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.strategies.devices import GROUP, drop_of_requests, drop_of_results
-from tetrapod.core.strategies.simple import KindStrategy
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, split_username
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision

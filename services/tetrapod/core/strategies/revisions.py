@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.apps import validate_revision, validate_revision_update
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.shown import HiddenStore

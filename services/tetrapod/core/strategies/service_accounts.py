@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.gvk import Object
 

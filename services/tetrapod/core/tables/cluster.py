@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.tables.cells import AGE, NAME, NONE, age, name_of, since, spec_of, status_of
+from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, since, spec_of, status_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 

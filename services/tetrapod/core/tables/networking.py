@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.tables.cells import AGE, NAME, NONE, UNSET, age, labels_text, more, name_of, selector_text, spec_of, status_of
+from tetrapod.core.cells import AGE, NAME, NONE, UNSET, age, labels_text, more, name_of, selector_text, spec_of, status_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 

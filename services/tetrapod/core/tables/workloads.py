@@ -7,21 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, pod_template, seconds, selector_text, since, spec_of, status_of
 from tetrapod.core.conversion.autoscaling import convert_autoscaler
-from tetrapod.core.tables.cells import (
-    AGE,
-    NAME,
-    NONE,
-    age,
-    containers,
-    name_of,
-    pod_template,
-    seconds,
-    selector_text,
-    since,
-    spec_of,
-    status_of,
-)
 from tetrapod.machinery.duration import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor

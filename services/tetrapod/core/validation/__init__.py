@@ -1,4 +1,5 @@
-"""Hand-written validation of API objects: one module per kind, or per part of a pod.
+"""Validation rules that several kinds share: names, quantities, paths, conditions, immutability.
 
+The rules of one kind stand in the kind's own module, those of pod specs in `core/podspec`.
 Upstream: pkg/apis/core/validation and the validation packages of the other API groups (pkg/apis/*/validation).
 """

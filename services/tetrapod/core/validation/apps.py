@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.validation import rolling, shown
 from tetrapod.core.validation.names import not_negative
-from tetrapod.core.validation.pod_templates import pod_template_spec
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

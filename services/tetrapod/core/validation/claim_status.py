@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from tetrapod.core.podspec.scheduling import node_selector
+from tetrapod.core.podspec.volume_sources import csi_driver_name
 from tetrapod.core.validation.conditions import FIELDS, conditions
 from tetrapod.core.validation.devices import (
     Complaints,
@@ -20,8 +22,6 @@ from tetrapod.core.validation.devices import (
 )
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.resource_claims import MOST, reference, references, request_names, toleration
-from tetrapod.core.validation.scheduling import node_selector
-from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import parse_cidr_sloppy, unmapped
 from tetrapod.machinery.equality import json_key, same

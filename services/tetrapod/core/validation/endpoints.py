@@ -5,7 +5,7 @@ Upstream: pkg/apis/core/validation/validation.go, ValidateEndpoints.
 
 from __future__ import annotations
 
-from tetrapod.core.validation.containers import PROTOCOLS
+from tetrapod.core.podspec.containers import PROTOCOLS
 from tetrapod.core.validation.names import address, dns_label, dns_subdomain, not_special_address, one_of, port_number, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError

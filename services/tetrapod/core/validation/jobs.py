@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.validation import job_policies, shown
 from tetrapod.core.validation.apps import matching_labels
 from tetrapod.core.validation.differences import internal, pod_template
 from tetrapod.core.validation.domain_paths import domain_prefixed_path
 from tetrapod.core.validation.names import known, not_negative
-from tetrapod.core.validation.pod_templates import pod_template_spec
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError, go_quote

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.resources_of import Amounts, amounts
+from tetrapod.core.podspec.pod_resources import Amounts, amounts
 from tetrapod.core.validation.names import qualified_name
 from tetrapod.core.validation.quantities import container_resource_name, may_overcommit, resource_name
 from tetrapod.machinery import field

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.podspec.resources import requirements
+from tetrapod.core.podspec.scheduling import tolerations
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE, complaints, immutable, one_of
 from tetrapod.core.validation.quantities import container_resource_name
-from tetrapod.core.validation.resources import requirements
-from tetrapod.core.validation.scheduling import tolerations
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError

@@ -11,10 +11,10 @@ import json
 import re
 from typing import Final
 
+from tetrapod.core.podspec.scheduling import TAINT_EFFECTS
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known, network
-from tetrapod.core.validation.scheduling import TAINT_EFFECTS
 from tetrapod.machinery import field
 from tetrapod.machinery.addresses import parse_cidr_sloppy
 from tetrapod.machinery.equality import repeated

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.qos import qos_class
-from tetrapod.core.validation.pod_annotations import MIRROR
+from tetrapod.core.podspec.annotations import MIRROR
+from tetrapod.core.podspec.qos import qos_class
 from tetrapod.core.validation.pods import metadata_and_spec
 from tetrapod.core.validation.quantities import quantity
 from tetrapod.machinery import field

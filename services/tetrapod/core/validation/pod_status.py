@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.podspec.annotations import annotation_changes, pod_annotations
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import address, dns_label, dns_subdomain, families, immutable, in_range, qualified_name, user_id
-from tetrapod.core.validation.pod_annotations import annotation_changes, pod_annotations
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

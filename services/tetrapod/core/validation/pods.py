@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.validation.containers import image_padding
+from tetrapod.core.podspec.annotations import MIRROR, annotation_changes, match_fields, pod_annotations
+from tetrapod.core.podspec.containers import image_padding
+from tetrapod.core.podspec.scheduling import tolerations
+from tetrapod.core.podspec.validation import pod_spec
 from tetrapod.core.validation.differences import internal, internal_list, spec_difference
-from tetrapod.core.validation.pod_annotations import MIRROR, annotation_changes, match_fields, pod_annotations
-from tetrapod.core.validation.pod_spec import pod_spec
-from tetrapod.core.validation.scheduling import tolerations
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import json_key
 from tetrapod.machinery.field import FieldError, go_quote

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tetrapod.core.podspec.template_metadata import template_metadata
+from tetrapod.core.podspec.volume_sources import csi_driver_name
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.devices import (
     EFFECTS,
@@ -21,8 +23,6 @@ from tetrapod.core.validation.devices import (
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label
 from tetrapod.core.validation.shown import immutable
-from tetrapod.core.validation.template_metadata import template_metadata
-from tetrapod.core.validation.volume_sources import csi_driver_name
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.validation.containers import PROTOCOLS
+from tetrapod.core.podspec.containers import PROTOCOLS
 from tetrapod.core.validation.names import (
     address,
     complaints,

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from tetrapod.core.podspec.scheduling import node_selector
 from tetrapod.core.validation.capacities import capacity
 from tetrapod.core.validation.devices import Complaints, binding, qualified, taint
 from tetrapod.core.validation.names import complaints, dns_label
-from tetrapod.core.validation.scheduling import node_selector
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError

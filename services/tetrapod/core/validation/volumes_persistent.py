@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from tetrapod.core.podspec import volume_sources as sources
+from tetrapod.core.podspec.scheduling import node_selector
 from tetrapod.core.validation import quantities
-from tetrapod.core.validation import volume_sources as sources
 from tetrapod.core.validation.claims import VOLUME_MODES, access_modes, basic_resources
 from tetrapod.core.validation.differences import internal, spec_difference
 from tetrapod.core.validation.names import dns_subdomain, known
-from tetrapod.core.validation.scheduling import node_selector
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

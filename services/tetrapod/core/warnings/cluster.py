@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 
 from tetrapod.core.admission.service_account import ENFORCE
-from tetrapod.core.resources_of import amounts
+from tetrapod.core.podspec.pod_resources import amounts
 from tetrapod.machinery.addresses import cidr_warnings
 from tetrapod.machinery.gvk import Object
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.warnings.labels import deprecated_label
+from tetrapod.core.podspec.label_warnings import deprecated_label
 from tetrapod.machinery.addresses import cidr_warnings, ip_warnings
 from tetrapod.machinery.gvk import Object
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from tetrapod.core.warnings.labels import node_selector_term
+from tetrapod.core.podspec.label_warnings import node_selector_term
 from tetrapod.generic.filters.warnings import ENOUGH
 from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.gvk import Object

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource, storage
-from tetrapod.core.strategies.simple import KindStrategy
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 

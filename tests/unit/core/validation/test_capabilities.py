@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core import capabilities
+from tetrapod.core.podspec import capabilities
+from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.validation import pods
-from tetrapod.core.validation.pod_templates import pod_template_spec
 
 POLICY = "disallowed by cluster policy"
 

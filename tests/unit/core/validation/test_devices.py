@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tetrapod.core.podspec.projected import signer_name
 from tetrapod.core.validation import claim_status, csi, flow_schemas, node_kinds, nodes, resource_claims, signing_requests
 from tetrapod.core.validation.devices import fully_qualified, json_object
-from tetrapod.core.validation.projected import signer_name
 from tetrapod.machinery.gvk import Object
 
 

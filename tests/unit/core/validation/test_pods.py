@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.defaults.pod_spec import default_pod, default_pod_resources
-from tetrapod.core.qos import qos_class
+from tetrapod.core.podspec.defaults import default_pod, default_pod_resources
+from tetrapod.core.podspec.qos import qos_class
 from tetrapod.core.validation import pod_status, pods
 from tetrapod.machinery.gvk import Object
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.validation import containers, scheduling, windows
-from tetrapod.core.validation.containers import PodContext
+from tetrapod.core.podspec import containers, scheduling, windows
+from tetrapod.core.podspec.containers import PodContext
+from tetrapod.core.podspec.environment import volumes_of_files
+from tetrapod.core.podspec.resources import container_resources, pod_resources
+from tetrapod.core.podspec.security import all_containers, host_users, pod_security
+from tetrapod.core.podspec.volumes import volumes
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.environment import volumes_of_files
 from tetrapod.core.validation.names import address, complaints, dns_label, dns_subdomain, in_range, one_of, qualified_name
-from tetrapod.core.validation.resources import container_resources, pod_resources
-from tetrapod.core.validation.security import all_containers, host_users, pod_security
-from tetrapod.core.validation.volumes import volumes
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from tetrapod.core.capabilities import privileged_allowed
+from tetrapod.core.podspec.capabilities import privileged_allowed
 from tetrapod.core.validation.names import complaints
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from tetrapod.core.podspec.volume_sources import key_to_path
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.domain_paths import domain_prefixed_key
 from tetrapod.core.validation.paths import not_reserved
-from tetrapod.core.validation.volume_sources import key_to_path
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.core.validation import volume_sources as sources
+from tetrapod.core.podspec import volume_sources as sources
+from tetrapod.core.podspec.downward import VOLUME_FIELDS, field_ref, resource_ref
+from tetrapod.core.podspec.projected import projected
+from tetrapod.core.podspec.template_metadata import template_metadata
 from tetrapod.core.validation.claims import claim_spec
-from tetrapod.core.validation.downward import VOLUME_FIELDS, field_ref, resource_ref
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.paths import file_mode, not_reserved
-from tetrapod.core.validation.projected import projected
 from tetrapod.core.validation.quantities import quantity
-from tetrapod.core.validation.template_metadata import template_metadata
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object

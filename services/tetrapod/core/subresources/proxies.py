@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import random
 
-from tetrapod.core.rests.locations import Backends, check_host, check_proxyable, endpoint_of, kubelet_of, proxy, split_name
-from tetrapod.core.rests.stores import NODES, PODS, SERVICES, SLICES, Stores
+from tetrapod.core.subresources.locations import Backends, check_host, check_proxyable, endpoint_of, kubelet_of, proxy, split_name
+from tetrapod.core.subresources.stores import NODES, PODS, SERVICES, SLICES, Stores
 from tetrapod.generic.proxy import Endpoint
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.podspec.annotations import match_fields, pod_annotations
+from tetrapod.core.podspec.validation import pod_spec
 from tetrapod.core.validation import shown
 from tetrapod.core.validation.names import complaints, not_negative
-from tetrapod.core.validation.pod_annotations import match_fields, pod_annotations
-from tetrapod.core.validation.pod_spec import pod_spec
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

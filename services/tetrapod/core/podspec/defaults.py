@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tetrapod.core.defaults.images import tag_of
-from tetrapod.core.defaults.resource_lists import round_up
-from tetrapod.core.resources_of import aggregate
+from tetrapod.core.podspec.images import tag_of
+from tetrapod.core.podspec.pod_resources import aggregate
+from tetrapod.core.podspec.resource_lists import round_up
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 

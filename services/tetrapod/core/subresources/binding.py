@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.rests.stores import PODS, Stores
-from tetrapod.core.strategies.pod_features import drop_init_container_annotations
+from tetrapod.core.podspec.features import drop_init_container_annotations
+from tetrapod.core.subresources.stores import PODS, Stores
 from tetrapod.core.validation.names import dns_subdomain
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest

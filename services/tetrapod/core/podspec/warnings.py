@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.validation.pod_annotations import APP_ARMOR, app_armor_field
-from tetrapod.core.validation.security import all_containers
-from tetrapod.core.warnings.labels import deprecated_label, node_selector_term
-from tetrapod.core.warnings.ports import port_warnings
+from tetrapod.core.podspec.annotations import APP_ARMOR, app_armor_field
+from tetrapod.core.podspec.label_warnings import deprecated_label, node_selector_term
+from tetrapod.core.podspec.port_warnings import port_warnings
+from tetrapod.core.podspec.security import all_containers
 from tetrapod.core.warnings.volumes import claim_spec_warnings, deprecated_source, fractional, overlapping_paths
 from tetrapod.machinery.addresses import ip_warnings
 from tetrapod.machinery.equality import repeated

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from tetrapod.core.podspec.scheduling import tolerations
+from tetrapod.core.podspec.security import all_containers, app_armor
 from tetrapod.core.validation.paths import descending
-from tetrapod.core.validation.scheduling import tolerations
-from tetrapod.core.validation.security import all_containers, app_armor
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError, go_quote
 from tetrapod.machinery.gvk import Object

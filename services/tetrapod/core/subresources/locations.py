@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote
 
-from tetrapod.core.rests.links import Links
-from tetrapod.core.rests.stores import NODES, PODS, Stores
+from tetrapod.core.subresources.links import Links
+from tetrapod.core.subresources.stores import NODES, PODS, Stores
 from tetrapod.generic.client.inprocess import QueueWriter
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, NotUpgraded, forward
 from tetrapod.generic.proxy.headers import SITES, passed_headers, upgrade_of, where_from

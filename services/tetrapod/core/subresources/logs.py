@@ -6,8 +6,8 @@ from ssl import SSLCertVerificationError
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from tetrapod.core.rests.locations import Backends, kubelet_of, node_name
-from tetrapod.core.rests.stores import PODS, Stores
+from tetrapod.core.subresources.locations import Backends, kubelet_of, node_name
+from tetrapod.core.subresources.stores import PODS, Stores
 from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy import BackendConnection, BackendError
 from tetrapod.generic.registry.context import Context

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
-from tetrapod.core.rests.locations import Backends, kubelet_at, node_name, node_status, not_upgraded
-from tetrapod.core.rests.logs import LogRest, choose_container
-from tetrapod.core.rests.proxies import NodeProxyRest, PodProxyRest, ServiceProxyRest
-from tetrapod.core.rests.stores import PODS, Stores
+from tetrapod.core.subresources.locations import Backends, kubelet_at, node_name, node_status, not_upgraded
+from tetrapod.core.subresources.logs import LogRest, choose_container
+from tetrapod.core.subresources.proxies import NodeProxyRest, PodProxyRest, ServiceProxyRest
+from tetrapod.core.subresources.stores import PODS, Stores
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.filters.authorization import attributes_of
 from tetrapod.generic.metrics import Counter

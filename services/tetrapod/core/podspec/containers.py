@@ -10,12 +10,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.core.validation import environment, handlers
-from tetrapod.core.validation.mounts import devices, mounts
+from tetrapod.core.podspec import environment, handlers
+from tetrapod.core.podspec.mounts import devices, mounts
+from tetrapod.core.podspec.resources import container_resources
+from tetrapod.core.podspec.security import container_security
+from tetrapod.core.podspec.volume_sources import PULL_POLICIES
 from tetrapod.core.validation.names import dns_label, known, one_of, port_number
-from tetrapod.core.validation.resources import container_resources
-from tetrapod.core.validation.security import container_security
-from tetrapod.core.validation.volume_sources import PULL_POLICIES
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from tetrapod.core.rests.links import Links
+from tetrapod.core.subresources.links import Links
 
 LINKS = Links("/api/v1/namespaces/n/pods/p:1/proxy", "10.1.2.3:1", "front:6443")
 P = "/api/v1/namespaces/n/pods/p:1/proxy"

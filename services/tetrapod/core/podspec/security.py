@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tetrapod.core.capabilities import privileged_allowed
+from tetrapod.core.podspec.capabilities import privileged_allowed
+from tetrapod.core.podspec.windows import windows_options
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known, user_id
 from tetrapod.core.validation.paths import descending
-from tetrapod.core.validation.windows import windows_options
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tetrapod.core.resources_of import aggregate
+from tetrapod.core.podspec.pod_resources import aggregate
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.quantities import NameCheck, container_resource_name, pod_resource_name, quantity

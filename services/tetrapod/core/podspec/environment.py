@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tetrapod.core.validation.downward import ENV_FIELDS, field_ref, resource_ref
+from tetrapod.core.podspec.downward import ENV_FIELDS, field_ref, resource_ref
 from tetrapod.core.validation.names import complaints, dns_label, dns_subdomain
 from tetrapod.core.validation.paths import no_backsteps
 from tetrapod.machinery import field
