@@ -83,9 +83,9 @@ def test_a_dropped_row_leaves_nothing_in_native_histograms(families: tuple[Count
     buckets = native.NativeBuckets(histogram)
     histogram.native = buckets
     histogram.observe(_KEY, 0.5)
-    assert len(buckets._of) == 1
+    assert len(buckets._by_row) == 1
     series.retire(_OF)
-    assert not buckets._of
+    assert not buckets._by_row
 
 
 def test_two_families_of_one_name_are_rejected(families: tuple[Counter, Gauge, Histogram, Summary]) -> None:
