@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tetrapod.machinery.schema.decode_scalars import go_type
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types import definitions
 
 OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/types/data/go_names.json"

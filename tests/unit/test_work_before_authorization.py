@@ -19,7 +19,7 @@ from tetrapod.generic.proxy.headers import passed_headers
 from tetrapod.generic.request import HeaderList, Request
 from tetrapod.generic.tracing.asked import asked_form, without_parameter
 from tetrapod.machinery import fields, labels, requestinfo
-from tetrapod.machinery.duration import parse_duration
+from tetrapod.machinery.golang.durations import parse_duration
 
 
 def _request(path: str = "/api/v1/pods", query: str = "", headers: HeaderList | None = None) -> Request:

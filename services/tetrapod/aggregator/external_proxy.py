@@ -20,8 +20,8 @@ from tetrapod.generic.proxy.headers import SITES, Unsendable, forwarded_headers,
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.boundedcache import bounded
+from tetrapod.machinery.golang.query import encoded_query
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.query import encoded_query
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
-from tetrapod.machinery.duration import format_duration
+from tetrapod.machinery.golang.durations import format_duration
 
 DATABASE: Final = "tetrapod.db"
 KEYS: Final = "pki"

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from tetrapod.apps.options import Options
 from tetrapod.cli.upstream_flags import ACCEPTED, SWITCHES, complaint
 from tetrapod.generic.controllers import UnknownControllerError, canonical
-from tetrapod.machinery.duration import parse_duration
+from tetrapod.machinery.golang.durations import parse_duration
 
 
 class Duration(click.ParamType[float]):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from tetrapod.machinery.duration import human_duration
+from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import format_label_selector
 from tetrapod.machinery.table import Column

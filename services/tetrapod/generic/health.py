@@ -141,6 +141,6 @@ async def _run(endpoint: str, name: str, check: Check) -> str | None:
 
 
 def _quoted(names: list[str]) -> str:
-    from tetrapod.machinery.field import go_quote
+    from tetrapod.machinery.golang.quoting import go_quote
 
     return ",".join(go_quote(name) for name in names)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.tracing.spans import current
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 AUDIT_ID: Final[ContextVar[str]] = ContextVar("audit id", default="")
 """The audit ID of the current request; log lines of each service that the request passes include it."""

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
 from tetrapod.generic.user import ANONYMOUS, UserInfo
+from tetrapod.machinery.golang.query import Query
 from tetrapod.machinery.gvk import GroupVersionResource, Object
-from tetrapod.machinery.query import Query
 from tetrapod.machinery.requestinfo import RequestInfo
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]

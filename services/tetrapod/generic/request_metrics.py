@@ -12,7 +12,7 @@ from typing import Final
 from tetrapod.generic.metrics import Counter, Gauge, Histogram
 from tetrapod.generic.request import Request
 from tetrapod.generic.series import on_change
-from tetrapod.machinery.query import Query
+from tetrapod.machinery.golang.query import Query
 from tetrapod.machinery.requestinfo import RequestInfo, scope_of
 
 _OF: Final = ("group", "version", "resource", "subresource", "scope", "component")

@@ -1,57 +1,19 @@
 """Validation of IP addresses and CIDRs: which notations are valid, canonical, or accepted only in existing objects.
 
-Strategies and validators call it. The sloppy parsers allow leading zeros, as those of k8s.io/utils/net do.
+Strategies and validators call it.
 
 Upstream: k8s.io/apimachinery/pkg/util/validation/ip.go and k8s.io/utils/net.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import re
-from typing import Final, TypeAlias
+from typing import Final
 
-from tetrapod.machinery.field import go_quote
-
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy, parse_sloppy, parse_strict, unmapped
+from tetrapod.machinery.golang.quoting import go_quote
 
 _BAD_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _BAD_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-_quad = re.compile(r"(^|:)([0-9]{1,20}(?:\.[0-9]{1,20}){3})$").search
-
-
-def parse_sloppy(value: str) -> Address | None:
-    """Parse an address as Go did before 1.17, or return None if the text is not an address.
-
-    Numbers with leading zeros are decimal. IPv4-mapped IPv6 addresses stay IPv6.
-    """
-    if not value.isascii() or "%" in value:
-        return None
-    if quad := _quad(value):
-        numbers = ".".join(str(int(part)) for part in quad[2].split("."))
-        value = value[: quad.start(2)] + numbers
-    try:
-        return ipaddress.ip_address(value)
-    except ValueError:
-        return None
-
-
-def parse_strict(value: str) -> Address | None:
-    """Parse an address as Go's netip does, or return None. Leading zeros and zones are not allowed."""
-    if not value.isascii() or "%" in value:
-        return None
-    try:
-        return ipaddress.ip_address(value)
-    except ValueError:
-        return None
-
-
-def unmapped(address: Address) -> Address:
-    """Return the IPv4 address of an IPv4-mapped IPv6 address, and other addresses unchanged. Go's net.IP treats both as the same."""
-    if isinstance(address, ipaddress.IPv6Address) and (inner := address.ipv4_mapped) is not None:
-        return inner
-    return address
 
 
 def is_ipv6(value: str) -> bool:
@@ -86,20 +48,6 @@ def is_valid_ip(value: str) -> list[str]:
 def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
     """Validate an address in any notation. Values in `old_values` are accepted in any form. Returns the error messages."""
     return [] if old_values and value in old_values else _strict_ip_errors(value)
-
-
-def parse_cidr_sloppy(value: str) -> tuple[Address, Network] | None:
-    """Return the address as written and its network, or None if the text is not a CIDR.
-
-    Leading zeros are allowed, in the prefix length too.
-    """
-    text, slash, length = value.partition("/")
-    address = parse_sloppy(text)
-    if not slash or address is None or not (length.isascii() and length.isdigit()) or len(length) > 5:
-        return None
-    if int(length) > address.max_prefixlen:
-        return None
-    return address, ipaddress.ip_network((address, int(length)), strict=False)
 
 
 def _strict_cidr_errors(value: str) -> list[str]:

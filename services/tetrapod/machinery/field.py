@@ -17,8 +17,9 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.bounds import MAX_ERRORS, MAX_TEXT, MAX_VALUE, cut, cut_path, more
-from tetrapod.machinery.gofloat import go_float
-from tetrapod.machinery.gonumbers import as_go_writes
+from tetrapod.machinery.golang.floats import go_float
+from tetrapod.machinery.golang.json_numbers import as_go_writes
+from tetrapod.machinery.golang.quoting import go_quote
 
 _OMITTED: Final = object()
 """The value of an error that does not show the invalid value."""
@@ -186,32 +187,6 @@ def format_text(text: str) -> str:
 
 _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """The characters that Go's JSON encoder escapes for HTML."""
-
-
-def go_quote(text: str) -> str:
-    """Quote a string as Go's strconv.Quote does: printable characters stay, control characters are escaped."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    out = []
-    for char in text:
-        if char in '"\\':
-            out.append("\\" + char)
-        elif char.isprintable():
-            out.append(char)
-        elif char in _SHORT_ESCAPES:
-            out.append(_SHORT_ESCAPES[char])
-        elif (code := ord(char)) < 0x80:
-            out.append(f"\\x{code:02x}")
-        elif 0xDC80 <= code <= 0xDCFF:  # a byte of invalid UTF-8, decoded with surrogateescape
-            out.append(f"\\x{code - 0xDC00:02x}")
-        elif code < 0x10000:
-            out.append(f"\\u{code:04x}")
-        else:
-            out.append(f"\\U{code:08x}")
-    return '"' + "".join(out) + '"'
-
-
-_SHORT_ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery.golang.formatting import plain, type_name
 from tetrapod.machinery.jsonpath_parser import (
     ArrayNode,
     FieldNode,
@@ -27,7 +28,6 @@ from tetrapod.machinery.jsonpath_parser import (
     WildcardNode,
     parse_template,
 )
-from tetrapod.machinery.patch.goformat import plain, type_name
 
 __all__ = ["JsonPath", "JsonPathError", "compile", "compile_path", "print_value"]
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_name, validate_labels
 from tetrapod.machinery.names import NameCheck, is_qualified_name, validate_namespace_name

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.machinery import fields, labels, names
-from tetrapod.machinery.query import Query
+from tetrapod.machinery.golang.query import Query
 
 
 @dataclass(slots=True)

@@ -13,7 +13,8 @@ from typing import Any
 
 from tetrapod.machinery import bounds
 from tetrapod.machinery.bounds import MAX_ERRORS, MAX_MESSAGE, MAX_PATH, MAX_TEXT, cut, cut_path
-from tetrapod.machinery.field import FieldError, go_quote, shown
+from tetrapod.machinery.field import FieldError, shown
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
 
 

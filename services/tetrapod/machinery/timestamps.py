@@ -11,8 +11,8 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
-from tetrapod.machinery.duration import human_duration
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.durations import human_duration
+from tetrapod.machinery.golang.quoting import go_quote
 
 _rfc3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII).fullmatch
 _MICRO_DIGITS: Final = 6

@@ -9,7 +9,7 @@ import re
 from functools import cmp_to_key
 from typing import Final
 
-from tetrapod.machinery.gointeger import parse_int
+from tetrapod.machinery.golang.integers import parse_int
 
 _version = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?", re.ASCII).fullmatch
 _STAGES: Final = {"alpha": 0, "beta": 1, None: 2}

@@ -14,7 +14,7 @@ import pytest
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema import decode as typed
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types import schema_for
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]

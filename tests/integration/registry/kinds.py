@@ -10,7 +10,7 @@ from tetrapod.generic.registry.status import SpecStatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError, forbidden
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 
 class ConfigMaps(Strategy):

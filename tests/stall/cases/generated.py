@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stall.case import Case
 from stall.message import APPLY, JSON, MERGE_PATCH, Message
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types.definitions import load
 
 _DEPTH: Final = 7

@@ -15,7 +15,7 @@ from tetrapod.generic.endpoints.options import (
     validate_delete_options,
     validate_list_options,
 )
-from tetrapod.machinery.query import Query
+from tetrapod.machinery.golang.query import Query
 from tetrapod.machinery.status import StatusError
 
 

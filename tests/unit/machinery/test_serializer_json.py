@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tetrapod.machinery.golang.json_numbers import integral
+from tetrapod.machinery.golang.json_syntax import explain
 from tetrapod.machinery.serializer import json, recognize
 from tetrapod.machinery.serializer.errors import DecodeError, NumberError
-from tetrapod.machinery.serializer.numbers import integral
-from tetrapod.machinery.serializer.syntax import explain
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

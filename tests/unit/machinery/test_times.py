@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery import duration, timestamps, versions
+from tetrapod.machinery import timestamps, versions
+from tetrapod.machinery.golang import durations
 
 
 @pytest.mark.parametrize(
@@ -27,12 +28,12 @@ from tetrapod.machinery import duration, timestamps, versions
     ],
 )
 def test_ages(seconds: float, shown: str) -> None:
-    assert duration.human_duration(seconds) == shown
+    assert durations.human_duration(seconds) == shown
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_durations_come_back(nanoseconds: int) -> None:
-    assert duration.parse_nanoseconds(duration.format_nanoseconds(nanoseconds)) == nanoseconds
+    assert durations.parse_nanoseconds(durations.format_nanoseconds(nanoseconds)) == nanoseconds
 
 
 @pytest.mark.parametrize(
@@ -46,17 +47,17 @@ def test_durations_come_back(nanoseconds: int) -> None:
 )
 def test_duration_errors(text: str, message: str) -> None:
     with pytest.raises(ValueError) as raised:
-        duration.parse_duration(text)
+        durations.parse_duration(text)
     assert str(raised.value) == message
 
 
 def test_durations() -> None:
-    assert duration.parse_duration("1h30m") == 5400
-    assert duration.format_duration(1.5) == "1.5s"
-    assert duration.format_duration(0.25) == "250ms"
-    assert duration.format_duration(0.00025) == "250µs"
-    assert duration.format_duration(3661.5) == "1h1m1.5s"
-    assert duration.format_duration(59.99999999999) == "1m0s"
+    assert durations.parse_duration("1h30m") == 5400
+    assert durations.format_duration(1.5) == "1.5s"
+    assert durations.format_duration(0.25) == "250ms"
+    assert durations.format_duration(0.00025) == "250µs"
+    assert durations.format_duration(3661.5) == "1h1m1.5s"
+    assert durations.format_duration(59.99999999999) == "1m0s"
 
 
 def test_times_are_stored_in_utc_and_whole_seconds() -> None:

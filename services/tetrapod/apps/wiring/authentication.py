@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from tetrapod.apps.options import Options
 from tetrapod.generic.authentication.tokencache import SUCCESS_SECONDS
 from tetrapod.generic.configuration.files import read
-from tetrapod.machinery.duration import format_duration
-from tetrapod.machinery.field import aggregate, go_quote
+from tetrapod.machinery.field import aggregate
+from tetrapod.machinery.golang.durations import format_duration
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from tetrapod.apps.options import Options
 from tetrapod.auth.authorizers.chain import checked
 from tetrapod.auth.authorizers.configuration import MODES, AuthorizationOptions, WebhookFlags, from_modes
 from tetrapod.generic.configuration.files import read
-from tetrapod.machinery.duration import format_duration
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.durations import format_duration
+from tetrapod.machinery.golang.quoting import go_quote
 
 _EXCLUDED: Final = frozenset(
     {

@@ -9,7 +9,7 @@ import resource
 from collections.abc import Mapping
 from typing import Any
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from tetrapod.apps.options import Options
 from tetrapod.generic.configuration.files import complaint
 from tetrapod.generic.http.suites import openssl_ciphers, tls_version
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 
 def serving_tls(options: Options, pair: CertificatePair, client_cas: Sequence[str]) -> ServingTLS:

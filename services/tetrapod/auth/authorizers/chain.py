@@ -23,8 +23,8 @@ from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
-from tetrapod.machinery.duration import parse_duration
 from tetrapod.machinery.field import aggregate
+from tetrapod.machinery.golang.durations import parse_duration
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from pathlib import Path
 from tetrapod.auth.authorizers.configuration import MODES
 from tetrapod.generic.configuration.files import complaint
 from tetrapod.machinery import field
-from tetrapod.machinery.duration import format_nanoseconds, parse_nanoseconds
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.durations import format_nanoseconds, parse_nanoseconds
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 

@@ -15,7 +15,7 @@ from tetrapod.generic.authentication.serviceaccount import NODE_PREFIX, NODES_GR
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.generic.authorization.rules import allows
 from tetrapod.generic.user import UserInfo
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 _ALLOW: Final = AuthorizationResult(Decision.ALLOW)
 _SILENT: Final = AuthorizationResult(Decision.NO_OPINION)

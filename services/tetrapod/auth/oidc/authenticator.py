@@ -24,7 +24,7 @@ from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
 from tetrapod.generic.configuration.identity import hashed
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.user import UserInfo
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)

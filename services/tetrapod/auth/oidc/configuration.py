@@ -13,7 +13,7 @@ from tetrapod.generic.configuration import shapes
 from tetrapod.generic.configuration.loading import Kinds, load
 from tetrapod.generic.configuration.shapes import POINTER, boolean, kind, list_of, string, strings, struct
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 KIND: Final = "AuthenticationConfiguration"
 GROUP: Final = "apiserver.config.k8s.io"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tetrapod.auth.oidc.claims import BadClaim, go_kind, string_of, untrusted_issuer
 from tetrapod.auth.oidc.fetching import Fetcher, FetchError
 from tetrapod.auth.oidc.verifier import BadToken, Expectations, TokenVerifier, discover
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 TIMEOUT: Final = 30.0
 _REDIRECTS: Final = (301, 302, 303, 307, 308)

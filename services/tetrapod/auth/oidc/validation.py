@@ -15,8 +15,9 @@ from typing import Final
 from tetrapod.auth.oidc.expressions import Expression, ExpressionError, compile_claims, compile_user
 from tetrapod.machinery import field
 from tetrapod.machinery.domain_paths import domain_prefixed_path
-from tetrapod.machinery.field import FieldError, aggregate, go_quote
-from tetrapod.machinery.gourl import BadUrl, parse
+from tetrapod.machinery.field import FieldError, aggregate
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.golang.urls import BadUrl, parse
 from tetrapod.machinery.gvk import Object
 
 LIMIT: Final = 64

@@ -24,7 +24,7 @@ from tetrapod.auth.oidc.claims import (
 )
 from tetrapod.auth.oidc.fetching import Fetcher, FetchError
 from tetrapod.auth.oidc.keyset import BadSignature, RemoteKeySet, Told
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"

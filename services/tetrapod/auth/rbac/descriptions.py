@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tetrapod.generic.authorization.rules import Rule, values
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 
 def compact(rules: Iterable[Rule]) -> list[Rule]:

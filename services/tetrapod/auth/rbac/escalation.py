@@ -20,8 +20,8 @@ from tetrapod.generic.authorization.rules import Rule
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.user import SYSTEM_MASTERS
-from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.garbage_collection import only_owners_and_finalizers_differ
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import bad_request, forbidden, not_found
 

@@ -17,7 +17,7 @@ from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 _GRANT_BYTES: Final = 500

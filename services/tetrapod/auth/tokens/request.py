@@ -16,7 +16,8 @@ from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.token_requests import default_token_request, note_credential
 from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 from tetrapod.machinery.status import bad_request, conflict, invalid

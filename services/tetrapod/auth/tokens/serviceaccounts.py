@@ -31,7 +31,7 @@ from tetrapod.generic.authentication.serviceaccount import (
 )
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.user import UserInfo
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import parse
 

@@ -12,8 +12,8 @@ from typing import Final
 from tetrapod.core.signers import GROUP, authorized_for_signer
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.garbage_collection import only_owners_and_finalizers_differ
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 _CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"

@@ -19,7 +19,7 @@ from tetrapod.generic.configuration.shapes import integer, kind, list_of, string
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError
 
 Clock = Callable[[], float]

@@ -22,10 +22,10 @@ from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target, read_kubeconfig
 from tetrapod.generic.webhook.reviewing import Backoff, ReviewClient, ReviewFailed, create
-from tetrapod.machinery.duration import format_nanoseconds
+from tetrapod.machinery.golang.durations import format_nanoseconds
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_qualified_name
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from tetrapod.generic.quota.charge import Usage
 from tetrapod.generic.quota.scopes import scopes_of
 from tetrapod.machinery import field as paths
 from tetrapod.machinery.gvk import GroupResource, Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 _KINDS: Final = (
     ("apiserver.config.k8s.io/v1", "ResourceQuotaConfiguration"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.names import is_path_segment_name
 
 

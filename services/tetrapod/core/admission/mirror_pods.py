@@ -11,7 +11,7 @@ from typing import Final
 from tetrapod.core.admission.kinds import NODES
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import not_found
 

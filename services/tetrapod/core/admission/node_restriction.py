@@ -21,7 +21,7 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.equality import same
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import not_found
 

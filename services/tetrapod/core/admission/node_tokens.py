@@ -14,7 +14,7 @@ from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.authorization.rules import aggregate
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError, not_found
 

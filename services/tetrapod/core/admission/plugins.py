@@ -34,7 +34,7 @@ from tetrapod.core.admission.topology_labels import PodTopologyLabels
 from tetrapod.generic.admission.dynamic import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make, chosen
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.surroundings import PluginDependencies
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 ORDERED: Final[dict[str, Make]] = {
     "NamespaceAutoProvision": GENERAL["NamespaceAutoProvision"],

@@ -13,7 +13,7 @@ from tetrapod.core.podspec.pod_resources import amounts, pod_amounts
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.status import StatusError

@@ -32,7 +32,8 @@ from tetrapod.core.podsecurity.policy import (
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
 from tetrapod.machinery.status import StatusError, invalid, not_found
 

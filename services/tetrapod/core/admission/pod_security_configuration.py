@@ -16,7 +16,7 @@ from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_dns_subdomain, validate_namespace_name
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 KIND: Final = "PodSecurityConfiguration"
 _GROUP: Final = "pod-security.admission.config.k8s.io"

@@ -18,11 +18,11 @@ from tetrapod.generic.configuration.loading import load
 from tetrapod.generic.configuration.shapes import kind, list_of
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.gvk import GroupResource, Object
-from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json
-from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.status import StatusError, not_found
 from tetrapod.machinery.types import load as load_type
 

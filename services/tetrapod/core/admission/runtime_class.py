@@ -15,7 +15,7 @@ from tetrapod.core.podspec.pod_resources import amounts
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

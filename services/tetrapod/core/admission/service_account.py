@@ -17,7 +17,7 @@ from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.registry.names import random_suffix
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 DEFAULT: Final = "default"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from tetrapod.generic.configuration.loading import check
-from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json, yaml
-from tetrapod.machinery.shapes.node import SchemaNode
 
 
 def read_unversioned(data: bytes, shape: SchemaNode) -> Object:

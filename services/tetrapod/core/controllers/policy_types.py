@@ -20,7 +20,7 @@ from tetrapod.machinery.cel.environment import Environment
 from tetrapod.machinery.cel.schema_types import declared as declaration_of
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.schema.structural import build
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 _MOST_TYPES: Final = 10
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")

@@ -20,7 +20,7 @@ from tetrapod.core.podsecurity.check import (
     setters,
 )
 from tetrapod.core.podsecurity.policy import BASELINE
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 _APP_ARMOR_ANNOTATION: Final = "container.apparmor.security.beta.kubernetes.io/"

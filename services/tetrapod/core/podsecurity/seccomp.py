@@ -21,7 +21,7 @@ from tetrapod.core.podsecurity.check import (
     unless,
 )
 from tetrapod.core.podsecurity.policy import BASELINE, RESTRICTED
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 POD_ANNOTATION: Final = "seccomp.security.alpha.kubernetes.io/pod"

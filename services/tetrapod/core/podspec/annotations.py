@@ -12,9 +12,10 @@ from tetrapod.core.podspec.scheduling import tolerations
 from tetrapod.core.podspec.security import all_containers, app_armor
 from tetrapod.core.validation.paths import descending
 from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.json_syntax import explain
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.syntax import explain
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from tetrapod.generic.filters.warnings import ENOUGH
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 _Placed = tuple[str, Object]

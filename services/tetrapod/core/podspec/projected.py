@@ -14,6 +14,7 @@ from tetrapod.core.validation.domain_paths import domain_prefixed_key
 from tetrapod.core.validation.paths import not_reserved
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
 from tetrapod.machinery.names import DNS1123_SUBDOMAIN_MAX, is_dns1123_label, is_dns1123_subdomain
@@ -121,7 +122,7 @@ def _first_fault(check: Callable[[str], list[str]], dotted: str, path: str) -> l
     """Return the errors of the first invalid part of a dotted name."""
     for part in dotted.split("."):
         if texts := check(part):
-            return [field.invalid(path, dotted, f"validating label {field.go_quote(part)}: {text}") for text in texts]
+            return [field.invalid(path, dotted, f"validating label {go_quote(part)}: {text}") for text in texts]
     return []
 
 

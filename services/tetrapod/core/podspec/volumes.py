@@ -17,7 +17,8 @@ from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.paths import file_mode, not_reserved
 from tetrapod.core.validation.quantities import quantity
 from tetrapod.machinery import field
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 

@@ -11,7 +11,7 @@ from tetrapod.core.podspec.security import all_containers
 from tetrapod.core.warnings.volumes import claim_spec_warnings, deprecated_source, fractional, overlapping_paths
 from tetrapod.machinery.addresses import ip_warnings
 from tetrapod.machinery.equality import repeated
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 _ANNOTATIONS: Final = (

@@ -12,7 +12,7 @@ from tetrapod.generic.endpoints.decoding import ShapeError
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.machinery.gointeger import parse_int
+from tetrapod.machinery.golang.integers import parse_int
 from tetrapod.machinery.gvk import Object
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"

@@ -9,7 +9,7 @@ from typing import Final
 
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.registry.context import Context
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 GROUP: Final = "resource.k8s.io"

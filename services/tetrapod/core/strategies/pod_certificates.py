@@ -10,7 +10,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.status import invalid
 

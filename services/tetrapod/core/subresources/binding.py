@@ -15,6 +15,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Preconditions
 from tetrapod.machinery import field, status
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.timestamps import now_rfc3339
 
@@ -61,7 +62,7 @@ class BindingRest(Rest):
             if current["metadata"].get("deletionTimestamp"):
                 raise _conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
             if spec.get("nodeName"):
-                raise _conflict(name, f"pod {name} is already assigned to node {field.go_quote(spec['nodeName'])}")
+                raise _conflict(name, f"pod {name} is already assigned to node {go_quote(spec['nodeName'])}")
             if spec.get("schedulingGates"):
                 raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
             spec["nodeName"] = node

@@ -15,7 +15,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery import field, status
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.gointeger import parse_int
+from tetrapod.machinery.golang.integers import parse_int
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.timestamps import parse
 

@@ -14,7 +14,8 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import ListQuery
-from tetrapod.machinery import field, status
+from tetrapod.machinery import status
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 
@@ -74,7 +75,7 @@ class ServiceProxyRest(_ProxyRest):
             for declared in found.get("ports") or ():
                 if declared.get("name") == port and declared.get("port") and (address := await self._address(ctx, found)):
                     return endpoint_of(address, str(declared["port"]), scheme)
-        raise status.service_unavailable(f"no endpoints available for service {field.go_quote(bare)}")
+        raise status.service_unavailable(f"no endpoints available for service {go_quote(bare)}")
 
     async def _address(self, ctx: Context, found: Object) -> str:
         """Return a random ready address that belongs to the referenced pod, or ""."""
@@ -102,7 +103,7 @@ def _port_name(service: Object, number: int) -> str:
         if port.get("port") == number:
             return port.get("name") or ""
     name = service["metadata"]["name"]
-    raise status.service_unavailable(f"no service port {number} found for service {field.go_quote(name)}")
+    raise status.service_unavailable(f"no service port {number} found for service {go_quote(name)}")
 
 
 class NodeProxyRest(_ProxyRest):

@@ -23,7 +23,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import status
-from tetrapod.machinery.gointeger import parse_uint
+from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:

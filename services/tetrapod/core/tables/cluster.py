@@ -207,7 +207,7 @@ def _csr_condition(obj: Object) -> str:
 
 
 def _csr_row(obj: Object) -> list[Any]:
-    from tetrapod.machinery.duration import human_duration
+    from tetrapod.machinery.golang.durations import human_duration
 
     spec = spec_of(obj)
     seconds = spec.get("expirationSeconds")

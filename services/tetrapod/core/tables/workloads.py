@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, pod_template, seconds, selector_text, since, spec_of, status_of
 from tetrapod.core.conversion.autoscaling import convert_autoscaler
-from tetrapod.machinery.duration import human_duration
+from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 

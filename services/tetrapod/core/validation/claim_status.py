@@ -23,9 +23,10 @@ from tetrapod.core.validation.devices import (
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.resource_claims import MOST, reference, references, request_names, toleration
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import parse_cidr_sloppy, unmapped
 from tetrapod.machinery.equality import json_key, same
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy, unmapped
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 _MOST_USERS: Final = 256
@@ -158,4 +159,4 @@ def _interface_address(value: str, path: str) -> list[FieldError]:
     address, network = parsed
     shown = unmapped(address)
     canonical = f"{shown}/{network.prefixlen - (96 if shown.version == 4 and network.prefixlen > 32 else 0)}"
-    return [] if value == canonical else [field.invalid(path, value, f"must be in canonical form ({field.go_quote(canonical)})")]
+    return [] if value == canonical else [field.invalid(path, value, f"must be in canonical form ({go_quote(canonical)})")]

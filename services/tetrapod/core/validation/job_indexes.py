@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII).fullmatch
 

@@ -11,7 +11,8 @@ from tetrapod.core.validation.job_indexes import count_indexes
 from tetrapod.core.validation.names import not_negative, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 _RULES: Final = 20

@@ -15,7 +15,8 @@ from tetrapod.core.validation.domain_paths import domain_prefixed_path
 from tetrapod.core.validation.names import known, not_negative
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import from_label_selector, validate_label_selector
 from tetrapod.machinery.names import is_dns1123_label

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from tetrapod.machinery import field, names
-from tetrapod.machinery.addresses import is_ipv6, is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field, parse_sloppy, unmapped
+from tetrapod.machinery.addresses import is_ipv6, is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.ip_addresses import parse_sloppy, unmapped
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"

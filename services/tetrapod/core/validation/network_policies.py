@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tetrapod.core.validation.names import network, port_number_or_name
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import parse_cidr_sloppy
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
 

@@ -16,13 +16,14 @@ from tetrapod.core.validation import quantities
 from tetrapod.core.validation.differences import internal
 from tetrapod.core.validation.names import known, network
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import parse_cidr_sloppy
 from tetrapod.machinery.equality import repeated
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy
+from tetrapod.machinery.golang.json_syntax import explain
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_name
 from tetrapod.machinery.names import DNS1123_SUBDOMAIN_MAX, is_valid_label_value
-from tetrapod.machinery.serializer.syntax import explain
 
 _TAINTS: Final = "scheduler.alpha.kubernetes.io/taints"
 _AVOID_PODS: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"

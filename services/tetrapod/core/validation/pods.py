@@ -14,7 +14,8 @@ from tetrapod.core.podspec.validation import pod_spec
 from tetrapod.core.validation.differences import internal, internal_list, spec_difference
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import json_key
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import range_text
 

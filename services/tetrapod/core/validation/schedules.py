@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from tetrapod.machinery.duration import parse_duration
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.durations import parse_duration
+from tetrapod.machinery.golang.quoting import go_quote
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")

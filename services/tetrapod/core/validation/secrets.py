@@ -13,9 +13,9 @@ from tetrapod.core.validation.configmaps import MAX_SIZE, decoded_size, frozen
 from tetrapod.core.validation.names import complaints, immutable
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.json_syntax import explain
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_config_map_key
-from tetrapod.machinery.serializer.syntax import explain
 
 _ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 _DOCKER_KEYS: Final = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from tetrapod.core.validation.names import IMMUTABLE, complaints
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import is_valid_cidr, is_valid_ip, parse_cidr_sloppy
+from tetrapod.machinery.addresses import is_valid_cidr, is_valid_ip
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, is_path_segment_name
 

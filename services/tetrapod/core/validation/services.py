@@ -24,8 +24,8 @@ from tetrapod.core.validation.names import (
 )
 from tetrapod.core.validation.service_addresses import addresses_and_families, changed_addresses, changed_families, is_headless
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import parse_sloppy
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.ip_addresses import parse_sloppy
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_labels
 from tetrapod.machinery.names import is_dns1123_subdomain

@@ -14,7 +14,8 @@ from tetrapod.core.validation.pem import blocks
 from tetrapod.generic.certificates import faults
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:

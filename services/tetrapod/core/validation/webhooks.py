@@ -13,7 +13,8 @@ from tetrapod.generic.admission.matching import VIRTUAL
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.gourl import BadUrl, parse
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.golang.urls import BadUrl, parse
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.labels import validate_label_selector
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_fully_qualified_name
@@ -92,7 +93,7 @@ def _url(url: str, path: str) -> list[FieldError]:
     try:
         parts = parse(url)
     except BadUrl as error:
-        return [field.required(path, f"url must be a valid URL: parse {field.go_quote(url)}: {error}{form}")]
+        return [field.required(path, f"url must be a valid URL: parse {go_quote(url)}: {error}{form}")]
     errors: list[FieldError] = []
     if parts.scheme != "https":
         errors.append(field.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{form}"))

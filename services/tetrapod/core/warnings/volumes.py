@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tetrapod.core.podspec.label_warnings import node_selector_term
 from tetrapod.generic.filters.warnings import ENOUGH
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 

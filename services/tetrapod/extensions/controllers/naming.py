@@ -19,7 +19,7 @@ from tetrapod.extensions.crds import Crd, Crds, Names
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.conditions import find_condition
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 _NOT_ACCEPTED: Final = condition(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")

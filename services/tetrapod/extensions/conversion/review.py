@@ -17,11 +17,11 @@ import orjson
 from tetrapod.generic.webhook.question import Question, understood
 from tetrapod.generic.webhook.types import expected_conversion
 from tetrapod.machinery.copying import copy_object
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.formatting import json_kind
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.labels import validate_labels
 from tetrapod.machinery.metadata import validate_annotations
-from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.serializer.json import ordered
 
 _NULL: Final = "unexpected end of JSON input"

@@ -17,9 +17,9 @@ from functools import cached_property
 
 from tetrapod.extensions.custom.versions import ServedVersion
 from tetrapod.machinery.copying import copy_object
+from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema import custom, defaulting, pruning
-from tetrapod.machinery.serializer.numbers import integral
 
 
 class LostVersion(Exception):

@@ -16,10 +16,10 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.copying import copy_object, copy_value
 from tetrapod.machinery.equality import identical
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.metadata import validate_kube_finalizers, validate_object_meta_update
 from tetrapod.machinery.schema import defaulting, pruning
-from tetrapod.machinery.serializer.numbers import integral
 
 
 class CustomStrategy(Strategy):

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from tetrapod.extensions.custom.metrics import EVALUATION, RATCHETING
 from tetrapod.machinery.field import FieldError, invalid
+from tetrapod.machinery.golang.formatting import plain, type_name
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.patch.goformat import plain, type_name
 from tetrapod.machinery.schema import listtypes, objectmeta, validation
 from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
 from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.decode_scalars import ABSENT
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}

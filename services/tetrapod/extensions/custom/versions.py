@@ -8,7 +8,7 @@ from functools import cached_property
 from tetrapod.extensions.custom.validation import CustomValidator
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.structural import build
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 
 class ServedVersion:

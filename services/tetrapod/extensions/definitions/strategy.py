@@ -12,11 +12,11 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.lengthy import Lengthy
 from tetrapod.machinery.schema.cel_rule_errors import has_rules
 from tetrapod.machinery.schema.crd_schema import unkeyed_sets, unrecognized_formats
-from tetrapod.machinery.serializer.numbers import integral
 
 
 class CrdStrategy(Strategy):

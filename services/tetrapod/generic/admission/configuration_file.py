@@ -15,9 +15,9 @@ from tetrapod.generic.admission.configuration import PluginConfiguration, Unconf
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, NotRegistered, load
 from tetrapod.generic.configuration.shapes import POINTER, kind, list_of, raw, string, struct
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError
-from tetrapod.machinery.shapes.node import SchemaNode
 
 KIND: Final = "AdmissionConfiguration"
 _VERSIONS: Final = ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")

@@ -19,7 +19,7 @@ from tetrapod.generic.admission.policy.validating import ValidatingAdmissionPoli
 from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.admission.webhook.mutating import MutatingAdmissionWebhook
 from tetrapod.generic.admission.webhook.validating import ValidatingAdmissionWebhook
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 Make = Callable[[PluginDependencies], Plugin]
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource, Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.status import forbidden as _forbidden
 

@@ -19,7 +19,7 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema import defaulting
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.schema.validation import validate
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.table import Column, TableConvertor
 from tetrapod.machinery.timestamps import age
 

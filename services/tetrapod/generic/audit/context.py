@@ -21,7 +21,7 @@ from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditin
 from tetrapod.generic.negotiation.documents import takes_status
 from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.user import UserInfo
-from tetrapod.machinery.duration import format_duration
+from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 _SLOW: Final = 0.5

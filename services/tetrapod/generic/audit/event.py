@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import cleaned, go_escaped
 

@@ -16,7 +16,7 @@ from tetrapod.generic.audit.logfile import FORMATS, JSON, LogBackend, open_write
 from tetrapod.generic.audit.policy_file import read_policy
 from tetrapod.generic.audit.rotation import MEGABYTE, RotationConfig
 from tetrapod.generic.audit.truncate import Truncating
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 BATCH: Final = "batch"
 BLOCKING: Final = "blocking"

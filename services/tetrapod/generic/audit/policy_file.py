@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from tetrapod.generic.audit.policy import LEVELS, STAGES, Auditing, GroupResources, Level, Policy, Rule
-from tetrapod.machinery.field import FieldError, go_quote, invalid, not_supported, required
+from tetrapod.machinery.field import FieldError, invalid, not_supported, required
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.recognize import recognize
-from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.types import load
 
 log = logging.getLogger(__name__)

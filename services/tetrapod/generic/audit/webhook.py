@@ -17,7 +17,7 @@ from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.request import HeaderList
 from tetrapod.generic.webhook.answers import HttpResponse, header, status_error
 from tetrapod.generic.webhook.kubeconfig import Target
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 _NAME: Final = "webhook"
 _TRIES: Final = 5

@@ -18,7 +18,7 @@ from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.reviewing import Backoff, ReviewClient, ReviewFailed, create
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import load
 

@@ -8,7 +8,7 @@ Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
 from __future__ import annotations
 
 from tetrapod.generic.authorization.interface import Attributes
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.status import StatusError, forbidden
 

@@ -25,7 +25,7 @@ from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.reviewing import TIMEOUT, Backoff, ReviewClient, ReviewFailed, pause
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import load
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
 from tetrapod.machinery.serializer.recognize import recognize, syntax_text
-from tetrapod.machinery.shapes.node import SchemaNode
 
 Kinds = Mapping[tuple[str, str], SchemaNode]
 """Schemas by (apiVersion, kind), corresponding to upstream's scheme."""

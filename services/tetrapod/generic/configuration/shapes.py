@@ -8,7 +8,7 @@ of type string`.
 
 from __future__ import annotations
 
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 POINTER = "*"
 """The presence of a field that is kept as given, even if empty."""

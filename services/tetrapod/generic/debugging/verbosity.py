@@ -9,8 +9,8 @@ from typing import Final
 
 from tetrapod.generic.logs import set_verbosity
 from tetrapod.generic.request import HeaderList, Request, Response
-from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gointeger import parse_uint
+from tetrapod.machinery.golang.integers import parse_uint
+from tetrapod.machinery.golang.quoting import go_quote
 
 _INDEX: Final = (
     b"<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n<table>\n<tr>v<br>\n"

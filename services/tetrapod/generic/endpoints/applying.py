@@ -12,8 +12,8 @@ from tetrapod.generic.endpoints.options import WriteOptions
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.machinery.bounds import recorded
 from tetrapod.machinery.copying import copy_object
+from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.schema.narrowing import as_filled
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError

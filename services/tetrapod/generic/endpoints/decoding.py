@@ -23,12 +23,12 @@ from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema import custom
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.schema.objectmeta import CoerceError
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
 from tetrapod.machinery.serializer.recognize import recognize, summary, syntax_text
 from tetrapod.machinery.serializer.verbatim import remember
-from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 from tetrapod.machinery.types import schema_for

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.gotext import in_go_order
+from tetrapod.machinery.golang import formatting
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.patch import goformat
 from tetrapod.machinery.schema.decode import first_error
 from tetrapod.machinery.schema.decode_errors import Mismatch
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 _WHOLE: Final = frozenset({"int", "int32", "int64", "uint32", "uint64"})
 _BASIC: Final = _WHOLE | {"bool", "string", "float64"}
@@ -45,4 +45,4 @@ def _words(mismatch: Mismatch) -> str:
 
 def _reflect_kind(value: Any) -> str:
     """Return the name of the value's reflect.Kind in Go."""
-    return {list: "slice", dict: "map"}.get(value.__class__) or goformat.type_name(value)
+    return {list: "slice", dict: "map"}.get(value.__class__) or formatting.type_name(value)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 _TYPE_META: Final = ("kind", "apiVersion")
 _FIELDS_V1: Final = ".FieldsV1"

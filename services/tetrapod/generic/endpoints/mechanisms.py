@@ -16,8 +16,9 @@ from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.field import invalid
+from tetrapod.machinery.golang import formatting
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.patch import goformat, json_patch, merge, strategic
+from tetrapod.machinery.patch import json_patch, merge, strategic
 from tetrapod.machinery.schema.narrowing import as_filled
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import written
@@ -114,7 +115,7 @@ class Patching(PatchMechanism):
     def _shape(self, patched: Any, current: Object) -> list[str]:
         decoder = self.scope.decoder
         if not isinstance(patched, dict):
-            raise ShapeError(f"json: cannot unmarshal {goformat.json_kind(patched)} into Go value of type {decoder.kind.kind}")
+            raise ShapeError(f"json: cannot unmarshal {formatting.json_kind(patched)} into Go value of type {decoder.kind.kind}")
         gvk = self._patched_kind(patched, current)
         decoder.check_kind(gvk, patched)
         if gvk != decoder.kind and not decoder.custom:
@@ -252,7 +253,7 @@ class StrategicPatching(Patching):
         return as_filled(strategic.apply(current, self.left, node), node)
 
     def quoted(self, current: Object) -> str:
-        return goformat.plain(self.left)
+        return formatting.plain(self.left)
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
         for name in ("apiVersion", "kind"):  # the type is that of the path, whatever the patch contains

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tetrapod.machinery import gointeger
-from tetrapod.machinery.field import FieldError, forbidden, go_quote, invalid, required, too_long
+from tetrapod.machinery.field import FieldError, forbidden, invalid, required, too_long
+from tetrapod.machinery.golang import integers
+from tetrapod.machinery.golang.formatting import json_kind
+from tetrapod.machinery.golang.query import Query
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupKind, Object
-from tetrapod.machinery.patch.goformat import json_kind
-from tetrapod.machinery.query import Query
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 
@@ -77,7 +78,7 @@ def parse_int(text: str) -> int:
         StatusError: 400 with Go's text.
     """
     try:
-        return gointeger.parse_int(text)
+        return integers.parse_int(text)
     except ValueError as error:
         raise bad_request(str(error)) from None
 

@@ -25,7 +25,7 @@ from tetrapod.machinery.fieldmanager.fieldset import FieldFilter
 from tetrapod.machinery.fieldmanager.manager import FieldManager, Finish
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema import emptied
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError
 
 _MAX_MANAGER: Final = 128

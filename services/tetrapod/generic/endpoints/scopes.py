@@ -19,7 +19,7 @@ from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind, Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 
 class Scopes:

@@ -16,7 +16,7 @@ from tetrapod.generic.endpoints.decoding import Decoder, ShapeError, unknown_fie
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, GroupVersionResource, Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError, invalid
 
 DecoderOf = Callable[[ResourceDefinition, str], Decoder]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tetrapod.generic.exposition.foreign import all_families
 from tetrapod.generic.metrics import Metric, shown_help
-from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.golang.floats import go_float
 
 _IN_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
 _IN_VALUE: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})

@@ -14,7 +14,7 @@ from tetrapod.generic.logs import ACCESS
 from tetrapod.generic.request import Request
 from tetrapod.generic.request_metrics import verb_of
 from tetrapod.generic.user import UserInfo
-from tetrapod.machinery.duration import format_duration
+from tetrapod.machinery.golang.durations import format_duration
 
 _access: Final = logging.getLogger(ACCESS)
 _NOTES: Final = "access log"

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 
 from tetrapod.generic.request import AnswerBroken, Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery import status
-from tetrapod.machinery.duration import parse_duration
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.durations import parse_duration
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.requestinfo import is_long_running
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.boundedcache import BoundedCache
 from tetrapod.machinery.failure import Failure
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.status import StatusError, bad_request
 
 USER: Final = b"impersonate-user"

@@ -18,7 +18,7 @@ from tetrapod.generic.authorization.interface import Attributes, Authorizer, Dec
 from tetrapod.generic.authorization.message import forbidden_error
 from tetrapod.generic.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.domain_paths import domain_prefixed_path
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 _GROUP: Final = "authentication.k8s.io"
 _ASSOCIATED_NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"

@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 VERSIONS: Final = {
     "VersionTLS10": ssl.TLSVersion.TLSv1,

@@ -6,7 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from tetrapod.machinery.boundedcache import bounded
-from tetrapod.machinery.query import unescape
+from tetrapod.machinery.golang.query import unescape
 
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")

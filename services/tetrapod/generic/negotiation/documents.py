@@ -10,7 +10,7 @@ from tetrapod.generic.negotiation.accept import PROTOBUF, YAML, Accepted, Offer,
 from tetrapod.generic.negotiation.choosing import wants_pretty
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import protobuf
-from tetrapod.machinery.gonumbers import without_exponents
+from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import cleaned
 from tetrapod.machinery.status import StatusError, not_acceptable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 _BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
 _VERSION: Final = re.compile(r"HTTP/\d\.\d")

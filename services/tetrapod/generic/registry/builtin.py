@@ -16,7 +16,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind, Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.table import TableConvertor
 from tetrapod.machinery.types.resources import ResourceFacts, resource_facts
 

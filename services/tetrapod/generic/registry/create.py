@@ -20,7 +20,7 @@ from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.generic.storage.unreadable import NotTransformable
 from tetrapod.machinery.copying import copy_large, copy_object
 from tetrapod.machinery.field import FieldError, distinct, limited
-from tetrapod.machinery.gointeger import parse_uint
+from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_kube_object_meta, validate_object_meta
 from tetrapod.machinery.names import name_is_path_segment

@@ -10,7 +10,7 @@ from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import ResourceStorage
 from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionKind, Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.table import TableConvertor
 
 

@@ -5,7 +5,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, N
 
 from __future__ import annotations
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.names import is_path_segment_name
 from tetrapod.machinery.status import StatusError, bad_request
 

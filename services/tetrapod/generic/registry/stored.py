@@ -10,7 +10,7 @@ from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.interface import Entry, ResourceStorage
 from tetrapod.machinery.gvk import GroupKind, GroupResource
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 
 class Declared(Protocol):

@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.names import generate_name
 from tetrapod.machinery.equality import same
-from tetrapod.machinery.field import FieldError, go_quote
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_dns_subdomain
 

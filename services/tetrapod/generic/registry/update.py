@@ -25,7 +25,7 @@ from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions
 from tetrapod.machinery import field
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.gointeger import parse_uint
+from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.metadata import validate_generate_name, validate_kube_finalizers, validate_object_meta, validate_object_meta_update
 from tetrapod.machinery.names import name_is_path_segment

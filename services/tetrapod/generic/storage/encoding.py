@@ -13,7 +13,7 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY, NotTransformable
-from tetrapod.machinery.gonumbers import without_exponents
+from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.gvk import Object
 
 _UNSTORED: Final = frozenset({"resourceVersion", "selfLink"})

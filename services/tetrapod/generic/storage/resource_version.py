@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gointeger import parse_uint
+from tetrapod.machinery.golang.integers import parse_uint
+from tetrapod.machinery.golang.quoting import go_quote
 
 LARGEST: Final = (1 << 64) - 1
 

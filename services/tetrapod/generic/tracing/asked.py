@@ -22,7 +22,7 @@ from tetrapod.generic.tracing.report import span_document, text
 from tetrapod.generic.tracing.spans import Span, Trace, current, detail
 from tetrapod.generic.user import SYSTEM_MASTERS
 from tetrapod.machinery import requestinfo
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.status import StatusError
 

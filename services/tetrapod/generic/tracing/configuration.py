@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, load
 from tetrapod.generic.configuration.shapes import POINTER, kind, string
-from tetrapod.machinery.field import FieldError, aggregate, go_quote, invalid
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.field import FieldError, aggregate, invalid
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.schema_node import SchemaNode
 
 DEFAULT_ENDPOINT: Final = "localhost:4317"
 _GROUP: Final = "apiserver.config.k8s.io"

@@ -14,13 +14,13 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.webhook.errors import CallFailed
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema import decode as typed
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json, yaml
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.recognize import recognize, syntax_text
-from tetrapod.machinery.shapes.node import SchemaNode
 from tetrapod.machinery.types import load
 
 _SCHEME: Final = '"pkg/runtime/scheme.go:111"'

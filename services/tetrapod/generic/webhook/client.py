@@ -24,7 +24,7 @@ from tetrapod.generic.webhook.config import ClientConfig
 from tetrapod.generic.webhook.errors import CallFailed
 from tetrapod.generic.webhook.identity import Identity
 from tetrapod.generic.webhook.services import Services
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 ANSWER_LIMIT: Final = 8 << 20

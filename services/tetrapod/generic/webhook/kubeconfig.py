@@ -22,11 +22,11 @@ from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import HeaderList
 from tetrapod.generic.webhook.identity import NOBODY, Identity
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json, yaml
 from tetrapod.machinery.serializer.recognize import recognize
-from tetrapod.machinery.shapes.node import SchemaNode
 
 _NO_SERVER: Final = "cluster has no server defined"
 _NOTHING: Final = "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"

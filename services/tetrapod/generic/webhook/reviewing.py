@@ -19,8 +19,8 @@ from tetrapod.generic.request import HeaderList
 from tetrapod.generic.webhook.answers import Expected, HttpResponse, decode, header
 from tetrapod.generic.webhook.errors import CallFailed
 from tetrapod.generic.webhook.kubeconfig import Target
-from tetrapod.machinery.duration import format_duration
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.durations import format_duration
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 TIMEOUT: Final = 30.0

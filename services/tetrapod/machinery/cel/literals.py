@@ -12,7 +12,7 @@ from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.format_check import format_problems
 from tetrapod.machinery.cel.nodes import Call, ListNode, Literal, MapNode, Node, children
 from tetrapod.machinery.cel.types import CelType
-from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
+from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
 
 
 def literal_problems(root: Node) -> list[tuple[int, str]]:

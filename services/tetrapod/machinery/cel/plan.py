@@ -141,7 +141,7 @@ class Plan:
         Raises InstantiationError if the pattern is invalid.
         """
         if node.function in _REGEX and isinstance(args[1], Const) and isinstance(args[1].value, str):
-            from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
+            from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
 
             try:
                 compile_pattern(args[1].value)

@@ -13,7 +13,7 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.declarations import BOOL, DOUBLE, INT, STRING, DeclType, list_decl, map_decl, object_decl
 from tetrapod.machinery.cel.escaping import escape
 from tetrapod.machinery.cel.limits import MAX_REQUEST_SIZE
-from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
 _TEXT_LIMIT: Final = MAX_REQUEST_SIZE - 2
 _META: Final = ("name", "generateName")

@@ -20,9 +20,9 @@ from tetrapod.machinery.cel.escaping import escape, unescape
 from tetrapod.machinery.cel.schema_types import is_map, with_meta
 from tetrapod.machinery.cel.time import parse_duration, parse_timestamp
 from tetrapod.machinery.cel.values import CorrelatedList, ObjectLike, Timestamp, equal, find, no_such_overload
-from tetrapod.machinery.patch.goformat import type_name
-from tetrapod.machinery.shapes.formats import of_type
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.golang.formatting import type_name
+from tetrapod.machinery.schema_node import SchemaNode
+from tetrapod.machinery.string_formats import of_type
 
 Convert = Callable[[Any], Any] | None
 """A conversion, or None if values can be used unchanged."""

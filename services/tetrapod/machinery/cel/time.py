@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.values import Duration, Timestamp
-from tetrapod.machinery.duration import parse_nanoseconds
+from tetrapod.machinery.golang.durations import parse_nanoseconds
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = 1_000_000_000

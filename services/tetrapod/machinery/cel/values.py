@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.types import CelType
-from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.golang.floats import go_float
 
 NO_OVERLOAD: Final = "no such overload"
 

@@ -6,10 +6,10 @@ Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go.
 from __future__ import annotations
 
 from tetrapod.machinery.bounds import MAX_ERRORS, cut_path, more
-from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.fieldmanager.entries import UPDATE, identity_of
 from tetrapod.machinery.fieldmanager.pathelement import show_path
 from tetrapod.machinery.fieldmanager.updater import Conflict
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.status import StatusError, apply_conflict
 
 

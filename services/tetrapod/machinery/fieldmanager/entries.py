@@ -16,10 +16,10 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.boundedcache import BoundedCache, bounded
-from tetrapod.machinery.field import go_quote
 from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.fieldset import FieldSet
 from tetrapod.machinery.fieldmanager.pathelement import scalar_json
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 APPLY: Final = "Apply"

@@ -24,7 +24,7 @@ from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.fieldmanager.zero import empty_object
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema.decode import first_error
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.types import load
 

@@ -16,8 +16,8 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.boundedcache import bounded
-from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.golang.floats import go_float
+from tetrapod.machinery.golang.quoting import go_quote
 
 SELF: Final = "."
 _plain = re.compile(r"[ !#-%'-;=?-\[\]-~]*").fullmatch

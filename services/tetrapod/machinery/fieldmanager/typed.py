@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.machinery.fieldmanager.pathelement import SELF, key_element, scalar_json, value_element
-from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 from tetrapod.machinery.types import load
 
 SCALAR: Final = 1

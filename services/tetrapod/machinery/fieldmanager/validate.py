@@ -10,7 +10,7 @@ from typing import Any
 from tetrapod.machinery.bounds import MAX_ERRORS, cut_path, more
 from tetrapod.machinery.fieldmanager.pathelement import show
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SchemaError, Type
-from tetrapod.machinery.patch.goformat import GoValue, plain, syntax, type_name
+from tetrapod.machinery.golang.formatting import GoValue, plain, syntax, type_name
 
 
 def validate(value: Any, of: Type, *, allow_duplicates: bool = False) -> list[str]:

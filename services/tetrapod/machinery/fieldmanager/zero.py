@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.machinery.gvk import GroupVersionKind, Object
-from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
 _ZEROS = {"string": "", "integer": 0, "number": 0, "boolean": False}
 

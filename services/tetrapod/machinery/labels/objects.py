@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tetrapod.machinery import field
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.labels.selectors import EVERYTHING, NOTHING, Labels, Requirement, Selector, requirement
 
 
@@ -36,7 +36,7 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> Selector:
     for expression in expressions:
         op = _OBJECT_OPERATORS.get(expression.get("operator", ""))
         if op is None:
-            raise ValueError(f"{field.go_quote(expression.get('operator', ''))} is not a valid label selector operator")
+            raise ValueError(f"{go_quote(expression.get('operator', ''))} is not a valid label selector operator")
         requirements.append(requirement(expression.get("key", ""), op, list(expression.get("values") or ())))
     return Selector(requirements)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.depth import TooDeepError, ensure_depth, is_depth_error
-from tetrapod.machinery.patch.goformat import json_kind
+from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.patch.pieces import PIECE, Pieces
 from tetrapod.machinery.status import StatusError, bad_request, request_entity_too_large
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.status import bad_request
 
 

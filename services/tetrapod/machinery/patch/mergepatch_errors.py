@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from tetrapod.machinery.golang.formatting import as_text, plain
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.patch.goformat import as_text, plain
 from tetrapod.machinery.status import StatusError, bad_request
 
 refusal: Final = bad_request

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final
 
-from tetrapod.machinery.patch.goformat import syntax, type_name
+from tetrapod.machinery.golang.formatting import syntax, type_name
 from tetrapod.machinery.patch.mergepatch_errors import bad_argument_type, no_merge_key, refusal
 
 _INSERTION_SORTED: Final = 12

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Final
 
+from tetrapod.machinery.golang.formatting import json_kind, plain, type_name
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.patch import ordered_lists
-from tetrapod.machinery.patch.goformat import json_kind, plain, type_name
 from tetrapod.machinery.patch.mergepatch_errors import (
     BAD_PRIMITIVE_LIST,
     BAD_RETAIN_KEYS,
@@ -25,7 +25,7 @@ from tetrapod.machinery.patch.mergepatch_errors import (
     no_merge_key,
     refusal,
 )
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import bad_request, request_entity_too_large
 
 DIRECTIVE: Final = "$patch"

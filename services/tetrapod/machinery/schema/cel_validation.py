@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, go_quote, index, invalid, key, required
+from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, index, invalid, key, required
+from tetrapod.machinery.golang.json_numbers import has_whole_floats
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.lengthy import Lengthy
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
 from tetrapod.machinery.schema.correlation import Ratchet, by_keys, keys_of
 from tetrapod.machinery.schema.structural import build
-from tetrapod.machinery.serializer.numbers import has_whole_floats
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 if TYPE_CHECKING:
     from tetrapod.machinery.cel.environment import Program

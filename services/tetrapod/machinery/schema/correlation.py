@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from tetrapod.machinery.equality import identical
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 TYPE_META: Final = ("apiVersion", "kind")
 """Fields that are not ratcheted at the root: the old and the new object were both converted to one version, which may not be the version

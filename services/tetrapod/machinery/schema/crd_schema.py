@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from tetrapod.machinery import string_formats
 from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, key, not_supported
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.cel_rule_errors import RuleErrors, has_rules
@@ -19,7 +20,6 @@ from tetrapod.machinery.schema.default_rules import validate_defaults
 from tetrapod.machinery.schema.list_type_rules import list_type_errors
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 from tetrapod.machinery.schema.validation_rules import rule_errors
-from tetrapod.machinery.shapes import formats
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _META: Final = frozenset({"metadata", "kind", "apiVersion"})
@@ -88,7 +88,7 @@ def unrecognized_formats(schema: Object) -> list[str]:
 
     Upstream: apiextensions-apiserver/pkg/apiserver/validation/formats.go, GetUnrecognizedFormats.
     """
-    return [name for s in walk(schema) if (name := s.get("format")) and not formats.of_type(s.get("type") or "", name)]
+    return [name for s in walk(schema) if (name := s.get("format")) and not string_formats.of_type(s.get("type") or "", name)]
 
 
 def unkeyed_sets(schema: Object) -> set[str]:

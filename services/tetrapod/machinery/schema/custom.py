@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import defaulting, objectmeta, pruning
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 
 def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, keep_nulls: bool = False) -> list[str]:

@@ -24,7 +24,7 @@ from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch, Unkno
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk, go_type, scalar, zero_of_scalar
 from tetrapod.machinery.schema.decode_special import resource_amount, special
 from tetrapod.machinery.schema.emptied import TOLD_BELOW, TOLD_FROM_ABSENT
-from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
 __all__ = ["DecodeError", "decode", "first_error", "zero"]
 

@@ -9,9 +9,9 @@ import binascii
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from tetrapod.machinery.golang.json_numbers import shortest_integer
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch
-from tetrapod.machinery.serializer.numbers import shortest_integer
-from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
 Walk: TypeAlias = Callable[[Any], Any]
 

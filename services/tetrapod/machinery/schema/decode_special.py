@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tetrapod.machinery.boundedcache import bounded
-from tetrapod.machinery.duration import parse_nanoseconds
+from tetrapod.machinery.golang.durations import parse_nanoseconds
 from tetrapod.machinery.quantity import Quantity
 from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk
 from tetrapod.machinery.schema.decode_times import micro_time, time
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 
 def special(node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk | None:

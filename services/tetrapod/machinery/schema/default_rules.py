@@ -16,7 +16,7 @@ from tetrapod.machinery.schema.defaulting import copy
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.schema.value_checks import sorted_keys
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 _META: Final = frozenset({"metadata", "apiVersion", "kind"})
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"

@@ -12,7 +12,7 @@ import orjson
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.schema.value_checks import sorted_keys
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 
 def validate(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:

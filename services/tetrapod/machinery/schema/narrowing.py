@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 _INT64: Final = 1 << 63
 _NO_EXPONENT: Final = 1e21

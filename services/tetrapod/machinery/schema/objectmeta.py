@@ -17,7 +17,7 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.metadata import validate_object_meta
 from tetrapod.machinery.names import is_dns1035_label, name_is_path_segment
 from tetrapod.machinery.schema.decode import DecodeError, decode
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types.definitions import load
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"

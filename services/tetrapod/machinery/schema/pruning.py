@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tetrapod.machinery import field
 from tetrapod.machinery.bounds import record
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
 VALUE_KEYWORDS: Final = (
     "maximum",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.machinery.field import FieldError, child, forbidden, index, invalid, key, required
+from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
 
 ROOT, ITEM, FIELD = "at the root", "for specified array items", "for specified object fields"
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]

@@ -11,7 +11,7 @@ from typing import Any
 
 from tetrapod.machinery import field
 from tetrapod.machinery.bounds import record
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 
 def find(node: SchemaNode, value: Any) -> list[str]:

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from tetrapod.machinery import string_formats
 from tetrapod.machinery.bounds import MAX_ERRORS
 from tetrapod.machinery.field import UNCOUNTED, FieldError, distinct
 from tetrapod.machinery.schema.combinations import Combinations
 from tetrapod.machinery.schema.correlation import TYPE_META, Correlation
 from tetrapod.machinery.schema.paths import Path, text_of
 from tetrapod.machinery.schema.value_checks import check_number, check_string, enum_error, invalid_type, is_float_integer
-from tetrapod.machinery.shapes import formats
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 Validator: TypeAlias = Callable[[Any, Path, list[FieldError], Correlation | None], int]
 """A function that appends errors to the list and returns how many checks passed; anyOf uses that number to select the best failure.
@@ -108,7 +108,7 @@ def _compile(node: SchemaNode) -> Validator:
 def _type_check(node: SchemaNode) -> Callable[[Any, Path, list[FieldError]], int]:
     allowed = ("integer", "string") if node.int_or_string else (node.type,) if node.type else ()
     expected = ",".join(allowed)
-    form = formats.of_type("" if node.int_or_string else node.type, node.format)
+    form = string_formats.of_type("" if node.int_or_string else node.type, node.format)
     textual = bool(form) and "number" not in allowed and "integer" not in allowed
 
     def check(value: Any, path: Path, errors: list[FieldError]) -> int:

@@ -11,13 +11,14 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.machinery import string_formats
 from tetrapod.machinery.bounds import MAX_VALUE, cut
-from tetrapod.machinery.field import FieldError, format_text, go_quote
-from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.field import FieldError, format_text
+from tetrapod.machinery.golang.floats import go_float
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
 from tetrapod.machinery.schema.paths import Path, text_of
-from tetrapod.machinery.shapes import formats
-from tetrapod.machinery.shapes.node import SchemaNode
-from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
+from tetrapod.machinery.schema_node import SchemaNode
 
 _MAX_EXACT: Final = float((1 << 53) - 1)
 _INT64: Final = 1 << 63
@@ -42,8 +43,8 @@ def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldErr
         error = _string_error(rules, value, path)
         if error is not None:
             errors.append(error)
-    form = formats.of_type("" if node.int_or_string else node.type, node.format)
-    if form and not formats.matches(form, value):
+    form = string_formats.of_type("" if node.int_or_string else node.type, node.format)
+    if form and not string_formats.matches(form, value):
         errors.append(invalid_type(path, form, value))
 
 
@@ -139,7 +140,7 @@ def _out_of_range(node: SchemaNode, value: float, prefix: str, path: Path) -> st
     """Return an error text if the value does not fit the type and format of the schema, otherwise None."""
     if node.int_or_string:
         return None
-    form = formats.of_type(node.type, node.format)
+    form = string_formats.of_type(node.type, node.format)
     if node.type == "integer":
         limit = 1 << 31 if form == "int32" else 1 << 63
         fits = float(value).is_integer() and -limit <= value < limit

@@ -16,11 +16,12 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery.depth import MAX_DEPTH, TooDeepError, encode_within
-from tetrapod.machinery.field import child, go_quote, index
-from tetrapod.machinery.gonumbers import without_exponents
+from tetrapod.machinery.field import child, index
+from tetrapod.machinery.golang.json_numbers import without_exponents
+from tetrapod.machinery.golang.json_syntax import explain
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
-from tetrapod.machinery.serializer.syntax import explain
 
 _INT64: Final = 1 << 63
 _MAX_STRICT_ERRORS: Final = 100

@@ -18,9 +18,9 @@ import yaml
 
 from tetrapod.machinery.bounds import record
 from tetrapod.machinery.depth import MAX_DEPTH
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.json_numbers import shortest_integer
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
-from tetrapod.machinery.serializer.numbers import shortest_integer
 from tetrapod.machinery.serializer.yaml_scalars import resolve, resolve_tagged
 
 _INT64: Final = 1 << 63

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.yaml_scalars import resolve
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from tetrapod.machinery.gvk import GroupVersionKind
-from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
 _ATTRIBUTES = tuple(name for name in SchemaNode.__slots__ if name != "definition")
 _APIMACHINERY = "io.k8s.apimachinery.pkg."

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tetrapod.machinery.fieldmanager.manager import FieldManager
 from tetrapod.machinery.fieldmanager.scale import ScaleHandler
 from tetrapod.machinery.gvk import GroupVersionKind, Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError
 
 KIND = GroupVersionKind("example.com", "v1", "Widget")

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tetrapod.machinery.gvk import GroupVersionKind, Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.timestamps import format_micro, format_time
 from tetrapod.machinery.types import schema_for
 

@@ -12,8 +12,8 @@ from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema import custom, listtypes, objectmeta, validation
 from tetrapod.machinery.schema.structural import build
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer.json import decode
-from tetrapod.machinery.shapes.node import SchemaNode
 
 FACTS = Path(__file__).parents[3] / "facts/schema/custom_resources.json"
 

@@ -16,7 +16,7 @@ from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema import emptied, unknown
 from tetrapod.machinery.schema.decode import DecodeError, decode
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 FACTS = Path(__file__).parents[3] / "facts/schema"
 

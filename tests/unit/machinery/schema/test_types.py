@@ -6,7 +6,7 @@ import pytest
 
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind
-from tetrapod.machinery.shapes.node import NO_DEFAULT, SchemaNode
+from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 from tetrapod.machinery.types import definitions
 
 

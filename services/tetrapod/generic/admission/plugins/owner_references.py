@@ -14,7 +14,7 @@ from tetrapod.generic.authorization.interface import Attributes as Asked
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.kinds import Mapping, find_resource
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, Object
 
 _NO_DELETE: Final = "cannot set an ownerRef on a resource you can't delete"

@@ -16,7 +16,7 @@ from tetrapod.generic.admission.policy.expressions import APPLY_CONFIGURATION, J
 from tetrapod.generic.admission.policy.patches import MutationError, apply_configuration, json_patch
 from tetrapod.machinery.cel.environment import RUNTIME_BUDGET
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 
 class Mutation(NamedTuple):

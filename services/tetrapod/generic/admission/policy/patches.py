@@ -11,16 +11,16 @@ from typing import Any, Final
 from tetrapod.machinery.cel.json_values import json_value
 from tetrapod.machinery.cel.time import in_zone
 from tetrapod.machinery.cel.values import Duration, StructValue, Timestamp, Uint, find
-from tetrapod.machinery.duration import format_nanoseconds
 from tetrapod.machinery.fieldmanager.merge import merge
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, OBJECT_META, SchemaError, Type, compile_root
 from tetrapod.machinery.fieldmanager.validate import join, validate
+from tetrapod.machinery.golang.durations import format_nanoseconds
+from tetrapod.machinery.golang.formatting import GoValue
+from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.patch.goformat import GoValue
 from tetrapod.machinery.patch.json_patch import JSONPatchError, TestFailed, apply_operations
 from tetrapod.machinery.schema.narrowing import as_filled
-from tetrapod.machinery.serializer.numbers import integral
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types import load
 
 

@@ -22,7 +22,7 @@ from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, V
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.tracing.spans import traced
 from tetrapod.generic.webhook.errors import CallFailed, Unusable
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request, internal_error
 

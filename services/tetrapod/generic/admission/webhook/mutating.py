@@ -17,10 +17,10 @@ from tetrapod.generic.admission.webhook.calling import CallingFailed, WebhookPlu
 from tetrapod.generic.admission.webhook.hooks import MUTATING, Hook
 from tetrapod.generic.admission.webhook.review import Denied, Verdict
 from tetrapod.machinery.copying import copy_object
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.formatting import json_kind
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.patch import json_patch
-from tetrapod.machinery.patch.goformat import json_kind
 from tetrapod.machinery.serializer import json
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.json import go_escaped

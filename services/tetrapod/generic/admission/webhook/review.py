@@ -18,7 +18,7 @@ from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.request import describe
 from tetrapod.generic.webhook.question import KNOWN, Question, understood
 from tetrapod.generic.webhook.types import expected_admission
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.serializer.json import ordered
 from tetrapod.machinery.status import StatusError

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from tetrapod.machinery.patch.goformat import json_kind
-from tetrapod.machinery.serializer.syntax import explain
+from tetrapod.machinery.golang.formatting import json_kind
+from tetrapod.machinery.golang.json_syntax import explain
 
 INCONSISTENT = -1
 ALPHABET = frozenset(string.ascii_letters + string.digits + "-_")

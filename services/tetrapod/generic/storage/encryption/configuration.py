@@ -13,9 +13,10 @@ from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import load
 from tetrapod.generic.configuration.shapes import POINTER, duration, kind, list_of, string, strings, struct
 from tetrapod.generic.storage.encryption.validation import validate
-from tetrapod.machinery.field import aggregate, go_quote
+from tetrapod.machinery.field import aggregate
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.shapes.node import SchemaNode
+from tetrapod.machinery.schema_node import SchemaNode
 
 KIND: Final = "EncryptionConfiguration"
 API_VERSION: Final = "apiserver.config.k8s.io/v1"

@@ -15,8 +15,8 @@ from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
 from tetrapod.generic.storage.encryption.kms.service import KmsService
 from tetrapod.generic.storage.encryption.transformer import Identity, Prefixed, PrefixTransformer, Transformer
 from tetrapod.generic.storage.encryption.validation import EVERYTHING, parse_resource, secret_of
-from tetrapod.machinery.duration import parse_duration
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.durations import parse_duration
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupResource, Object
 
 KMS_V1_REFUSED: Final = (

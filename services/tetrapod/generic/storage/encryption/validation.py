@@ -12,10 +12,11 @@ from itertools import permutations
 from typing import Final
 
 from tetrapod.machinery import field
-from tetrapod.machinery.duration import format_nanoseconds, parse_nanoseconds
-from tetrapod.machinery.field import FieldError, go_quote
-from tetrapod.machinery.gourl import BadUrl
-from tetrapod.machinery.gourl import parse as parse_url
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.durations import format_nanoseconds, parse_nanoseconds
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.golang.urls import BadUrl
+from tetrapod.machinery.golang.urls import parse as parse_url
 from tetrapod.machinery.gvk import GroupResource, Object
 
 EVERYTHING: Final = GroupResource("*", "*")

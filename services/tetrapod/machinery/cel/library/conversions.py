@@ -24,7 +24,7 @@ from tetrapod.machinery.cel.values import (
     size_of,
     type_of_value,
 )
-from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.golang.floats import go_float
 
 _INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT: Final = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)

@@ -11,8 +11,8 @@ from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.time import text_of
 from tetrapod.machinery.cel.types import CelType
 from tetrapod.machinery.cel.values import Duration, ObjectLike, Special, Timestamp, Uint, find, type_of_value
-from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.golang.floats import go_float
+from tetrapod.machinery.golang.quoting import go_quote
 
 MAX_PRECISION: Final = 100_000
 """Upstream has no such bound in this version of the library. It prevents a format from filling the memory with zeros."""

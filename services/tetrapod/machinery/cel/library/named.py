@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tetrapod.machinery import names
+from tetrapod.machinery import names, string_formats
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import NONE, Optional, Special
-from tetrapod.machinery.gourl import request_uri_complaint
-from tetrapod.machinery.shapes import formats
+from tetrapod.machinery.golang.urls import request_uri_complaint
 
 
 class NamedFormat(Special):
@@ -33,7 +32,7 @@ class NamedFormat(Special):
 
 
 def _matching(name: str, complaint: str) -> Callable[[str], list[str]]:
-    return lambda text: [] if formats.matches(name, text) else [complaint]
+    return lambda text: [] if string_formats.matches(name, text) else [complaint]
 
 
 def _uri(text: str) -> list[str]:

@@ -13,8 +13,8 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import Special, no_such_overload
-from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gonetip import address_complaint
+from tetrapod.machinery.golang.ip_addresses import address_complaint
+from tetrapod.machinery.golang.quoting import go_quote
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.signatures import Functions
-from tetrapod.machinery.shapes.patterns import BadPattern, compile_pattern
+from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
 
 
 def _compiled(pattern: str, prefix: str) -> Any:

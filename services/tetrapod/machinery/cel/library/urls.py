@@ -8,8 +8,8 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import Special
-from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gourl import BadUrl, GoUrl, parse, query_values, request_uri_complaint
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.golang.urls import BadUrl, GoUrl, parse, query_values, request_uri_complaint
 
 
 class Url(Special):

@@ -9,7 +9,7 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import Special
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 _ALNUM: Final = re.compile(r"[0-9A-Za-z-]*")
 _UINT64: Final = 1 << 64

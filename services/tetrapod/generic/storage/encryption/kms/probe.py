@@ -24,7 +24,7 @@ from tetrapod.generic.storage.encryption.kms.service import KmsService
 from tetrapod.generic.storage.encryption.metrics import INVALID_KEY_IDS, KEY_GENERATION, key_told
 from tetrapod.generic.storage.encryption.transformer import TransformError
 from tetrapod.machinery.failure import Failure
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.kms.errors import code_name, rpc_text
 from tetrapod.generic.storage.encryption.metrics import KMS_LATENCY
 from tetrapod.generic.storage.encryption.transformer import TransformError
-from tetrapod.machinery.gourl import parse
+from tetrapod.machinery.golang.urls import parse
 
 _SERVICE: Final = "/v2.KeyManagementService"
 _RETRY_SECONDS: Final = 0.1

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tetrapod.machinery.gourl import BadUrl, parse
-from tetrapod.machinery.shapes import formats
+from tetrapod.machinery import string_formats
+from tetrapod.machinery.golang.urls import BadUrl, parse
 
 ACCEPTED = {
     "hostname": ["localhost", "h-ost", "a.b-c.com", "☃.com", "1.example"],
@@ -31,12 +31,12 @@ REFUSED = {
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in ACCEPTED.items() for text in texts])
 def test_a_format_accepts(name: str, text: str) -> None:
-    assert formats.matches(name, text)
+    assert string_formats.matches(name, text)
 
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in REFUSED.items() for text in texts])
 def test_a_format_refuses(name: str, text: str) -> None:
-    assert not formats.matches(name, text)
+    assert not string_formats.matches(name, text)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 _UNITS: Final = {
     "ns": 1,

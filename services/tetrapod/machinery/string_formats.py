@@ -12,12 +12,12 @@ from collections.abc import Callable
 from datetime import date
 from typing import Final
 
-from tetrapod.machinery.addresses import parse_cidr_sloppy, parse_sloppy, parse_strict
-from tetrapod.machinery.duration import parse_nanoseconds
-from tetrapod.machinery.gourl import request_uri_complaint
+from tetrapod.machinery.golang.durations import parse_nanoseconds
+from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy, parse_sloppy, parse_strict
+from tetrapod.machinery.golang.mail_addresses import is_address
+from tetrapod.machinery.golang.regular_expressions import compile_pattern
+from tetrapod.machinery.golang.urls import request_uri_complaint
 from tetrapod.machinery.names import is_dns1123_label, is_dns1123_subdomain
-from tetrapod.machinery.shapes.mail import is_address
-from tetrapod.machinery.shapes.patterns import compile_pattern
 
 _HEX: Final = "[0-9a-fA-F]"
 _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}

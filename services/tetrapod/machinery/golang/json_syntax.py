@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 _END: Final = "unexpected end of JSON input"
 _BLANK = re.compile(rb"[ \t\r\n]*")

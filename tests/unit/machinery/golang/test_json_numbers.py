@@ -6,8 +6,7 @@ import orjson
 import pytest
 
 from tetrapod.machinery.field import format_value
-from tetrapod.machinery.gonumbers import without_exponents
-from tetrapod.machinery.serializer.numbers import integral
+from tetrapod.machinery.golang.json_numbers import integral, without_exponents
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery.gointeger import parse_int, parse_uint
+from tetrapod.machinery.golang.integers import parse_int, parse_uint
 
 LONG = "9" * 5000
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.growth import assert_linear
-from tetrapod.machinery.query import MOST_PARAMETERS, Query, encoded_query, query_pairs, unescape
+from tetrapod.machinery.golang.query import MOST_PARAMETERS, Query, encoded_query, query_pairs, unescape
 
 _PIECES = ["%ff", "%FE", "%c3", "%a9", "%3D", "%3d", "%26", "=", "&", "a", "+", "%25", "b", "é", "%e2%82", "%00", "\x01", "%C3%A9"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
 
 _DIGITS: Final = 20
 """The digits of the largest 64-bit number. Python refuses to parse numbers with thousands of digits."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gofloat import go_float
+from tetrapod.machinery.golang.floats import go_float
+from tetrapod.machinery.golang.quoting import go_quote
 
 
 class GoValue:

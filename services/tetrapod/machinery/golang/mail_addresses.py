@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.machinery.addresses import parse_strict
+from tetrapod.machinery.golang.ip_addresses import parse_strict
 
 _SPECIALS: Final = frozenset('()<>[]:;@\\,"')
 _ENCODED_WORD: Final = re.compile(r"=\?([^?]+)\?[bBqQ]\?[^?]*\?=")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
-from tetrapod.machinery.field import go_quote
-from tetrapod.machinery.gonetip import address_complaint
+from tetrapod.machinery.golang.ip_addresses import address_complaint
+from tetrapod.machinery.golang.quoting import go_quote
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*", re.ASCII)
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")

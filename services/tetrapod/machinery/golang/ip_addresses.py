@@ -1,10 +1,64 @@
-"""The error texts of Go's net/netip for invalid addresses."""
+"""IP addresses and CIDRs as Go parses them: net/netip, and the sloppy parsers of k8s.io/utils/net, which allow leading zeros."""
 
 from __future__ import annotations
 
 import ipaddress
+import re
+from typing import TypeAlias
 
-from tetrapod.machinery.field import go_quote
+from tetrapod.machinery.golang.quoting import go_quote
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_quad = re.compile(r"(^|:)([0-9]{1,20}(?:\.[0-9]{1,20}){3})$").search
+
+
+def parse_sloppy(value: str) -> Address | None:
+    """Parse an address as Go did before 1.17, or return None if the text is not an address.
+
+    Numbers with leading zeros are decimal. IPv4-mapped IPv6 addresses stay IPv6.
+    """
+    if not value.isascii() or "%" in value:
+        return None
+    if quad := _quad(value):
+        numbers = ".".join(str(int(part)) for part in quad[2].split("."))
+        value = value[: quad.start(2)] + numbers
+    try:
+        return ipaddress.ip_address(value)
+    except ValueError:
+        return None
+
+
+def parse_strict(value: str) -> Address | None:
+    """Parse an address as Go's netip does, or return None. Leading zeros and zones are not allowed."""
+    if not value.isascii() or "%" in value:
+        return None
+    try:
+        return ipaddress.ip_address(value)
+    except ValueError:
+        return None
+
+
+def parse_cidr_sloppy(value: str) -> tuple[Address, Network] | None:
+    """Return the address as written and its network, or None if the text is not a CIDR.
+
+    Leading zeros are allowed, in the prefix length too.
+    """
+    text, slash, length = value.partition("/")
+    address = parse_sloppy(text)
+    if not slash or address is None or not (length.isascii() and length.isdigit()) or len(length) > 5:
+        return None
+    if int(length) > address.max_prefixlen:
+        return None
+    return address, ipaddress.ip_network((address, int(length)), strict=False)
+
+
+def unmapped(address: Address) -> Address:
+    """Return the IPv4 address of an IPv4-mapped IPv6 address, and other addresses unchanged. Go's net.IP treats both as the same."""
+    if isinstance(address, ipaddress.IPv6Address) and (inner := address.ipv4_mapped) is not None:
+        return inner
+    return address
 
 
 def address_complaint(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Behaviour that follows from upstream being written in Go: text forms of values, parsers, and the error texts of both."""
