@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from tetrapod.machinery import field
+from tetrapod.machinery.bounds import cut_path
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -128,14 +129,16 @@ def validate_owner_references(owners: list[Object], path: str) -> list[FieldErro
     """Validate owner references. At most one may be the controller."""
     errors: list[FieldError] = []
     controller = ""
+    shown: list[Object] = []  # built once and shared: a list for each error would need memory quadratic in the owners
     for i, owner in enumerate(owners):
         at = field.index(path, i)
         errors += _validate_owner_reference(owner, at)
         if owner.get("controller"):
-            current = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+            current = cut_path(f"{owner.get('kind', '')}/{owner.get('name', '')}")
             if controller:
                 text = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {current}'
-                errors.append(field.invalid(path, [ordered_owner(o) for o in owners], text))
+                shown = shown or [ordered_owner(o) for o in owners]
+                errors.append(field.invalid(path, shown, text))
             else:
                 controller = current
     return errors
