@@ -45,32 +45,23 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
         event_ttl: seconds until an event is deleted.
     """
     return [
-        builtin("", "bindings", Strategy(), rest=_rest(rests, "bindings")),
-        builtin(
-            "",
-            "componentstatuses",
-            Strategy(),
-            rest=_rest(rests, "componentstatuses"),
-            table=tables.COMPONENT_STATUSES,
-            deprecated={"v1": "v1 ComponentStatus is deprecated in v1.19+"},
-        ),
-        *_simple(event_ttl),
-        _namespaces(),
-        _nodes(rests),
-        *_volumes(),
-        _pods(rests),
-        _replication_controllers(),
-        _quotas(),
-        builtin(
-            "",
-            "serviceaccounts",
-            ServiceAccountStrategy(
-                returns_deleted=True, warnings=cluster_warnings.service_account_warnings, revalidates_generate_name=True
-            ),
-            table=tables.SERVICE_ACCOUNTS,
-            subresources={"token": rests["serviceaccounts/token"]},
-        ),
-        _services(rests, addresses, ports),
+        bindings_definition(_rest(rests, "bindings")),
+        component_statuses_definition(_rest(rests, "componentstatuses")),
+        config_maps_definition(),
+        endpoints_definition(),
+        core_events(event_ttl),
+        limit_ranges_definition(),
+        pod_templates_definition(),
+        secrets_definition(),
+        namespaces_definition(),
+        nodes_definition(rests["nodes/proxy"]),
+        claims_definition(),
+        persistent_volumes_definition(),
+        pods_definition(rests),
+        replication_controllers_definition(),
+        quotas_definition(),
+        service_accounts_definition(rests["serviceaccounts/token"]),
+        services_definition(addresses, ports, rests["services/proxy"]),
     ]
 
 
@@ -81,8 +72,72 @@ def _rest(rests: Mapping[str, Rest | Strategy], name: str) -> Rest:
     return rest
 
 
-def _simple(event_ttl: int) -> list[ResourceDefinition]:
-    secret = KindStrategy(
+def bindings_definition(rest: Rest) -> ResourceDefinition:
+    """Return the definition of bindings, which are only created."""
+    return builtin("", "bindings", Strategy(), rest=rest)
+
+
+def component_statuses_definition(rest: Rest) -> ResourceDefinition:
+    """Return the definition of componentstatuses, which are probed instead of stored."""
+    return builtin(
+        "",
+        "componentstatuses",
+        Strategy(),
+        rest=rest,
+        table=tables.COMPONENT_STATUSES,
+        deprecated={"v1": "v1 ComponentStatus is deprecated in v1.19+"},
+    )
+
+
+def config_maps_definition() -> ResourceDefinition:
+    """Return the definition of configmaps."""
+    strategy = KindStrategy(validate=configmaps.validate, whole_update=configmaps.validate_update, revalidates_generate_name=True)
+    return builtin("", "configmaps", strategy, table=tables.CONFIG_MAPS)
+
+
+def endpoints_definition() -> ResourceDefinition:
+    """Return the definition of endpoints."""
+    strategy = KindStrategy(
+        default=networking.default_endpoints,
+        create_on_update=True,
+        validate=endpoints.validate,
+        whole_update=endpoints.validate_update,
+        revalidates_generate_name=True,
+    )
+    return builtin(
+        "",
+        "endpoints",
+        strategy,
+        storage_prefix="services/endpoints",
+        table=network_tables.ENDPOINTS,
+        deprecated={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
+    )
+
+
+def limit_ranges_definition() -> ResourceDefinition:
+    """Return the definition of limitranges."""
+    strategy = LimitRangeStrategy(
+        default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate, revalidates_generate_name=True
+    )
+    return builtin("", "limitranges", strategy)
+
+
+def pod_templates_definition() -> ResourceDefinition:
+    """Return the definition of podtemplates."""
+    strategy = KindStrategy(
+        default=lambda o: default_pod_template(o.get("template")),
+        generation=["template"],
+        returns_deleted=True,
+        validate=templates.validate,
+        template=("template",),
+        warnings=workload_warnings.pod_template,
+    )
+    return builtin("", "podtemplates", strategy, table=pod_tables.POD_TEMPLATES)
+
+
+def secrets_definition() -> ResourceDefinition:
+    """Return the definition of secrets."""
+    strategy = KindStrategy(
         default=cluster.default_secret,
         fields={"type": lambda o: o.get("type") or ""},
         validate=secrets.validate,
@@ -90,61 +145,20 @@ def _simple(event_ttl: int) -> list[ResourceDefinition]:
         warnings=cluster_warnings.secret_warnings,
         revalidates_generate_name=True,
     )
-    return [
-        builtin(
-            "",
-            "configmaps",
-            KindStrategy(validate=configmaps.validate, whole_update=configmaps.validate_update, revalidates_generate_name=True),
-            table=tables.CONFIG_MAPS,
-        ),
-        builtin(
-            "",
-            "endpoints",
-            KindStrategy(
-                default=networking.default_endpoints,
-                create_on_update=True,
-                validate=endpoints.validate,
-                whole_update=endpoints.validate_update,
-                revalidates_generate_name=True,
-            ),
-            storage_prefix="services/endpoints",
-            table=network_tables.ENDPOINTS,
-            deprecated={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
-        ),
-        core_events(event_ttl),
-        builtin(
-            "",
-            "limitranges",
-            LimitRangeStrategy(
-                default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate, revalidates_generate_name=True
-            ),
-        ),
-        builtin(
-            "",
-            "podtemplates",
-            KindStrategy(
-                default=lambda o: default_pod_template(o.get("template")),
-                generation=["template"],
-                returns_deleted=True,
-                validate=templates.validate,
-                template=("template",),
-                warnings=workload_warnings.pod_template,
-            ),
-            table=pod_tables.POD_TEMPLATES,
-        ),
-        builtin("", "secrets", secret, table=tables.SECRETS),
-    ]
+    return builtin("", "secrets", strategy, table=tables.SECRETS)
 
 
-def _namespaces() -> ResourceDefinition:
+def namespaces_definition() -> ResourceDefinition:
+    """Return the definition of namespaces."""
     subresources = {"finalize": NamespaceFinalizeStrategy(), "status": NamespaceStatusStrategy()}
     for strategy in subresources.values():
         strategy.namespaced = False
     return replace(builtin("", "namespaces", NamespaceStrategy(), table=tables.NAMESPACES, subresources=subresources), store=NamespaceStore)
 
 
-def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
-    node = NodeStrategy(
+def nodes_definition(proxy: Rest | Strategy) -> ResourceDefinition:
+    """Return the definition of nodes."""
+    strategy = NodeStrategy(
         default=cluster.default_node,
         status=True,
         validate=nodes.validate,
@@ -156,15 +170,16 @@ def _nodes(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
     return builtin(
         "",
         "nodes",
-        node,
+        strategy,
         storage_prefix="minions",
         table=tables.NODES,
-        subresources={"proxy": rests["nodes/proxy"], "status": NodeStatusStrategy(node, validate=nodes.validate_status)},
+        subresources={"proxy": proxy, "status": NodeStatusStrategy(strategy, validate=nodes.validate_status)},
     )
 
 
-def _volumes() -> list[ResourceDefinition]:
-    claim = ClaimStrategy(
+def claims_definition() -> ResourceDefinition:
+    """Return the definition of persistentvolumeclaims."""
+    strategy = ClaimStrategy(
         default=volumes.default_persistent_volume_claim,
         status=True,
         initial_status={"phase": "Pending"},
@@ -174,7 +189,18 @@ def _volumes() -> list[ResourceDefinition]:
         warnings=volume_warnings.claim_warnings,
         revalidates_generate_name=True,
     )
-    volume = VolumeStrategy(
+    return builtin(
+        "",
+        "persistentvolumeclaims",
+        strategy,
+        table=storage_tables.PERSISTENT_VOLUME_CLAIMS,
+        subresources={"status": ClaimStatusStrategy(strategy, validate=claims.validate_status)},
+    )
+
+
+def persistent_volumes_definition() -> ResourceDefinition:
+    """Return the definition of persistentvolumes."""
+    strategy = VolumeStrategy(
         default=volumes.default_persistent_volume,
         status=True,
         initial_status={"phase": "Pending"},
@@ -184,34 +210,31 @@ def _volumes() -> list[ResourceDefinition]:
         warnings=volume_warnings.volume_warnings,
         revalidates_generate_name=True,
     )
-    return [
-        builtin(
-            "",
-            "persistentvolumeclaims",
-            claim,
-            table=storage_tables.PERSISTENT_VOLUME_CLAIMS,
-            subresources={"status": ClaimStatusStrategy(claim, validate=claims.validate_status)},
-        ),
-        builtin(
-            "", "persistentvolumes", volume, table=storage_tables.PERSISTENT_VOLUMES, subresources={"status": VolumeStatusStrategy(volume)}
-        ),
-    ]
+    return builtin(
+        "",
+        "persistentvolumes",
+        strategy,
+        table=storage_tables.PERSISTENT_VOLUMES,
+        subresources={"status": VolumeStatusStrategy(strategy)},
+    )
 
 
-def _pods(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
-    pod = PodStrategy()
+def pods_definition(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:
+    """Return the definition of pods."""
+    strategy = PodStrategy()
     paths = ("attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize")
     return builtin(
         "",
         "pods",
-        pod,
+        strategy,
         table=pod_tables.PODS,
-        subresources={**{path: rests[f"pods/{path}"] for path in paths}, "status": PodStatusStrategy(pod)},
+        subresources={**{path: rests[f"pods/{path}"] for path in paths}, "status": PodStatusStrategy(strategy)},
     )
 
 
-def _replication_controllers() -> ResourceDefinition:
-    controller = KindStrategy(
+def replication_controllers_definition() -> ResourceDefinition:
+    """Return the definition of replicationcontrollers."""
+    strategy = KindStrategy(
         default=workloads.default_replication_controller,
         status=True,
         initial_status={"replicas": 0},
@@ -222,19 +245,20 @@ def _replication_controllers() -> ResourceDefinition:
         name=lambda name, prefix: [],  # validation checks the name
         fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},
     )
-    controller.garbage_collection_default = "Orphan"
+    strategy.garbage_collection_default = "Orphan"
     return builtin(
         "",
         "replicationcontrollers",
-        controller,
+        strategy,
         storage_prefix="controllers",
         table=pod_tables.REPLICATION_CONTROLLERS,
-        subresources={"scale": scale(), "status": status_of(controller, validate=templates.validate_controller_status)},
+        subresources={"scale": scale(), "status": status_of(strategy, validate=templates.validate_controller_status)},
     )
 
 
-def _quotas() -> ResourceDefinition:
-    quota = KindStrategy(
+def quotas_definition() -> ResourceDefinition:
+    """Return the definition of resourcequotas."""
+    strategy = KindStrategy(
         default=cluster.default_resource_quota,
         status=True,
         returns_deleted=True,
@@ -242,18 +266,27 @@ def _quotas() -> ResourceDefinition:
         whole_update=quotas.validate_update,
         warnings=cluster_warnings.quota_warnings,
     )
-    status = status_of(quota, validate=quotas.validate_status)
-    return builtin("", "resourcequotas", quota, table=tables.RESOURCE_QUOTAS, subresources={"status": status})
+    status = status_of(strategy, validate=quotas.validate_status)
+    return builtin("", "resourcequotas", strategy, table=tables.RESOURCE_QUOTAS, subresources={"status": status})
 
 
-def _services(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts) -> ResourceDefinition:
-    service = ServiceStrategy(addresses, ports)
+def service_accounts_definition(token: Rest | Strategy) -> ResourceDefinition:
+    """Return the definition of serviceaccounts."""
+    strategy = ServiceAccountStrategy(
+        returns_deleted=True, warnings=cluster_warnings.service_account_warnings, revalidates_generate_name=True
+    )
+    return builtin("", "serviceaccounts", strategy, table=tables.SERVICE_ACCOUNTS, subresources={"token": token})
+
+
+def services_definition(addresses: ClusterIPs, ports: NodePorts, proxy: Rest | Strategy) -> ResourceDefinition:
+    """Return the definition of services."""
+    strategy = ServiceStrategy(addresses, ports)
     definition = builtin(
         "",
         "services",
-        service,
+        strategy,
         storage_prefix="services/specs",
         table=network_tables.SERVICES,
-        subresources={"proxy": rests["services/proxy"], "status": ServiceStatusStrategy(service)},
+        subresources={"proxy": proxy, "status": ServiceStatusStrategy(strategy)},
     )
     return replace(definition, store=ServiceStore)
