@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, core_v1, networking, others, policy, resource, storage
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource, storage
 from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.strategies.resource_claims import ClaimAccess
+from tetrapod.core.v1 import resources as v1
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.builtin import forget_facts
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -32,7 +33,7 @@ def definitions(
         event_ttl: seconds until an event is deleted.
     """
     result = [
-        *core_v1.definitions(rests, addresses, ports, event_ttl),
+        *v1.definitions(rests, addresses, ports, event_ttl),
         *apps.definitions(),
         *others.certificate_definitions(authorizer),
         *others.coordination_definitions(),

@@ -9,6 +9,7 @@ import pytest
 
 from support.growth import assert_linear
 from tetrapod.core.podspec import scheduling
+from tetrapod.core.v1.services import address_validation
 from tetrapod.core.validation import (
     admission_policies,
     claim_status,
@@ -19,7 +20,6 @@ from tetrapod.core.validation import (
     node_kinds,
     nodes,
     pods,
-    service_addresses,
     signing_requests,
     slice_devices,
     webhooks,
@@ -108,7 +108,7 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
         lambda given: job_policies._exit_codes(given, set(), "path"),
         lambda n: {"operator": "In", "values": list(range(1, n))},
     ),
-    "families": (lambda given: service_addresses.addresses_and_families(given, {}), lambda n: {"ipFamilies": names(n)}),
+    "families": (lambda given: address_validation.addresses_and_families(given, {}), lambda n: {"ipFamilies": names(n)}),
     "devices": (
         lambda given: slice_devices.check_devices(given, None, devices.Complaints()),
         lambda n: {"driver": "d", "devices": [{"name": name} for name in names(n)]},

@@ -15,10 +15,6 @@ NAMESPACES: Final = TableConvertor(
     (NAME, Column("Status"), AGE),
     lambda obj: [name_of(obj), status_of(obj).get("phase", ""), age(obj)],
 )
-CONFIG_MAPS: Final = TableConvertor(
-    (NAME, Column("Data"), AGE),
-    lambda obj: [name_of(obj), len(obj.get("data") or {}) + len(obj.get("binaryData") or {}), age(obj)],
-)
 SECRETS: Final = TableConvertor(
     (NAME, Column("Type"), Column("Data"), AGE),
     lambda obj: [name_of(obj), obj.get("type", ""), len(obj.get("data") or {}), age(obj)],

@@ -9,7 +9,7 @@ import base64
 import json
 from typing import Final
 
-from tetrapod.core.validation.configmaps import MAX_SIZE, decoded_size, frozen
+from tetrapod.core.validation.data import MAX_SIZE, decoded_size, frozen
 from tetrapod.core.validation.names import complaints, immutable
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError

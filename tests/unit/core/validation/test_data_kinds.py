@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.validation import configmaps, secrets
+from tetrapod.core.v1 import config_maps
+from tetrapod.core.validation import secrets
 from tetrapod.machinery.gvk import Object
 
 _LIMIT = 1 << 20
@@ -27,25 +28,25 @@ def fields(errors: list[Any]) -> list[str]:
 
 
 def test_keys_of_a_config_map() -> None:
-    assert configmaps.validate(config_map(data={"a.b_c-D": "x"})) == []
-    assert fields(configmaps.validate(config_map(data={"a/b": "x"}))) == ["data[a/b]"]
-    assert fields(configmaps.validate(config_map(data={"..": "x"}))) == ["data[..]"]
-    assert fields(configmaps.validate(config_map(data={"k": "x"}, binaryData={"k": "eA=="}))) == ["data[k]"]
+    assert config_maps.validate(config_map(data={"a.b_c-D": "x"})) == []
+    assert fields(config_maps.validate(config_map(data={"a/b": "x"}))) == ["data[a/b]"]
+    assert fields(config_maps.validate(config_map(data={"..": "x"}))) == ["data[..]"]
+    assert fields(config_maps.validate(config_map(data={"k": "x"}, binaryData={"k": "eA=="}))) == ["data[k]"]
 
 
 def test_text_and_bytes_of_a_config_map_count_together() -> None:
     half = _LIMIT // 2
     binary = base64.b64encode(b"x" * half).decode()
-    assert configmaps.validate(config_map(data={"a": "x" * half}, binaryData={"b": binary})) == []
-    (error,) = configmaps.validate(config_map(data={"a": "x" * (half + 1)}, binaryData={"b": binary}))
+    assert config_maps.validate(config_map(data={"a": "x" * half}, binaryData={"b": binary})) == []
+    (error,) = config_maps.validate(config_map(data={"a": "x" * (half + 1)}, binaryData={"b": binary}))
     assert "may not be more than 1048576 bytes" in str(error)
 
 
 def test_what_is_immutable_stays() -> None:
     old = config_map(data={"a": "1"}, immutable=True)
-    assert configmaps.validate_update(config_map(data={"a": "1"}, immutable=True), old) == []
-    assert fields(configmaps.validate_update(config_map(data={"a": "2"}, immutable=True), old)) == ["data"]
-    assert fields(configmaps.validate_update(config_map(data={"a": "1"}), old)) == ["immutable"]
+    assert config_maps.validate_update(config_map(data={"a": "1"}, immutable=True), old) == []
+    assert fields(config_maps.validate_update(config_map(data={"a": "2"}, immutable=True), old)) == ["data"]
+    assert fields(config_maps.validate_update(config_map(data={"a": "1"}), old)) == ["immutable"]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.strategies.service_changes import drop_unused, patch_allocated
-from tetrapod.core.strategies.service_families import settle_families
-from tetrapod.core.validation import services
+from tetrapod.core.v1.services import validation
+from tetrapod.core.v1.services.changes import drop_unused, patch_allocated
+from tetrapod.core.v1.services.ip_families import settle_families
 from tetrapod.machinery.gvk import Object
 
 
@@ -25,7 +25,7 @@ def service(**spec: Any) -> Object:
 
 
 def fields(obj: Object) -> list[str]:
-    return [error.field for error in services.validate(obj)]
+    return [error.field for error in validation.validate(obj)]
 
 
 @pytest.mark.parametrize(

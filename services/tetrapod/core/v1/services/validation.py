@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.podspec.containers import PROTOCOLS
+from tetrapod.core.v1.services.address_validation import addresses_and_families, changed_addresses, changed_families, is_headless
 from tetrapod.core.validation.names import (
     address,
     complaints,
@@ -22,7 +23,6 @@ from tetrapod.core.validation.names import (
     port_number_or_name,
     qualified_name,
 )
-from tetrapod.core.validation.service_addresses import addresses_and_families, changed_addresses, changed_families, is_headless
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_sloppy

@@ -6,8 +6,8 @@ Upstream: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields.
 from __future__ import annotations
 
 from tetrapod.core.allocators.networks import family_of
-from tetrapod.core.strategies.service_changes import HEADLESS, needs_address
-from tetrapod.core.validation.service_addresses import addresses_and_families
+from tetrapod.core.v1.services.address_validation import addresses_and_families
+from tetrapod.core.v1.services.changes import HEADLESS, needs_address
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

@@ -1,4 +1,4 @@
-"""Resource definitions of core/v1."""
+"""The resources of the core API group, "" (v1)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tetrapod.core.strategies.nodes import NodeStatusStrategy, NodeStrategy
 from tetrapod.core.strategies.persistent_volumes import VolumeStatusStrategy, VolumeStrategy
 from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
 from tetrapod.core.strategies.service_accounts import ServiceAccountStrategy
-from tetrapod.core.strategies.service_store import ServiceStore
-from tetrapod.core.strategies.services import ServiceStatusStrategy, ServiceStrategy
 from tetrapod.core.subresources.scale import scale
 from tetrapod.core.tables import cluster as tables
 from tetrapod.core.tables import networking as network_tables
 from tetrapod.core.tables import pods as pod_tables
 from tetrapod.core.tables import storage as storage_tables
-from tetrapod.core.validation import claims, configmaps, endpoints, limit_ranges, nodes, quotas, secrets, volumes_persistent
+from tetrapod.core.v1 import config_maps
+from tetrapod.core.v1.services import definition as services
+from tetrapod.core.validation import claims, endpoints, limit_ranges, nodes, quotas, secrets, volumes_persistent
 from tetrapod.core.warnings import cluster as cluster_warnings
 from tetrapod.core.warnings import volumes as volume_warnings
 from tetrapod.core.warnings import workloads as workload_warnings
@@ -47,7 +47,7 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
     return [
         bindings_definition(_rest(rests, "bindings")),
         component_statuses_definition(_rest(rests, "componentstatuses")),
-        config_maps_definition(),
+        config_maps.definition(),
         endpoints_definition(),
         core_events(event_ttl),
         limit_ranges_definition(),
@@ -61,7 +61,7 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
         replication_controllers_definition(),
         quotas_definition(),
         service_accounts_definition(rests["serviceaccounts/token"]),
-        services_definition(addresses, ports, rests["services/proxy"]),
+        services.definition(addresses, ports, rests["services/proxy"]),
     ]
 
 
@@ -87,12 +87,6 @@ def component_statuses_definition(rest: Rest) -> ResourceDefinition:
         table=tables.COMPONENT_STATUSES,
         deprecated={"v1": "v1 ComponentStatus is deprecated in v1.19+"},
     )
-
-
-def config_maps_definition() -> ResourceDefinition:
-    """Return the definition of configmaps."""
-    strategy = KindStrategy(validate=configmaps.validate, whole_update=configmaps.validate_update, revalidates_generate_name=True)
-    return builtin("", "configmaps", strategy, table=tables.CONFIG_MAPS)
 
 
 def endpoints_definition() -> ResourceDefinition:
@@ -276,17 +270,3 @@ def service_accounts_definition(token: Rest | Strategy) -> ResourceDefinition:
         returns_deleted=True, warnings=cluster_warnings.service_account_warnings, revalidates_generate_name=True
     )
     return builtin("", "serviceaccounts", strategy, table=tables.SERVICE_ACCOUNTS, subresources={"token": token})
-
-
-def services_definition(addresses: ClusterIPs, ports: NodePorts, proxy: Rest | Strategy) -> ResourceDefinition:
-    """Return the definition of services."""
-    strategy = ServiceStrategy(addresses, ports)
-    definition = builtin(
-        "",
-        "services",
-        strategy,
-        storage_prefix="services/specs",
-        table=network_tables.SERVICES,
-        subresources={"proxy": proxy, "status": ServiceStatusStrategy(strategy)},
-    )
-    return replace(definition, store=ServiceStore)

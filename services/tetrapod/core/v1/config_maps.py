@@ -1,25 +1,31 @@
-"""Validation of ConfigMap, and helpers that Secret shares.
-
-Upstream: pkg/apis/core/validation/validation.go, ValidateConfigMap and ValidateConfigMapUpdate.
-"""
+"""ConfigMap. Upstream: pkg/apis/core/validation/validation.go, ValidateConfigMap; pkg/registry/core/configmap/strategy.go."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.cells import AGE, NAME, age, name_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.validation.data import MAX_SIZE, decoded_size, frozen
 from tetrapod.core.validation.names import complaints
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_config_map_key
+from tetrapod.machinery.table import Column, TableConvertor
 
-MAX_SIZE: Final = 1024 * 1024
-FROZEN: Final = "field is immutable when `immutable` is set"
+TABLE: Final = TableConvertor(
+    (NAME, Column("Data"), AGE),
+    lambda obj: [name_of(obj), len(obj.get("data") or {}) + len(obj.get("binaryData") or {}), age(obj)],
+)
 
 
-def decoded_size(value: str) -> int:
-    """Return the number of bytes that a base64 text decodes to."""
-    return len(value) * 3 // 4 - value.count("=", -2)
+def definition() -> ResourceDefinition:
+    """Return the definition of configmaps."""
+    strategy = KindStrategy(validate=validate, whole_update=validate_update, revalidates_generate_name=True)
+    return builtin("", "configmaps", strategy, table=TABLE)
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -43,11 +49,3 @@ def validate(obj: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated ConfigMap."""
     return frozen(new, old, "data", "binaryData") + validate(new)
-
-
-def frozen(new: Object, old: Object, *parts: str) -> list[FieldError]:
-    """Reject changes to an object that sets `immutable: true`: to that field first, then to the fields named in `parts`."""
-    if not old.get("immutable"):
-        return []
-    errors = [] if new.get("immutable") else [field.forbidden("immutable", FROZEN)]
-    return errors + [field.forbidden(part, FROZEN) for part in parts if (new.get(part) or {}) != (old.get(part) or {})]

@@ -11,8 +11,8 @@ from typing import Final
 
 from tetrapod.core.allocators.cluster_ips import AllocationError, ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts, PortError
-from tetrapod.core.strategies.service_changes import HEADLESS, WITH_PORTS, addresses_of, needs_address, needs_health_port, node_ports_of
-from tetrapod.core.strategies.service_families import is_unchanged_dual_stack
+from tetrapod.core.v1.services.changes import HEADLESS, WITH_PORTS, addresses_of, needs_address, needs_health_port, node_ports_of
+from tetrapod.core.v1.services.ip_families import is_unchanged_dual_stack
 from tetrapod.machinery import field
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.status import StatusError, internal_error, invalid

@@ -6,7 +6,7 @@ Upstream: pkg/registry/core/service/storage/storage.go, defaultOnReadInternalTra
 
 from __future__ import annotations
 
-from tetrapod.core.strategies.service_changes import needs_address
+from tetrapod.core.v1.services.changes import needs_address
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.shown import ShownStore
 from tetrapod.generic.storage.interface import Entry

@@ -9,18 +9,11 @@ from typing import Any
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.defaults.networking import default_service
-from tetrapod.core.strategies.service_allocation import KIND, Allocation, release
-from tetrapod.core.strategies.service_changes import (
-    addresses_of,
-    drop_unused,
-    normalize_addresses,
-    patch_allocated,
-    ports_of,
-)
-from tetrapod.core.strategies.service_families import settle_families
-from tetrapod.core.validation import services as validation
-from tetrapod.core.warnings import services as warnings
+from tetrapod.core.v1.services import validation, warnings
+from tetrapod.core.v1.services.allocation import KIND, Allocation, release
+from tetrapod.core.v1.services.changes import addresses_of, drop_unused, normalize_addresses, patch_allocated, ports_of
+from tetrapod.core.v1.services.defaults import default_service
+from tetrapod.core.v1.services.ip_families import settle_families
 from tetrapod.generic.offload import offloaded
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy

@@ -1,0 +1,1 @@
+"""Service: its definition, strategy, allocation of addresses and ports, defaults, validation, warnings and columns."""
