@@ -20,7 +20,7 @@ from tetrapod.aggregator.apiservice import group_version, is_available, service_
 from tetrapod.aggregator.backends import Backends
 from tetrapod.aggregator.routing import Records
 from tetrapod.generic.certificates.bundles import UnusableBundle
-from tetrapod.generic.openapi.source import Whole, gv_name, hash_of
+from tetrapod.generic.openapi.source import SinglePartSource, gv_name, hash_of
 from tetrapod.generic.proxy import BackendError
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.machinery.gvk import Object
@@ -38,7 +38,7 @@ class _Entry(NamedTuple):
     url: str
 
 
-class ExternalOpenAPI(Whole):
+class ExternalOpenAPI(SinglePartSource):
     """The documents of external API servers. Only those for the registered group-versions and their groups are used."""
 
     def __init__(self, records: Records, backends: Backends) -> None:
@@ -113,10 +113,10 @@ def _read(body: bytes) -> Object | None:
     """Return the decoded document, or None if it is not a document or cannot be encoded in every format."""
     from tetrapod.generic.openapi.pieces import JsonForm  # imported on first use
     from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
-    from tetrapod.generic.openapi.v2 import sound
+    from tetrapod.generic.openapi.v2 import convertible
 
     try:
         document: Object = orjson.loads(body)
     except ValueError:
         return None
-    return document if sound(document, (JsonForm(), ProtobufForm())) else None
+    return document if convertible(document, (JsonForm(), ProtobufForm())) else None

@@ -12,12 +12,12 @@ import pytest
 
 from support.openapi import BufferWriter, document_of, merged
 from tetrapod.generic.openapi.custom import CustomKind, custom_parts
-from tetrapod.generic.openapi.handover import hand_over, taken_over
+from tetrapod.generic.openapi.handover import hand_over, received_parts
 from tetrapod.generic.openapi.naming import operation_id, tag
-from tetrapod.generic.openapi.pieces import FormV3, JsonForm, JsonFormV3, gathered, sendable, written_v3
+from tetrapod.generic.openapi.pieces import FormV3, JsonForm, JsonFormV3, encode_v3, gathered, sendable
 from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
 from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
-from tetrapod.generic.openapi.source import BuiltinSource, DocumentSource, JoinedSource, Whole
+from tetrapod.generic.openapi.source import BuiltinSource, DocumentSource, JoinedSource, SinglePartSource
 from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.generic.request import StreamResponse
 from tetrapod.machinery.gvk import GroupVersion
@@ -75,7 +75,7 @@ async def test_swagger_has_the_real_servers_paths_definitions_and_parameters(sou
 
 
 async def test_joined_sources_prefer_the_first(source: BuiltinSource) -> None:
-    class Other(Whole):
+    class Other(SinglePartSource):
         async def index(self) -> dict[str, str]:
             return {"version": "X", "apis/example.com/v1": "Y"}
 
@@ -163,7 +163,7 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
         "Any", "AnyList", "anys", True, {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, selectable=("a",)
     )
 
-    class Custom(Whole):
+    class Custom(SinglePartSource):
         async def index(self) -> dict[str, str]:
             return {"apis/example.com/v1": "X"}
 
@@ -190,7 +190,7 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
     }
 
 
-class Kinds(Whole):
+class Kinds(SinglePartSource):
     """A group-version whose document comes in one part, or one for each kind."""
 
     def __init__(self, *, apart: bool) -> None:
@@ -212,7 +212,7 @@ class Kinds(Whole):
 async def test_a_document_in_parts_is_the_whole_one(source: BuiltinSource) -> None:
     whole, apart = JoinedSource([source, Kinds(apart=False)]), JoinedSource([source, Kinds(apart=True)])
     name = "apis/example.com/v1"
-    pieces = await written_v3(apart, name, JsonFormV3())
+    pieces = await encode_v3(apart, name, JsonFormV3())
     assert pieces is not None
     assert json.loads(b"".join(await gathered(pieces))) == await document_of(whole, name)
     assert await written(apart) == await written(whole)
@@ -235,17 +235,17 @@ async def test_a_document_that_is_handed_over_arrives_as_it_was(source: BuiltinS
             yield body[start : start + size]
 
     for size in (509, 65_536):
-        assert await merged(taken_over(chunks(size))) == await document_of(sources, name)
+        assert await merged(received_parts(chunks(size))) == await document_of(sources, name)
     assert (await hand_over(source, "nope")).status == 404
 
 
 @pytest.mark.parametrize("form", [JsonFormV3, ProtobufFormV3])
 async def test_documents_are_written_alike_in_one_part_or_many(source: BuiltinSource, form: type[FormV3]) -> None:
     name = "apis/example.com/v1"
-    found = [await written_v3(JoinedSource([source, Kinds(apart=apart)]), name, form()) for apart in (False, True)]
+    found = [await encode_v3(JoinedSource([source, Kinds(apart=apart)]), name, form()) for apart in (False, True)]
     first, second = (b"".join(pieces or ()) for pieces in found)
     assert first == second
-    assert await written_v3(source, "nope", form()) is None
+    assert await encode_v3(source, "nope", form()) is None
 
 
 async def test_pieces_lose_nothing_and_are_sent_in_writes_worth_it() -> None:

@@ -21,7 +21,7 @@ from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import AGGREGATED
 from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.openapi.handover import MEDIA_TYPE, taken_over
+from tetrapod.generic.openapi.handover import MEDIA_TYPE, received_parts
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.connection import BackendConnection
 from tetrapod.generic.proxy.endpoint import parse_url
@@ -217,7 +217,7 @@ class RemoteDocuments:
         if not self._owns(name):
             return
         try:
-            async for part in taken_over(self._side.stream(f"/openapi/v3/{quote(name)}", MEDIA_TYPE)):
+            async for part in received_parts(self._side.stream(f"/openapi/v3/{quote(name)}", MEDIA_TYPE)):
                 yield part
         except (BackendError, TimeoutError, ValueError) as error:
             log.warning("OpenAPI document %s of %s: %s", name, self._side.name, error or type(error).__name__)

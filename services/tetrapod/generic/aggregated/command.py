@@ -1,4 +1,4 @@
-"""The command line of an aggregated server, which serves until SIGTERM."""
+"""The command line of an aggregated API server, which serves until SIGTERM."""
 
 from __future__ import annotations
 
@@ -21,23 +21,43 @@ log = logging.getLogger(__name__)
 
 
 def run(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> None:
-    """Serve the kinds with the options of the command line (see `--help`)."""
+    """Parse the command line and serve the kinds until SIGTERM or SIGINT (see `--help`).
+
+    Args:
+        kinds: the kinds to serve.
+        name: the name of the command and of the server, for logs and help texts.
+        admission: plugins that are called for each write, in this order.
+    """
     command(kinds, name=name, admission=admission)()
 
 
 def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Sequence[Plugin] = ()) -> click.Command:
-    """Return the command that serves the kinds."""
-    served = ", ".join(sorted({kind.api_version for kind in kinds}))
+    """Return the click command that serves the kinds, to be added to another command line.
 
-    @click.command(name, help=f"Serve {served}.")
-    @click.option("--kubeconfig", type=click.Path(), help="How to reach the Kubernetes API; without it, as a pod of its cluster does.")
-    @click.option("--server", default="", help="Instead of a kubeconfig: the address of the Kubernetes API,")
-    @click.option("--certificate-authority", type=click.Path(path_type=Path), help="its CA,")
-    @click.option("--token-file", default="", help="and our service account's token.")
-    @click.option("--data-dir", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="Database, certificates.")
-    @click.option("--bind-address", default="0.0.0.0", show_default=True)
-    @click.option("--secure-port", default=6443, show_default=True, help="0: any that is free.")
-    @click.option("--hosts", default="localhost,127.0.0.1", show_default=True, help="Names of the serving certificate.")
+    Args:
+        kinds: the kinds to serve.
+        name: the name of the command and of the server, for logs and help texts.
+        admission: plugins that are called for each write, in this order.
+    """
+    api_versions = ", ".join(sorted({kind.api_version for kind in kinds}))
+
+    @click.command(name, help=f"Serve {api_versions}.")
+    @click.option("--kubeconfig", type=click.Path(), help="Path to the kubeconfig of the cluster. Default: the service account of the pod.")
+    @click.option("--server", default="", help="URL of the Kubernetes API server, instead of a kubeconfig.")
+    @click.option("--certificate-authority", type=click.Path(path_type=Path), help="CA bundle of --server.")
+    @click.option("--token-file", default="", help="File with the bearer token for --server.")
+    @click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path),
+        default=Path("data"),
+        show_default=True,
+        help="Directory of the database and the certificates.",
+    )
+    @click.option("--bind-address", default="0.0.0.0", show_default=True, help="IP address to listen on.")
+    @click.option("--secure-port", default=6443, show_default=True, help="Port to listen on. 0 chooses a free port.")
+    @click.option(
+        "--hosts", default="localhost,127.0.0.1", show_default=True, help="Comma-separated names and addresses of the serving certificate."
+    )
     def serve(
         kubeconfig: str | None,
         server: str,

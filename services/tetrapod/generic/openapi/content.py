@@ -40,10 +40,8 @@ class Content:
     further: Sequence[tuple[bytes, bytes]] = ()
     compressed: bool = False
 
-    def settled(self, request: Request) -> Response | None:
-        """Return the response if the request's conditions allow one without body (304 or 412), otherwise None. The body is not needed
-        then.
-        """
+    def without_body(self, request: Request) -> Response | None:
+        """Return a response without body (304 or 412) if the request's conditions require one, otherwise None."""
         match outcome(request, self.etag, self.modified):
             case Outcome.UNCHANGED:
                 headers = self._validators()
@@ -56,7 +54,7 @@ class Content:
 
     def answer(self, request: Request) -> Response:
         """Return the response to a request."""
-        if (conditional := self.settled(request)) is not None:
+        if (conditional := self.without_body(request)) is not None:
             return conditional
         headers = self._validators()
         if (range_header := range_of(request, self.etag, self.modified)) and (part := self._part(range_header, headers)) is not None:

@@ -1,7 +1,8 @@
-"""OpenAPI v3 documents of custom resources: of one group-version, whose kinds may come from several definitions.
+"""OpenAPI v3 documents of the custom resources of one group-version.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go and openapiv3. Paths differ from built-in ones in
-small ways (no watch paths, one answer to a patch, no document of their discovery).
+Their paths differ from those of built-in resources: `/watch/` paths and paths of discovery are missing, and a patch has one
+successful response.
+Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go and controller/openapiv3
 """
 
 from __future__ import annotations
@@ -31,22 +32,26 @@ CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _PATCH_TYPES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 _SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _DELETE_OPTIONS: Final = META + "DeleteOptions"
-_LIKE: Final = "io.k8s.api.core.v1.ConfigMap"
-_LIST_LIKE: Final = "io.k8s.api.core.v1.PodList"
+_OBJECT_MODEL: Final = "io.k8s.api.core.v1.ConfigMap"
+_LIST_MODEL: Final = "io.k8s.api.core.v1.PodList"
 _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _EMBEDDED_TEXTS: Final = {
     "apiVersion": f"apiVersion defines the versioned schema of this representation of an object. More info: {_CONVENTIONS}#resources",
     "kind": f"kind is a string value representing the type of this object. In CamelCase. More info: {_CONVENTIONS}#types-kinds",
 }
-"""Upstream describes the fields of a resource in a resource in words of its own."""
+"""Upstream's descriptions of the fields of embedded resources, which differ from those of other resources."""
 SELECTABLE: Final = "x-kubernetes-selectable-fields"
 
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """One kind of a group-version. `schema` is its openAPIV3Schema, None where it has none that is structural.
+    """One kind of a group-version.
 
-    `selectable`: the paths that field selectors may name.
+    Attributes:
+        schema: its openAPIV3Schema, or None if it has no structural schema.
+        status: whether it has the status subresource.
+        scale: whether it has the scale subresource.
+        selectable: the paths that field selectors support.
     """
 
     kind: str
@@ -60,7 +65,7 @@ class CustomKind:
 
 
 def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> Iterator[Object]:
-    """A document for each kind. What several kinds refer to is in the first of them."""
+    """Yield a document for each kind. A schema that several kinds reference is in the first of these documents."""
     known: set[str] = set()
     for kind in kinds:
         paths = _paths(kind, group_version).paths()
@@ -75,19 +80,19 @@ def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> It
 
 @cache
 def _texts(definition: str) -> Mapping[str, str]:
-    """Descriptions of the fields that every object, and every list, has."""
+    """Return the descriptions of the fields apiVersion, kind and metadata of a definition."""
     return {name: text for name, text in Texts().of(definition)[1].items() if name in ("apiVersion", "kind", "metadata")}
 
 
 def definition_name(group_version: GroupVersion, kind: str) -> str:
-    """`example.com`, `v1`, `Widget` → `com.example.v1.Widget`."""
+    """Return the name of the schema of a kind: `Widget` in `example.com/v1` becomes `com.example.v1.Widget`."""
     return ".".join((*reversed(group_version.group.split(".")), group_version.version, kind))
 
 
 def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Object]:
-    """The schemas of a kind and of its list."""
+    """Return the schemas of a kind and of its list, by name."""
     name = definition_name(group_version, kind.kind)
-    texts = _texts(_LIKE)
+    texts = _texts(_OBJECT_MODEL)
     item = _item_schema(kind, texts)
     item["x-kubernetes-group-version-kind"] = [_gvk(group_version, kind.kind)]
     listed: Object = {
@@ -102,7 +107,7 @@ def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Obj
                 "items": {"$ref": REF + name},
             },
             "kind": _text_field(texts, "kind"),
-            "metadata": _reference("ListMeta", _texts(_LIST_LIKE)),
+            "metadata": _reference("ListMeta", _texts(_LIST_MODEL)),
         },
         "x-kubernetes-group-version-kind": [_gvk(group_version, kind.list_kind)],
     }
@@ -124,7 +129,7 @@ def _meta_fields(texts: Mapping[str, str]) -> Object:
 
 
 def _published(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
-    """A schema as clients see it: embedded resources have the fields that every resource has."""
+    """Return the published form of a schema: embedded resources get the fields of every resource."""
     published: Object = {}
     for key, value in schema.items():
         if key == "properties":
@@ -143,7 +148,7 @@ def _published(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
 
 
 def _unfold(schema: Object) -> None:
-    """Say in the schema's own terms what the extension says (upstream: structural schema's Unfold)."""
+    """Express x-kubernetes-int-or-string by `anyOf` (upstream: Unfold of structural schemas)."""
     either = [{"type": "integer"}, {"type": "string"}]
     if schema.get("anyOf") == either or (schema.get("allOf") or [{}])[0].get("anyOf") == either:
         return
@@ -186,7 +191,7 @@ def _paths(kind: CustomKind, group_version: GroupVersion) -> CustomPaths:
 
 
 class CustomPaths(ResourcePaths):
-    """The paths of a custom resource: every verb, in the builder's own form."""
+    """The paths of a custom resource, which supports all verbs. Operations have the form of apiextensions' builder."""
 
     __slots__ = ()
 

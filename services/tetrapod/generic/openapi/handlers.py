@@ -1,7 +1,7 @@
-"""`/openapi/v3`, its documents, and `/openapi/v2`.
+"""Handlers of `/openapi/v3`, the documents below it, and `/openapi/v2`.
 
-Any method is answered as GET. Finished bytes are kept for a minute, a few documents at a time. Upstream:
-k8s.io/kube-openapi/pkg/handler3/handler.go and pkg/handler.
+Every method is handled like GET. A few encoded documents are cached for a minute after their last use.
+Upstream: k8s.io/kube-openapi/pkg/handler3/handler.go and pkg/handler
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import orjson
 from tetrapod.generic.negotiation.accept import Clause, parse_accept
 from tetrapod.generic.openapi import handover
 from tetrapod.generic.openapi.content import BY_CODING, Content
-from tetrapod.generic.openapi.pieces import JsonForm, JsonFormV3, gathered, written_v3
+from tetrapod.generic.openapi.pieces import JsonForm, JsonFormV3, encode_v3, gathered
 from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
 from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.source import DocumentSource, hash_of
@@ -29,35 +29,40 @@ from tetrapod.machinery.failure import result_of
 
 Build: TypeAlias = Callable[[], Awaitable[Iterable[bytes] | None]]
 _Key: TypeAlias = tuple[str, str, str]
-_KEPT_SECONDS: Final = 60.0
-_KEPT: Final = 4
+_CACHE_SECONDS: Final = 60.0
+_MAX_CACHED: Final = 4
 _JSON: Final = "application/json"
 _BY_ACCEPT: Final = (b"vary", b"Accept")
-"""A cache that passes this by, kubectl's say, hands protobuf to those who ask for JSON: the hash and so the URL are the same."""
+"""Without this header a cache (such as kubectl's) could return protobuf for a JSON request, because both have the same URL."""
 _NEGOTIATED: Final = (BY_CODING, _BY_ACCEPT)
 
 
 class OpenAPIHandlers:
-    """The handlers of one source. Install `index` at `/openapi/v3`, `document` below it and `v2` at `/openapi/v2`.
-
-    Where there is another server in front (`behind`), documents are handed over to it in parts, too, which are not kept here.
-    """
+    """The handlers of one source. Install `index` at `/openapi/v3`, `document` below it and `v2` at `/openapi/v2`."""
 
     def __init__(self, source: DocumentSource, *, behind: bool = False) -> None:
+        """Create the handlers.
+
+        Args:
+            source: the documents.
+            behind: whether an aggregator may request documents in parts (handover.py), which are not cached.
+        """
         self._source = source
         self._behind = behind
         self._cached: OrderedDict[_Key, tuple[float, list[bytes]]] = OrderedDict()
-        self._dropping: asyncio.TimerHandle | None = None
-        self._making: dict[_Key, asyncio.Task[list[bytes] | None]] = {}
-        self._one = asyncio.Lock()  # they can be large: one at a time
+        self._eviction: asyncio.TimerHandle | None = None
+        self._builds: dict[_Key, asyncio.Task[list[bytes] | None]] = {}
+        self._build_lock = asyncio.Lock()  # documents can be large, so one is built at a time
         self._modified: dict[tuple[str, str], datetime] = {}
 
     async def index(self, request: Request) -> Response:
+        """Return the list of documents, with their URLs."""
         hashes = await self._source.index()
         paths = {name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"} for name, digest in hashes.items()}
         return Content([orjson.dumps({"paths": paths})], "text/plain; charset=utf-8", datetime.now(UTC)).answer(request)
 
     async def document(self, request: Request) -> Response:
+        """Return a document in OpenAPI v3."""
         name = request.path.removeprefix("/openapi/v3/")
         if self._behind and request.header(b"accept") == handover.MEDIA_TYPE:
             return await handover.hand_over(self._source, name)
@@ -80,11 +85,12 @@ class OpenAPIHandlers:
                 _BY_ACCEPT,
             ]
             return Response(301, headers)
-        content = Content((), media_type, self._time_of(name, digest), etag, (_BY_ACCEPT, *(_for_ever() if requested_hash else ())))
+        content = Content((), media_type, self._time_of(name, digest), etag, (_BY_ACCEPT, *(_immutable() if requested_hash else ())))
         form = JsonFormV3() if media_type == _JSON else ProtobufFormV3()
-        return await self._answer(request, content, name, digest, lambda: written_v3(self._source, name, form))
+        return await self._answer(request, content, name, digest, lambda: encode_v3(self._source, name, form))
 
     async def v2(self, request: Request) -> Response:
+        """Return the Swagger document of all resources."""
         media_type = self._media_type(parse_accept(request.header(b"accept") or "*/*"), "v2")
         if media_type is None:
             return Response(406, [*_NEGOTIATED])
@@ -95,14 +101,14 @@ class OpenAPIHandlers:
         return await self._answer(request, content, "v2", digest, lambda: swagger(self._source, form))
 
     async def _answer(self, request: Request, content: Content, name: str, digest: str, build: Build) -> Response:
-        """`content` is still without its pieces, which a client may not need."""
-        if (settled := content.settled(request)) is not None:
-            return settled
+        """Return the response. `content` has no pieces yet; they are built only if the response has a body."""
+        if (bodiless := content.without_body(request)) is not None:
+            return bodiless
         pieces = await self._pieces(name, digest, content.media_type, build)
         return Response(404, []) if pieces is None else replace(content, pieces=pieces).answer(request)
 
     def _media_type(self, clauses: list[Clause], version: str) -> str | None:
-        """The most wanted that there is, even where its q is 0."""
+        """Return the media type of the most preferred clause that is supported, or None. As upstream, q=0 does not exclude it."""
         protobuf = f"com.github.proto-openapi.spec.{version}.v1.0+protobuf"
         for clause in clauses:
             if clause.type not in ("application", "*"):
@@ -116,48 +122,48 @@ class OpenAPIHandlers:
     async def _pieces(self, name: str, digest: str, media_type: str, build: Build) -> list[bytes] | None:
         key = (name, digest, media_type)
         if key in self._cached:
-            self._keep(key, self._cached[key][1])
+            self._cache(key, self._cached[key][1])
             return self._cached[key][1]
-        making = self._making.get(key)
-        if making is None:  # it goes on when the client has gone or the request has taken too long: the next one finds it made
-            making = self._making[key] = asyncio.create_task(self._make(key, build))
-            making.add_done_callback(lambda done: self._made(key, done))
-        return await result_of(making)
+        task = self._builds.get(key)
+        if task is None:  # not cancelled with the request, so that a later request finds the document in the cache
+            task = self._builds[key] = asyncio.create_task(self._build(key, build))
+            task.add_done_callback(lambda finished: self._built(key, finished))
+        return await result_of(task)
 
-    async def _make(self, key: _Key, build: Build) -> list[bytes] | None:
-        async with self._one:
+    async def _build(self, key: _Key, build: Build) -> list[bytes] | None:
+        async with self._build_lock:
             for old in [k for k in self._cached if (k[0], k[2]) == (key[0], key[2])]:
                 del self._cached[old]
-            made = await build()
-            pieces = None if made is None else await gathered(made)
+            document = await build()
+            pieces = None if document is None else await gathered(document)
         if pieces is not None:
-            self._keep(key, pieces)
+            self._cache(key, pieces)
         return pieces
 
-    def _made(self, key: _Key, done: asyncio.Task[list[bytes] | None]) -> None:
-        del self._making[key]
-        if not done.cancelled():
-            done.exception()  # whoever still waits is told
+    def _built(self, key: _Key, task: asyncio.Task[list[bytes] | None]) -> None:
+        del self._builds[key]
+        if not task.cancelled():
+            task.exception()  # retrieve the exception: all requests may have been cancelled
 
-    def _keep(self, key: _Key, pieces: list[bytes]) -> None:
+    def _cache(self, key: _Key, pieces: list[bytes]) -> None:
         self._cached[key] = (time.monotonic(), pieces)
         self._cached.move_to_end(key)
-        if len(self._cached) > _KEPT:
+        if len(self._cached) > _MAX_CACHED:
             self._cached.popitem(last=False)
-        if self._dropping is None:
-            self._dropping = asyncio.get_running_loop().call_later(_KEPT_SECONDS, self._drop_old)
+        if self._eviction is None:
+            self._eviction = asyncio.get_running_loop().call_later(_CACHE_SECONDS, self._evict)
 
-    def _drop_old(self) -> None:
-        self._dropping = None
-        limit = time.monotonic() - _KEPT_SECONDS
+    def _evict(self) -> None:
+        self._eviction = None
+        limit = time.monotonic() - _CACHE_SECONDS
         for key in [key for key, (used, _) in self._cached.items() if used <= limit]:
             del self._cached[key]
         if self._cached:
             oldest = min(used for used, _ in self._cached.values())
-            self._dropping = asyncio.get_running_loop().call_later(oldest - limit, self._drop_old)
+            self._eviction = asyncio.get_running_loop().call_later(oldest - limit, self._evict)
 
     def _time_of(self, name: str, digest: str) -> datetime:
-        """When this state of the document was first served."""
+        """Return when this version of the document was first served."""
         key = (name, digest)
         if key not in self._modified:
             for old in [k for k in self._modified if k[0] == name]:
@@ -166,8 +172,8 @@ class OpenAPIHandlers:
         return self._modified[key]
 
 
-def _for_ever() -> HeaderList:
-    """Of what has its hash in its URL: a year is the longest that upstream names."""
+def _immutable() -> HeaderList:
+    """Return the cache headers of a URL that contains the hash of its document. As upstream, it expires after a year."""
     now = datetime.now(UTC)
     expires = now.replace(year=now.year + 1) if (now.month, now.day) != (2, 29) else now.replace(year=now.year + 1, month=3, day=1)
     return [(b"cache-control", b"public, immutable"), (b"expires", f"{expires:%a, %d %b %Y %H:%M:%S} UTC".encode())]

@@ -1,8 +1,7 @@
 """Transfer of an OpenAPI document from a service to the aggregator in parts, one per line.
 
 Neither side holds the whole document as objects: the receiver processes a part before it reads the next one, and the sender waits for
-it.
-Clients never see this form. A server that does not know it treats the media type as JSON, and the response as a single part.
+it. Clients never see this form. A server that does not know it treats the media type as JSON, and the response as a single part.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MEMBERS: Final = 16
 
 
 async def hand_over(source: DocumentSource, name: str) -> Response:
-    """Return a response with the parts of a document, or a 404 if there is no such document."""
+    """Return a response with the parts of a document, or a 404 if it does not exist."""
     parts = aiter(source.parts(name))
     first = await anext(parts, None)
     if first is None:
@@ -58,7 +57,7 @@ def _lines(part: Object) -> Iterator[bytes]:
         first = False
 
 
-async def taken_over(chunks: AsyncIterator[bytes]) -> AsyncIterator[Object]:
+async def received_parts(chunks: AsyncIterator[bytes]) -> AsyncIterator[Object]:
     """Yield the parts in a response body."""
     waiting = bytearray()
     async for chunk in chunks:

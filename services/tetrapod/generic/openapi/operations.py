@@ -1,7 +1,7 @@
-"""The operations of an OpenAPI v3 document, from what a resource declares.
+"""`Operation`: one method of a path in an OpenAPI v3 document; `path_item` joins the operations of a path.
 
-Upstream builds routes (k8s.io/apiserver/pkg/endpoints/installer.go) and kube-openapi's builder3 describes them. Here both steps are
-one: a `Operation` per method of a path, and `path_item` which moves the parameters that all share to the path.
+Upstream creates routes (k8s.io/apiserver/pkg/endpoints/installer.go) and derives the document from them (kube-openapi's builder3). Here
+operations are created directly.
 """
 
 from __future__ import annotations
@@ -96,7 +96,19 @@ _REASONS: Final = {"200": "OK", "201": "Created", "202": "Accepted"}
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`body` and `answer` are definitions; "" is none and a plain string. `codes` answer with `answer`."""
+    """One method of a path.
+
+    Attributes:
+        id: the operationId.
+        answer: the name of the schema of successful responses; "" for a string.
+        codes: the status codes of successful responses.
+        action: the value of `x-kubernetes-action`; "" omits it.
+        query: the names of the query parameters.
+        body: the name of the schema of the request body, or "" for requests without one.
+        body_types: the media types of the request body.
+        produces: the media types of successful responses.
+        text: the description.
+    """
 
     method: str
     id: str
@@ -113,6 +125,7 @@ class Operation:
     text: str = ""
 
     def document(self) -> Object:
+        """Return the operation in OpenAPI v3, without its parameters."""
         content = {media_type: {"schema": _schema(self.answer)} for media_type in self.produces}
         operation: Object = {"tags": [self.tag], "description": self.text, "operationId": self.id}
         if self.body:
@@ -137,12 +150,12 @@ def _schema(definition: str) -> Object:
 
 
 def streamed(produces: Sequence[str]) -> tuple[str, ...]:
-    """The media types of a list or watch."""
+    """Return the media types of a list or watch, which include streams."""
     return tuple(t for name in produces for t in ((name, f"{name};stream=watch") if name in _STREAMED else (name,)))
 
 
 def path_item(path: str, operations: Iterable[Operation]) -> Object:
-    """The operations of a path; parameters that all have are the path's."""
+    """Return the path item of operations. Parameters that all of them have become parameters of the path."""
     listed = list(operations)
     parts = path.split("/")
     in_path = [part[1:-1] for part in parts if part.startswith("{")]

@@ -1,6 +1,7 @@
-"""Documents too large to be one object: what is written of them is kept, in JSON or as protocol buffers, and put together in the end.
+"""Encoding of documents that are too large to be one object, in JSON or protocol buffers.
 
-What a member of a document is written as stays one `bytes` from then on until it is sent: at no time is a document there twice.
+Each path and schema is encoded on its own, and the document is the sequence of the encoded pieces. A piece is never copied until it is
+sent, so a document is never in memory twice.
 """
 
 from __future__ import annotations
@@ -24,41 +25,70 @@ _TURN: Final = 0.005
 
 @dataclass(slots=True)
 class Definition:
-    """A schema as it is written but for its kinds, of which more may become known."""
+    """An encoded schema without its kinds (`x-kubernetes-group-version-kind`), to which later documents may add."""
 
     schema: bytes
     kinds: list[Object] | None
 
 
 class Form(Protocol):
-    """How a Swagger document is written."""
+    """An encoding of Swagger documents."""
 
-    def path(self, path: str, item: Object) -> bytes: ...
-    def schema(self, schema: Object) -> bytes: ...
+    def path(self, path: str, item: Object) -> bytes:
+        """Encode a path item."""
+        ...
+
+    def schema(self, schema: Object) -> bytes:
+        """Encode a schema without its kinds."""
+        ...
+
     def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
-        """All of it; takes `paths` and `definitions` apart."""
+        """Yield the pieces of the document.
+
+        Args:
+            head: the members before the paths.
+            paths: the encoded path items by path; removed when yielded.
+            definitions: the encoded schemas by name; removed when yielded.
+            tail: the members after the definitions.
+        """
         ...
 
 
 class FormV3(Protocol):
-    """How an OpenAPI v3 document is written."""
+    """An encoding of OpenAPI v3 documents."""
 
-    def path(self, item: Object) -> bytes: ...
-    def schema(self, schema: Object) -> bytes: ...
+    def path(self, item: Object) -> bytes:
+        """Encode a path item."""
+        ...
+
+    def schema(self, schema: Object) -> bytes:
+        """Encode a schema."""
+        ...
+
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
-        """All of it, `head` being the document but for these paths and schemas; takes them apart."""
+        """Yield the pieces of the document.
+
+        Args:
+            head: the document without paths and schemas.
+            paths: the encoded path items by path; removed when yielded.
+            schemas: the encoded schemas by name; removed when yielded.
+        """
         ...
 
 
 class JsonForm:
+    """The encoding of Swagger documents in JSON; implements `Form`."""
+
     def path(self, path: str, item: Object) -> bytes:
+        """Encode a path item."""
         return _exact(orjson.dumps(item))
 
     def schema(self, schema: Object) -> bytes:
-        """Without its last brace: kinds may follow."""
+        """Encode a schema without its last brace, because `document` appends the kinds."""
         return orjson.dumps(schema)[:-1]
 
     def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
+        """Yield the pieces of the document. Removes the entries of `paths` and `definitions`."""
         yield orjson.dumps(head)[:-1] + b',"paths":'
         yield from members(paths, paths.pop)
         yield b',"definitions":'
@@ -80,20 +110,24 @@ def _kinds(definition: Definition) -> bytes:
     return b'%b"%b":%b}' % (comma, KINDS.encode(), orjson.dumps(definition.kinds))
 
 
-def _exact(written: bytes) -> bytes:
-    """The same bytes in as much memory as they need: orjson's own have half of theirs left over (measured: a document took twice its
-    size, now 1.1 times)."""
-    return bytes(memoryview(written))
+def _exact(encoded: bytes) -> bytes:
+    """Copy bytes of orjson, whose buffers are twice as large as needed (measured: a document took twice its size, now 1.1 times)."""
+    return bytes(memoryview(encoded))
 
 
 class JsonFormV3:
+    """The encoding of OpenAPI v3 documents in JSON; implements `FormV3`."""
+
     def path(self, item: Object) -> bytes:
+        """Encode a path item."""
         return _exact(orjson.dumps(item))
 
     def schema(self, schema: Object) -> bytes:
+        """Encode a schema."""
         return _exact(orjson.dumps(schema))
 
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
+        """Yield the pieces of the document. Removes the entries of `paths` and `schemas`."""
         separator = b"{"
         for key, value in head.items():
             yield b'%b"%b":' % (separator, key.encode())
@@ -110,7 +144,12 @@ class JsonFormV3:
 
 
 def members(names: Iterable[str], value_of: Callable[[str], bytes]) -> Iterator[bytes]:
-    """A JSON object with these members, sorted, each as it is written."""
+    """Yield the pieces of a JSON object.
+
+    Args:
+        names: the names of the members, which are sorted.
+        value_of: returns the encoded value of a member.
+    """
     separator = b"{"
     for name in sorted(names):
         yield b"%b%b:" % (separator, orjson.dumps(name))
@@ -119,8 +158,8 @@ def members(names: Iterable[str], value_of: Callable[[str], bytes]) -> Iterator[
     yield b"}" if separator == b"," else b"{}"
 
 
-async def written_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator[bytes] | None:
-    """An OpenAPI v3 document; None where there is none of that name."""
+async def encode_v3(source: DocumentSource, name: str, form: FormV3) -> Iterator[bytes] | None:
+    """Return the pieces of an OpenAPI v3 document, or None if it does not exist."""
     head: Object | None = None
     paths: dict[str, bytes] = {}
     schemas: dict[str, bytes] = {}
@@ -141,19 +180,20 @@ async def written_v3(source: DocumentSource, name: str, form: FormV3) -> Iterato
 
 
 class Turns:
-    """Lets others run, every few milliseconds of a long work."""
+    """Yields to the event loop every few milliseconds of a long computation."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
 
     async def others(self) -> None:
+        """Let other tasks run if the last time was more than 5 ms ago."""
         if time.monotonic() - self._since > _TURN:
             await asyncio.sleep(0)
             self._since = time.monotonic()
 
 
 async def gathered(pieces: Iterable[bytes]) -> list[bytes]:
-    """The same bytes: small pieces that follow each other are joined, the others stay what they are."""
+    """Return the pieces, with adjacent small pieces joined."""
     joined: list[bytes] = []
     turns = Turns()
     small = bytearray()
@@ -172,7 +212,7 @@ async def gathered(pieces: Iterable[bytes]) -> list[bytes]:
 
 
 def sendable(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes again, joined to what is worth a write."""
+    """Yield the pieces joined to chunks of at least `PIECE` bytes, except for the last one."""
     waiting: list[bytes] = []
     size = 0
     for piece in pieces:

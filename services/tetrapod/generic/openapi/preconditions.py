@@ -1,4 +1,7 @@
-"""Conditions and ranges of a request for a document, as Go's http.ServeContent judges them (net/http/fs.go)."""
+"""Evaluation of the conditional and range headers of a request for a document.
+
+Upstream: Go's http.ServeContent (net/http/fs.go)
+"""
 
 from __future__ import annotations
 
@@ -18,37 +21,44 @@ _SPACE: Final = " \t\r\n"
 
 
 class Outcome(Enum):
+    """The result of the conditional headers, with the status code of the response."""
+
     SEND = 200
     UNCHANGED = 304
     FAILED = 412
 
 
 class BadRange(ValueError):
-    """A Range header that cannot be served; the text is the answer's."""
+    """The Range header is malformed or unsatisfiable. Its text is the text of the response."""
 
 
 def outcome(request: Request, etag: str, modified: datetime) -> Outcome:
-    """What becomes of a request for a document with this tag ("" for none) and time."""
+    """Evaluate the conditional headers of a request.
+
+    Args:
+        etag: the entity tag of the document with its quotes, or "" if it has none.
+        modified: when the document was last modified.
+    """
     if not _holds(request, etag, modified):
         return Outcome.FAILED
-    reading = request.method in ("GET", "HEAD")
+    is_read = request.method in ("GET", "HEAD")
     if none_match := request.header(b"if-none-match"):
-        if not _names(none_match, etag, weak=True):
+        if not _contains(none_match, etag, weak=True):
             return Outcome.SEND
-        return Outcome.UNCHANGED if reading else Outcome.FAILED
-    since = _time(request.header(b"if-modified-since")) if reading else None
+        return Outcome.UNCHANGED if is_read else Outcome.FAILED
+    since = _time(request.header(b"if-modified-since")) if is_read else None
     return Outcome.UNCHANGED if since is not None and _seconds(modified) <= since else Outcome.SEND
 
 
 def _holds(request: Request, etag: str, modified: datetime) -> bool:
     if match := request.header(b"if-match"):
-        return _names(match, etag, weak=False)
+        return _contains(match, etag, weak=False)
     since = _time(request.header(b"if-unmodified-since"))
     return since is None or _seconds(modified) <= since
 
 
 def range_of(request: Request, etag: str, modified: datetime) -> str:
-    """The Range header, where If-Range lets it count."""
+    """Return the Range header, or "" if If-Range disables it."""
     condition = request.header(b"if-range")
     if not condition or request.method not in ("GET", "HEAD"):
         return request.header(b"range")
@@ -60,10 +70,14 @@ def range_of(request: Request, etag: str, modified: datetime) -> str:
 
 
 def ranges(header: str, size: int) -> list[tuple[int, int]]:
-    """Start and length of each range that is asked for.
+    """Return start and length in bytes of each satisfiable range.
+
+    Args:
+        header: the Range header.
+        size: the size of the document in bytes.
 
     Raises:
-        BadRange: none can be served.
+        BadRange: the header is malformed, or no range is satisfiable.
     """
     if not header.startswith("bytes="):
         raise BadRange(INVALID)
@@ -82,7 +96,7 @@ def ranges(header: str, size: int) -> list[tuple[int, int]]:
 
 
 def _one_range(part: str, size: int) -> tuple[int, int] | None:
-    """None where it lies behind the end."""
+    """Return start and length of a range, or None if it begins after the end of the document."""
     first, dash, last = part.partition("-")
     first, last = first.strip(_SPACE), last.strip(_SPACE)
     if not dash or not (first or last):
@@ -105,8 +119,8 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _names(header: str, etag: str, *, weak: bool) -> bool:
-    """Whether a list of tags names this one; what follows the first that is no tag is not looked at."""
+def _contains(header: str, etag: str, *, weak: bool) -> bool:
+    """Return whether a list of entity tags contains this one. The list ends at the first malformed tag, as in Go."""
     rest = header.strip(_SPACE)
     while rest:
         if rest[0] == ",":

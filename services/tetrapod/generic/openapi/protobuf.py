@@ -1,7 +1,7 @@
-"""OpenAPI documents as the protocol buffers of gnostic, which Go clients of old read.
+"""Encoders of OpenAPI documents in gnostic's protocol buffers, which older Go clients request.
 
-The field numbers are gnostic's (openapiv2 and openapiv3, OpenAPIv*.proto). A message is described by a table: JSON name → field number and
-how its value is written.
+Field numbers are gnostic's (openapiv2 and openapiv3, OpenAPIv*.proto). A table describes a message: it maps a JSON name to a field
+number and the encoder of the value.
 """
 
 from __future__ import annotations
@@ -15,51 +15,57 @@ import orjson
 from tetrapod.machinery.protobuf.wire import varint
 
 Value: TypeAlias = Callable[[int, Any], bytes]
-"""Writes a field of a number with a value."""
+"""Encodes a field, given its number and value. Scalars with their zero value are omitted."""
 Table: TypeAlias = dict[str, tuple[int, Value]]
 
 
 def delimited(field: int, payload: bytes) -> bytes:
+    """Encode a length-delimited field."""
     return varint(field << 3 | 2) + varint(len(payload)) + payload
 
 
 def text(field: int, value: Any) -> bytes:
+    """Encode a string."""
     return delimited(field, str(value).encode()) if value != "" else b""
 
 
 def flag(field: int, value: Any) -> bytes:
+    """Encode a boolean."""
     return varint(field << 3) + b"\x01" if value else b""
 
 
 def integer(field: int, value: Any) -> bytes:
+    """Encode a non-negative integer."""
     return varint(field << 3) + varint(int(value)) if value else b""
 
 
 def double(field: int, value: Any) -> bytes:
+    """Encode a floating-point number."""
     return varint(field << 3 | 1) + struct.pack("<d", value) if value else b""
 
 
 def anything(field: int, value: Any) -> bytes:
-    """gnostic's Any: YAML text; JSON is YAML."""
+    """Encode a value as gnostic's Any, which contains YAML text. JSON is valid YAML."""
     return delimited(field, delimited(2, orjson.dumps(value) + b"\n"))
 
 
 def many(one: Value) -> Value:
+    """Return the encoder of a repeated field."""
     return lambda field, values: b"".join(_element(one, field, value) for value in values)
 
 
 def _element(one: Value, field: int, value: Any) -> bytes:
-    """An element of a repeated field is written even when it is empty."""
+    """Encode an element of a repeated field, which is not omitted if it is empty."""
     return one(field, value) or delimited(field, b"")
 
 
 def wrapped(inner: int, value_of: Value) -> Value:
-    """A message with one field (`oneof` wrappers, lists of strings)."""
+    """Return the encoder of a message with one field, such as the wrapper of a `oneof`."""
     return lambda field, value: delimited(field, value_of(inner, value))
 
 
 def named(value_of: Value) -> Value:
-    """A map as repeated (name, value)."""
+    """Return the encoder of a map, as repeated messages with the fields name (1) and value (2)."""
 
     def write(field: int, values: Any) -> bytes:
         return b"".join(delimited(field, text(1, name) + value_of(2, value)) for name, value in values.items())
@@ -67,27 +73,36 @@ def named(value_of: Value) -> Value:
     return write
 
 
-def pairs(fields: tuple[int, ...], written: dict[str, bytes]) -> Iterator[bytes]:
-    """The same map, sorted, whose values are field 2 as it is written and are taken out one by one; `fields`: the numbers from the
-    outermost message's to that of the pairs."""
+def pairs(fields: tuple[int, ...], encoded: dict[str, bytes]) -> Iterator[bytes]:
+    """Yield the pieces of a sorted map, inside of nested messages.
+
+    Args:
+        fields: the field numbers from the outermost message to the repeated (name, value) messages.
+        encoded: the encoded field 2 of each pair by name. Entries are removed as they are yielded, to free their memory.
+    """
     *outer, inner = fields
     heads: dict[str, bytes] = {}
     size = 0
-    for name in sorted(written):
+    for name in sorted(encoded):
         key = text(1, name)
-        head = heads[name] = varint(inner << 3 | 2) + varint(len(key) + len(written[name])) + key
-        size += len(head) + len(written[name])
+        head = heads[name] = varint(inner << 3 | 2) + varint(len(key) + len(encoded[name])) + key
+        size += len(head) + len(encoded[name])
     opening = b""
     for field in reversed(outer):
         opening = varint(field << 3 | 2) + varint(len(opening) + size) + opening
     yield opening
     for name, head in heads.items():
         yield head
-        yield written.pop(name)
+        yield encoded.pop(name)
 
 
 def message(table: Table | Callable[[], Table], extension: int = 0) -> Value:
-    """A message; `extension` is the field of its `x-…` members. A table that is circular comes as a function."""
+    """Return the encoder of a message.
+
+    Args:
+        table: the fields; a function that returns them if the message contains itself.
+        extension: the number of the field for `x-…` members; 0 omits them.
+    """
 
     def write(field: int, value: Any) -> bytes:
         return delimited(field, body(table() if callable(table) else table, extension, value))
@@ -96,6 +111,7 @@ def message(table: Table | Callable[[], Table], extension: int = 0) -> Value:
 
 
 def body(table: Table, extension: int, value: Any) -> bytes:
+    """Encode the fields of a message, without the number and length of the message."""
     return b"".join(_fields(table, extension, value))
 
 
@@ -109,5 +125,5 @@ def _fields(table: Table, extension: int, value: Any) -> Iterable[bytes]:
 
 
 def either(key: str, present: Value, absent: Value) -> Value:
-    """One of two messages, told apart by a key (`$ref`)."""
+    """Return an encoder that chooses one of two encoders by whether the value has a key (`$ref`)."""
     return lambda field, value: present(field, value) if key in value else absent(field, value)

@@ -1,4 +1,4 @@
-"""An OpenAPI v3 document in gnostic's openapi.v3 messages."""
+"""`ProtobufFormV3`: encodes OpenAPI v3 documents as gnostic's openapi.v3 messages."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ from tetrapod.machinery.protobuf.wire import varint
 
 
 class ProtobufFormV3:
-    """Implements `FormV3`."""
+    """The encoding of OpenAPI v3 documents in protocol buffers; implements `FormV3`."""
 
     def path(self, item: Object) -> bytes:
+        """Encode the value of a (path, item) pair."""
         return delimited(2, body(_PATH, 14, item))
 
     def schema(self, schema: Object) -> bytes:
+        """Encode the value of a (name, schema) pair."""
         return _schema(2, schema)
 
     def document(self, head: Object, paths: dict[str, bytes], schemas: dict[str, bytes]) -> Iterator[bytes]:
+        """Yield the pieces of the document. Removes the entries of `paths` and `schemas`."""
         for key, value in head.items():
             if key == "paths":
                 yield from pairs((4, 1), paths)
@@ -46,11 +49,11 @@ class ProtobufFormV3:
 
 
 def _components(others: Object, schemas: dict[str, bytes]) -> Iterator[bytes]:
-    """The message of components, whose length is written before it."""
+    """Yield the pieces of the components message, which begins with its length."""
     rest = body(_COMPONENTS, 10, others)
-    written = list(pairs((1, 1), schemas)) if schemas else []
-    yield varint(5 << 3 | 2) + varint(sum(map(len, written)) + len(rest))
-    yield from written
+    encoded = list(pairs((1, 1), schemas)) if schemas else []
+    yield varint(5 << 3 | 2) + varint(sum(map(len, encoded)) + len(rest))
+    yield from encoded
     yield rest
 
 
@@ -64,7 +67,7 @@ def _additional(field: int, value: Any) -> bytes:
 
 
 def _default(field: int, value: Any) -> bytes:
-    """gnostic knows scalar defaults only."""
+    """Encode a default. gnostic supports only scalar defaults; others are omitted."""
     if isinstance(value, bool):
         return wrapped(2, flag)(field, value)
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""All paths of a resource in one version, with their operations: from a `ResourceDefinition` or the like."""
+"""`ResourcePaths`: the OpenAPI paths of one version of a resource, with their operations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ _PROXY_METHODS: Final = ("delete", "get", "head", "options", "patch", "post", "p
 
 @dataclass(frozen=True, slots=True)
 class SubresourcePaths:
-    """`kind` and `definition` are of what the subresource takes and gives."""
+    """A subresource.
+
+    Attributes:
+        verbs: the supported verbs.
+        kind: the kind of request and response bodies, which may differ from that of the resource.
+        definition: the name of its schema, or "" for connect subresources.
+    """
 
     name: str
     verbs: Sequence[str]
@@ -40,7 +46,16 @@ class SubresourcePaths:
 
 @dataclass(frozen=True, slots=True)
 class ResourcePaths:
-    """A resource as OpenAPI sees it. `definition` and `list_definition` name schemas."""
+    """The paths of one version of a resource.
+
+    Attributes:
+        definition: the name of the schema of an object.
+        list_definition: the name of the schema of a list, or "" if the resource cannot be listed.
+        returns_deleted: whether DELETE responds with the object instead of a Status.
+        produces: the media types of responses.
+        patch_types: the media types of patches.
+        watch_paths: whether the deprecated paths below `/watch/` are included.
+    """
 
     gvk: GroupVersionKind
     plural: str
@@ -55,6 +70,7 @@ class ResourcePaths:
     watch_paths: bool = True
 
     def paths(self) -> dict[str, Object]:
+        """Return the path items by path."""
         items = {}
         for path, operations in self._operations():
             listed = [self._described(operation, path) for operation in operations]

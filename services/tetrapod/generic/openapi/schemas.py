@@ -1,4 +1,4 @@
-"""Schemas of built-in types as an OpenAPI v3 document has them, with descriptions where the package was built with them."""
+"""Schemas of built-in types in OpenAPI v3, with descriptions if the package was built with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ _EVERYWHERE: Final = frozenset({META + "DeleteOptions", META + "WatchEvent"})
 
 
 def schemas_for(definitions: Iterable[str], group_version: GroupVersion | None = None) -> dict[str, Object]:
-    """The named definitions and all that they refer to, by name."""
+    """Return schemas by name, including those that they reference.
+
+    Args:
+        definitions: the names of the schemas.
+        group_version: the group-version of the document, which is added to the kinds of DeleteOptions and WatchEvent.
+    """
     texts = Texts()
     schemas: dict[str, Object] = {}
     pending = list(definitions)
@@ -35,7 +40,7 @@ def _gvk(group_version: GroupVersion, kind: str) -> Object:
 
 
 def references(document: Any) -> set[str]:
-    """The definitions that a part of a document refers to."""
+    """Return the names of the schemas that a part of a document references."""
     names: set[str] = set()
     stack = [document]
     while stack:
@@ -51,7 +56,7 @@ def references(document: Any) -> set[str]:
 
 
 def _references(schema: Object) -> list[str]:
-    """Of the compact form, where `$ref` is a name, and properties may themselves be called `$ref`."""
+    """Return the schemas that a schema in compact form references. There `$ref` is a name, and a property may be named `$ref`."""
     names = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
@@ -74,7 +79,7 @@ def _expand_definition(schema: Object, text: str, fields: dict[str, str]) -> Obj
 
 
 def _expand_field(schema: Object, text: str) -> Object:
-    """A reference with a description beside it must be wrapped; `b` marks those without."""
+    """Expand the schema of a field. A reference with a description is wrapped in `allOf`; the key `b` marks references without one."""
     expanded = _expand(schema)
     if "$ref" in expanded and (text or "b" not in schema):
         expanded = {"allOf": [expanded]}

@@ -1,7 +1,6 @@
 """The group-versions that upstream's schemes contain, served or not. DeleteOptions and WatchEvent are registered in each of them.
 
-The document of a custom resource uses client-go's scheme (apiextensions-apiserver's OpenAPI builder). The Swagger document uses that of
-the
+The document of a custom resource uses client-go's scheme (apiextensions-apiserver's OpenAPI builder). The Swagger document uses that of the
 server (pkg/api/legacyscheme), which contains a few more.
 """
 

@@ -1,8 +1,9 @@
-"""Parameters that many operations of a Swagger document share: listed once, referred to by name.
+"""Parameters that several operations of a Swagger document share. Each is defined once and referenced by name.
 
-Upstream: k8s.io/kube-openapi/pkg/builder/parameters.go. A name ends in a hash over the parameter with its description; since ours have no
-descriptions, the published names of the built-in ones are facts here. Where several variants differ by description only,
-the subresource tells which is meant.
+A name ends in a hash of the parameter. Upstream hashes the parameter with its description, which may be missing here, so the
+published hashes of the built-in parameters are a table. Some parameters have several variants that differ only in their description;
+the path determines the variant.
+Upstream: k8s.io/kube-openapi/pkg/builder/parameters.go
 """
 
 from __future__ import annotations
@@ -58,7 +59,13 @@ _SUFFIXES: Final[dict[str, str | dict[str, str]]] = {
 
 
 def share(path: str, item: Object, table: Object) -> None:
-    """Replace shared parameters of a path by references, and put what they refer to into the table."""
+    """Replace the shared parameters of a path item by references.
+
+    Args:
+        path: the path, which determines the variant of a parameter.
+        item: the path item; modified in place.
+        table: the shared parameters by name; new ones are added.
+    """
     parts = path.split("/")
     context = {*parts, "log" if parts[-1] == "log" else ""}
     for method, operation in item.items():
@@ -92,7 +99,7 @@ def _suffix(parameter: Object, context: set[str]) -> str:
 
 
 def _hash(parameter: Object) -> str:
-    """As upstream names what is not built in: the first six bytes of FNV-1 in base64."""
+    """Return the hash of a parameter that is not built in: the first six bytes of its FNV-1 hash in base64, as upstream."""
     value = 0xCBF29CE484222325
     for byte in orjson.dumps(parameter, option=orjson.OPT_SORT_KEYS):
         value = (value * 0x100000001B3) % (1 << 64) ^ byte

@@ -27,21 +27,21 @@ class DocumentSource(Protocol):
     def parts(self, name: str) -> AsyncIterator[Object]:
         """Yield a document in parts, which are documents whose paths and schemas together are those of the whole.
 
-        Documents are split because those of thousands of kinds are large. The caller may modify the parts. If there is no document of
-        that name,
-        nothing is yielded.
+        Documents are split because those of thousands of kinds are large. The caller may modify the parts. Nothing is yielded if there
+        is no document of that name.
         """
         ...
 
 
-class Whole:
+class SinglePartSource:
     """A base class of sources whose documents have one part."""
 
     async def document(self, name: str) -> Object | None:
-        """Return a document, or None if there is none of that name."""
+        """Return a document, or None if it does not exist."""
         raise NotImplementedError
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
+        """Yield the document as one part."""
         document = await self.document(name)
         if document is not None:
             yield document
@@ -56,21 +56,29 @@ class Definitions(Protocol):
     def definitions(self, group: str, version: str) -> list[ResourceDefinition]: ...
 
 
-class BuiltinSource(Whole):
-    """The documents of built-in resources, and of other endpoints by name (`extra`: `openid/v1/jwks`)."""
+class BuiltinSource(SinglePartSource):
+    """The documents of built-in resources and of other endpoints."""
 
     def __init__(self, definitions: Definitions, extra: Mapping[str, Callable[[], Object]] | None = None) -> None:
+        """Create the source.
+
+        Args:
+            definitions: the resources.
+            extra: builders of the documents of other endpoints by name (`openid/v1/jwks`).
+        """
         self._definitions = definitions
         self._extra = dict(extra or {})
         self._index: tuple[int, Mapping[str, str]] = (-1, {})
 
     async def index(self) -> Mapping[str, str]:
+        """Return the hashes of all documents, computed again if the definitions have changed."""
         generation = self._definitions.generation
         if self._index[0] != generation:
             self._index = (generation, await asyncio.to_thread(self._hashes))  # hashing takes some hundred milliseconds
         return self._index[1]
 
     async def document(self, name: str) -> Object | None:
+        """Build a document; None if it does not exist."""
         build = self._builders().get(name)
         return None if build is None else await asyncio.to_thread(build)
 
@@ -121,6 +129,7 @@ class JoinedSource:
         self._sources = sources
 
     async def index(self) -> Mapping[str, str]:
+        """Return the hashes of the documents of all sources."""
         digests: dict[str, str] = {}
         for source in self._sources:
             for name, digest in (await source.index()).items():
@@ -128,6 +137,7 @@ class JoinedSource:
         return dict(sorted(digests.items()))
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
+        """Yield the parts of a document from the first source that has it."""
         exists = False
         for source in self._sources:
             async for part in source.parts(name):
@@ -143,8 +153,10 @@ def gv_name(gv: GroupVersion) -> str:
 
 
 def hash_of(*inputs: object) -> str:
-    """Return the hash of a document that is generated from these inputs (whose repr must be complete) and from this package's
-    data files.
+    """Return the hash of a document.
+
+    Args:
+        inputs: the values that it is generated from besides the package's data files. Their repr must be complete.
     """
     return hashlib.sha512(repr((_facts_digest(), inputs)).encode()).hexdigest().upper()
 

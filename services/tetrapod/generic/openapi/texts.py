@@ -1,9 +1,7 @@
 """Descriptions of operations and their parameters.
 
 Parameter descriptions are the comments of the option types' fields (k8s.io/apimachinery/pkg/apis/meta/v1/types.go and core/v1,
-Apache-2.0),
-stored as data beside this file.
-
+Apache-2.0), stored as data beside this file.
 Upstream: the Doc() of each route in k8s.io/apiserver/pkg/endpoints/installer.go.
 """
 

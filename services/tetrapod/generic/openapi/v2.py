@@ -1,7 +1,8 @@
-"""OpenAPI v2 (Swagger 2.0) of everything, made of the v3 documents when somebody asks.
+"""The OpenAPI v2 (Swagger 2.0) document of all resources, converted from the v3 documents on request.
 
-Old clients, and `kubectl apply` without server-side apply, read it. Upstream: k8s.io/kube-openapi/pkg/builder and, for custom resources,
-k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2, which leaves out what Swagger 2.0 cannot say.
+Older clients and `kubectl apply` without server-side apply read it.
+Upstream: k8s.io/kube-openapi/pkg/builder and, for custom resources, k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2, which
+omits what Swagger 2.0 cannot express
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 
 
 async def swagger(source: DocumentSource, form: Form) -> Iterator[bytes]:
-    """The Swagger document of all that a source has, in pieces; paths and definitions are kept as they are written, since as objects
-    they take ten times as much."""
+    """Return the pieces of the Swagger document of a source.
+
+    Paths and definitions are collected in encoded form, because as Python objects they need ten times as much memory.
+    """
     collected = _Collected(form)
     for name in await source.index():
         async for part in source.parts(name):
-            if part["info"] == INFO or not _is_group(name):  # of others' servers their group-versions alone, as upstream
+            if part["info"] == INFO or not _is_group(name):  # as upstream, only the group-versions of external servers
                 await collected.add(part)
     tail = {
         "parameters": dict(sorted(collected.parameters.items())),
@@ -58,6 +61,8 @@ def _is_group(name: str) -> bool:
 
 
 class _Collected:
+    """The encoded paths and definitions of the documents so far."""
+
     def __init__(self, form: Form) -> None:
         self._form = form
         self._turns = Turns()
@@ -66,6 +71,7 @@ class _Collected:
         self.parameters: Object = {}
 
     async def add(self, document: Object) -> None:
+        """Add a v3 document. A path or definition that exists is not replaced."""
         consumes = CUSTOM_TYPES if document["info"] == CUSTOM_INFO else ("*/*",)
         for path, v3_item in document["paths"].items():
             if path not in self.paths:
@@ -78,7 +84,7 @@ class _Collected:
             await self._turns.others()
 
     def _define(self, name: str, schema: Object) -> None:
-        """Of a definition that several documents have, the first counts, and what each says that it is the schema of."""
+        """Add a definition. If several documents have it, the first schema is used, with the kinds of all."""
         known = self.definitions.get(name)
         if known is None:
             converted = {**schema_of(schema), **_STRINGS.get(name, {})}
@@ -90,8 +96,15 @@ class _Collected:
             known.kinds.extend(kind for kind in schema.get(KINDS, ()) if kind not in known.kinds)
 
 
-def sound(document: object, forms: Sequence[Form]) -> bool:
-    """Whether a v3 document of a stranger can be told in Swagger at all: what cannot must not spoil everybody's."""
+def convertible(document: object, forms: Sequence[Form]) -> bool:
+    """Return whether a v3 document can be converted to Swagger.
+
+    Documents of external servers are checked, because an invalid one would make the Swagger document of all resources fail.
+
+    Args:
+        document: the document.
+        forms: the encodings to check.
+    """
     if not isinstance(document, dict) or "info" not in document:
         return False
     try:
@@ -109,7 +122,12 @@ def sound(document: object, forms: Sequence[Form]) -> bool:
 
 
 def path_of(item: Object, consumes: Sequence[str] = ("*/*",)) -> Object:
-    """`consumes`: the media types of operations without a body."""
+    """Convert a path item from v3 to v2.
+
+    Args:
+        item: the path item.
+        consumes: the media types of operations without a body.
+    """
     path_item: Object = {method: _operation(item[method], consumes) for method in _METHODS if method in item}
     if "parameters" in item:
         path_item["parameters"] = [_parameter(parameter) for parameter in item["parameters"]]
@@ -121,7 +139,7 @@ def _operation(operation: Object, consumes: Sequence[str]) -> Object:
     parameters = [_parameter(parameter) for parameter in operation.get("parameters", ())]
     body = operation.get("requestBody")
     if body is not None:
-        converted["consumes"] = sorted(body["content"], key=_turn)
+        converted["consumes"] = sorted(body["content"], key=_position)
         schema = next(iter(body["content"].values()))["schema"]
         parameter: Object = {"in": "body", "name": "body", "schema": schema_of(schema)}
         if body.get("required"):
@@ -132,16 +150,16 @@ def _operation(operation: Object, consumes: Sequence[str]) -> Object:
     if parameters:
         converted["parameters"] = parameters
     produced = next((response["content"] for response in operation["responses"].values() if "content" in response), ["*/*"])
-    converted["produces"] = sorted(produced, key=_turn)
+    converted["produces"] = sorted(produced, key=_position)
     converted["responses"] = {code: _response(response) for code, response in operation["responses"].items()}
     if "consumes" not in converted and any("$ref" in response.get("schema", ()) for response in converted["responses"].values()):
-        converted["consumes"] = converted["produces"]  # about the API, not of a resource; upstream's routes of mere texts say nothing
+        converted["consumes"] = converted["produces"]  # a document about the API; upstream omits this for routes that return text
     converted["schemes"] = ["https"]
     return converted
 
 
-def _turn(media_type: str) -> int:
-    """Swagger lists media types as a server declares them, not by name."""
+def _position(media_type: str) -> int:
+    """Return the sort key of a media type. Upstream lists them in the order of their declaration, not by name."""
     return _MEDIA_TYPES.index(media_type) if media_type in _MEDIA_TYPES else len(_MEDIA_TYPES)
 
 
@@ -159,7 +177,7 @@ def _parameter(parameter: Object) -> Object:
 
 
 def schema_of(schema: Object) -> Object:
-    """A v3 schema in v2: references lose their wrapping, other combinations are left out."""
+    """Convert a schema from v3 to v2. `allOf` with one reference becomes a reference; other combinations are omitted."""
     converted: Object = {}
     for key, value in schema.items():
         if key == "allOf":
@@ -178,7 +196,11 @@ def schema_of(schema: Object) -> Object:
 
 
 def _simplify(converted: Object, schema: Object) -> None:
-    """What old kubectl cannot cope with (upstream: controller/openapi/v2/conversion.go): fields of what may be anything, arrays of it."""
+    """Remove from a converted schema what older versions of kubectl reject.
+
+    They reject fields of schemas that preserve unknown fields, and arrays of such schemas.
+    Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2/conversion.go
+    """
     anything = schema.get("x-kubernetes-preserve-unknown-fields")
     kinds = schema.get(KINDS)
     if anything and kinds is not None:
