@@ -15,7 +15,7 @@ from tetrapod.generic.filters.impersonation import wanted_user
 from tetrapod.generic.http.limits import excess
 from tetrapod.generic.http.target import parse_target
 from tetrapod.generic.negotiation.accept import DEFAULT_OFFER, choose, parse_media_type
-from tetrapod.generic.proxy.headers import passed_headers
+from tetrapod.generic.proxy.headers import pass_through_headers
 from tetrapod.generic.request import HeaderList, Request
 from tetrapod.generic.tracing.asked import asked_form, without_parameter
 from tetrapod.machinery import fields, labels, requestinfo
@@ -48,7 +48,7 @@ _WORK: Final[dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]]] = 
     "impersonated extra values": (lambda headers: wanted_user(_request(headers=headers)), _extra),
     "impersonated extra keys": (lambda headers: wanted_user(_request(headers=headers)), lambda size: _extra(size, distinct=True)),
     "extra key": (extra_key, lambda size: "%41" * size),
-    "headers to a backend": (lambda headers: passed_headers(headers, "", ""), lambda size: [(b"connection", b"a,b" * 9)] * size),
+    "headers to a backend": (lambda headers: pass_through_headers(headers, "", ""), lambda size: [(b"connection", b"a,b" * 9)] * size),
     "limits": (lambda headers: excess(b"/", headers), lambda size: [(b"a", b"b")] * size),
     "label selector of keys": (labels.parse, lambda size: ",".join(f"k{i}" for i in range(size // 4))),
     "label selector of values": (labels.parse, lambda size: f"a in ({','.join(f'v{i}' for i in range(size // 4))})"),

@@ -159,7 +159,7 @@ class AvailabilityController:
             async with asyncio.timeout(PATIENCE):
                 return await self._ask(obj, endpoint, path, url)
         except BackendError as error:
-            _CERTIFICATES.told(error)
+            _CERTIFICATES.count(error)
             return f'failing or missing response from {url}: Get "{url}": {error}'
         except TimeoutError:
             return (
@@ -170,7 +170,7 @@ class AvailabilityController:
     async def _ask(self, obj: Object, endpoint: Endpoint, path: str, url: str) -> str | None:
         connection = await self._backends.ask(obj, path, endpoint=endpoint)
         status = connection.status
-        if connection.take() is None:  # the body is irrelevant, and is not read if it is long
+        if connection.complete_body() is None:  # the body is irrelevant, and is not read if it is long
             connection.close()
         if not 200 <= status < 300:
             return f"failing or missing response from {url}: bad status from {url}: {status}"

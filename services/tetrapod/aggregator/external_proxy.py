@@ -16,7 +16,7 @@ from tetrapod.aggregator.apiservice import is_available
 from tetrapod.aggregator.backends import Backends
 from tetrapod.generic.certificates.bundles import UnusableBundle
 from tetrapod.generic.proxy import BackendError, NotUpgraded, forward
-from tetrapod.generic.proxy.headers import SITES, Unsendable, forwarded_headers, upgrade_of, where_from
+from tetrapod.generic.proxy.headers import DROPPED_FOR_BROWSERS, Unsendable, forwarded_headers, forwarded_uri, upgrade_of
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.boundedcache import bounded
@@ -62,7 +62,13 @@ class ExternalProxy:
             where = [(b"x-forwarded-uri", uri), (b"x-forwarded-host", endpoint.authority.encode("latin-1")), _HTTPS]
             headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id, where)
             return await forward(
-                self._backends.pool, endpoint, request, target=target, headers=headers, redirects=self._redirects, dropped=SITES
+                self._backends.pool,
+                endpoint,
+                request,
+                target=target,
+                headers=headers,
+                redirects=self._redirects,
+                dropped=DROPPED_FOR_BROWSERS,
             )
         except (BackendError, Unsendable) as error:
             return _refusal(503, _upgrade_text(error) if upgrade else f"error trying to reach service: {error}")
@@ -84,7 +90,7 @@ def _written(path: str) -> tuple[str, bytes]:
     if _PLAIN.fullmatch(path):
         return path, path.encode()
     escaped = quote(path, safe=_SAFE, errors="surrogateescape")
-    return escaped, where_from(escaped).encode("latin-1")
+    return escaped, forwarded_uri(escaped).encode("latin-1")
 
 
 def _upgrade_text(error: Exception) -> str:

@@ -15,7 +15,7 @@ from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.client.nearest import NearestClient
+from tetrapod.generic.client.nearest import SplitClient
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.token_requests import RemoteTokenRequestRest, remote_secret_signer
@@ -41,7 +41,7 @@ class RemoteCore(RemoteService):
         )
         admission = chosen_admission(dependencies, options)
         self.server = GenericAPIServer("core", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.profiling)
-        controllers = NearestClient(
+        controllers = SplitClient(
             in_process_client(self._director, "kube-controller-manager"),
             self.client_of(options.aggregator_url, "aggregator", "kube-controller-manager"),
             lambda group: side_of(group) == self.name,

@@ -12,7 +12,7 @@ from integration.proxy.conftest import Front, RawBackend, endpoint_of, forwardin
 from tetrapod.generic.among_services.names import ANSWERS
 from tetrapod.generic.filters.deadline import with_request_deadline
 from tetrapod.generic.proxy import BackendPool, forward
-from tetrapod.generic.proxy.headers import FRONTS, STRANGERS
+from tetrapod.generic.proxy.headers import DROPPED_FROM_BACKENDS, DROPPED_FROM_PEERS
 from tetrapod.generic.request import Handler, Request, Response
 
 BROKEN = "net/http: HTTP/1.x transport connection broken: "
@@ -259,7 +259,7 @@ async def test_nobody_else_says_what_services_say_to_the_front(serve: Serve, poo
     for to_service in (False, True):
 
         async def handler(request: Request, to_service: bool = to_service) -> Response:
-            return await forward(pool, backend, request, dropped=FRONTS if to_service else STRANGERS)
+            return await forward(pool, backend, request, dropped=DROPPED_FROM_PEERS if to_service else DROPPED_FROM_BACKENDS)
 
         client = await Client.connect(await serve(handler))
         client.get()

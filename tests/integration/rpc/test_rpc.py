@@ -307,7 +307,7 @@ async def test_where_there_are_others_a_silent_server_is_given_up_soon_but_not_b
         peer.send(peer.answer(write, b"done after all"))
         await peer.reader.read()
 
-    async with serving(behave, patience=0.05, on_silent=given_up.set) as channel:
+    async with serving(behave, response_timeout=0.05, on_unresponsive=given_up.set) as channel:
         await channel.connect()
         write = asyncio.create_task(channel.unary("/s/Write", b"", 60))
         await asyncio.sleep(0)
@@ -334,7 +334,7 @@ async def test_a_server_that_answers_pings_is_waited_for_and_not_asked_too_often
     def wrong() -> None:
         raise AssertionError("it has answered")
 
-    async with serving(behave, patience=0.02, on_silent=wrong) as channel:
+    async with serving(behave, response_timeout=0.02, on_unresponsive=wrong) as channel:
         await channel.connect()
         assert await asyncio.wait_for(channel.unary("/s/Read", b"", 60, repeatable=True), 10) == b"late"
     assert all(later - earlier > 0.09 for earlier, later in pairwise(pings))

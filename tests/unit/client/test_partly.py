@@ -6,7 +6,7 @@ import json
 
 import msgspec
 
-from tetrapod.generic.client.partly import event_of, list_of
+from tetrapod.generic.client.partly import decode_event, decode_list
 
 
 class Metadata(msgspec.Struct):
@@ -20,20 +20,20 @@ class Named(msgspec.Struct):
 def test_of_a_list_only_the_fields_that_were_asked_for_are_made() -> None:
     items = [{"metadata": {"name": "a", "uid": "1"}, "spec": {"large": [1, 2]}}]
     answer = json.dumps({"kind": "L", "metadata": {"resourceVersion": "7", "continue": "next"}, "items": items}).encode()
-    assert list_of(Named, answer) == {
+    assert decode_list(Named, answer) == {
         "metadata": {"resourceVersion": "7", "continue": "next"},
         "items": [{"metadata": {"name": "a"}}],
     }
 
 
 def test_an_empty_list_may_have_no_items() -> None:
-    assert list_of(Named, b'{"metadata":{"resourceVersion":"7"},"items":null}')["items"] is None
+    assert decode_list(Named, b'{"metadata":{"resourceVersion":"7"},"items":null}')["items"] is None
 
 
 def test_events_are_cut_down_but_for_those_that_carry_something_else() -> None:
     change = json.dumps({"type": "ADDED", "object": {"metadata": {"name": "a"}, "spec": {}}}).encode()
-    assert event_of(Named, change) == {"type": "ADDED", "object": {"metadata": {"name": "a"}}}
+    assert decode_event(Named, change) == {"type": "ADDED", "object": {"metadata": {"name": "a"}}}
     refusal = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
-    assert event_of(Named, json.dumps(refusal).encode()) == refusal
+    assert decode_event(Named, json.dumps(refusal).encode()) == refusal
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}}
-    assert event_of(Named, json.dumps(bookmark).encode()) == bookmark
+    assert decode_event(Named, json.dumps(bookmark).encode()) == bookmark

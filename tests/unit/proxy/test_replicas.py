@@ -105,7 +105,7 @@ def test_a_refusal_counts_at_once_until_the_next_probe() -> None:
         replicas = world.replicas("core")
         following = asyncio.create_task(replicas.follow(world.probe))
         await asyncio.sleep(2.5)
-        replicas.refused(next(a for a in await replicas.candidates() if a.host == "10.0.0.1"))
+        replicas.mark_unavailable(next(a for a in await replicas.candidates() if a.host == "10.0.0.1"))
         assert [(await order(replicas))[0] for _ in range(4)] == ["10.0.0.2"] * 4
         await asyncio.sleep(1)
         assert {(await order(replicas))[0] for _ in range(4)} == {"10.0.0.1", "10.0.0.2"}

@@ -26,7 +26,7 @@ from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.connection import BackendConnection
 from tetrapod.generic.proxy.endpoint import parse_url
 from tetrapod.generic.proxy.forward import forward
-from tetrapod.generic.proxy.headers import FRONTS, Unsendable, forwarded_headers, identity_headers
+from tetrapod.generic.proxy.headers import DROPPED_FROM_PEERS, Unsendable, forwarded_headers, identity_headers
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.server import GenericAPIServer
 from tetrapod.generic.tracing import hop
@@ -82,11 +82,11 @@ class RemoteSide:
                 return await self._traced(request)
             audit = request.audit
             if audit is None:
-                return await forward(self._pool, self._endpoint, request, dropped=FRONTS)
+                return await forward(self._pool, self._endpoint, request, dropped=DROPPED_FROM_PEERS)
             from tetrapod.generic.audit import findings
 
             headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + findings.request_header(audit)
-            response = await forward(self._pool, self._endpoint, request, headers=headers, dropped=FRONTS)
+            response = await forward(self._pool, self._endpoint, request, headers=headers, dropped=DROPPED_FROM_PEERS)
             findings.take_response(audit, request, response)
             return response
         except (BackendError, Unsendable) as error:
@@ -103,7 +103,7 @@ class RemoteSide:
             audit = request.audit
             if audit is not None:
                 headers += findings.request_header(audit)
-            response = await forward(self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step), dropped=FRONTS)
+            response = await forward(self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step), dropped=DROPPED_FROM_PEERS)
             if audit is not None:
                 findings.take_response(audit, request, response)
             hop.graft(response, step)

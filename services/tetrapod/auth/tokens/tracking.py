@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.reading import get_if_there
+from tetrapod.generic.client.reading import get_or_none
 from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -52,7 +52,7 @@ class LegacyTokenTracker:
         Raises:
             StatusError: 404 while the namespace does not exist yet.
         """
-        config_map = await get_if_there(self._client, _CONFIG_MAPS, _SINCE_NAMESPACE, _SINCE_NAME)
+        config_map = await get_or_none(self._client, _CONFIG_MAPS, _SINCE_NAMESPACE, _SINCE_NAME)
         if config_map is None:
             metadata = {"name": _SINCE_NAME, "namespace": _SINCE_NAMESPACE}
             obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": {"since": now().strftime(_DAY)}}

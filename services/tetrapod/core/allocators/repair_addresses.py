@@ -26,7 +26,7 @@ from tetrapod.core.allocators.networks import (
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.reading import get_if_there
+from tetrapod.generic.client.reading import get_or_none
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
@@ -178,11 +178,11 @@ class AddressRepair:
         kind = (
             {"kind": "Service", "apiVersion": "v1"} if action == _SERVICE else {"kind": "IPAddress", "apiVersion": "networking.k8s.io/v1"}
         )
-        await self._events.warn({**kind, **about}, reason, action, note)
+        await self._events.record_warning({**kind, **about}, reason, action, note)
 
     async def _live(self, address: str) -> Object | None:
         """Read the IPAddress from the API: its informer may lag behind the one of services, which must not cause an event."""
-        return await get_if_there(self._client, IP_ADDRESSES, "", address)
+        return await get_or_none(self._client, IP_ADDRESSES, "", address)
 
     async def _recreate(self, address: str, service: Object) -> None:
         stored = await self._live(address)

@@ -91,7 +91,7 @@ class PortRepair:
     async def _warn(self, service: Object, reason: str, note: str) -> None:
         """Log a warning and record an event for the service."""
         log.warning("%s: %s/%s: %s", reason, service["metadata"]["namespace"], service["metadata"]["name"], note)
-        await self._events.warn({"kind": "Service", "apiVersion": "v1", **service}, reason, _ACTION, note)
+        await self._events.record_warning({"kind": "Service", "apiVersion": "v1", **service}, reason, _ACTION, note)
 
 
 def node_ports(service: Object) -> Iterator[int]:

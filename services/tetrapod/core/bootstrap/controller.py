@@ -18,8 +18,8 @@ import orjson
 
 from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.keeping import kept
-from tetrapod.generic.client.reading import get_if_there
+from tetrapod.generic.client.keeping import periodic_hook
+from tetrapod.generic.client.reading import get_or_none
 from tetrapod.generic.frontdoor.identity import SERVER, IdentityLease
 from tetrapod.generic.lifecycle import Hook, Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -73,9 +73,9 @@ class Bootstrap:
         flow_control = FlowControlObjects(self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: schemas})
 
         def keep(hook: str, work: Hook, period: float | None = _PERIOD, after: asyncio.Event | None = None) -> None:
-            lifecycle.on_start(hook, kept(lifecycle, hook, work, period, after=after))
+            lifecycle.on_start(hook, periodic_hook(lifecycle, hook, work, period, after=after))
 
-        keep_namespaces = kept(lifecycle, "start-system-namespaces-controller", self.namespaces, _PERIOD)
+        keep_namespaces = periodic_hook(lifecycle, "start-system-namespaces-controller", self.namespaces, _PERIOD)
 
         async def namespaces() -> None:
             await keep_namespaces()
@@ -98,7 +98,7 @@ class Bootstrap:
         """Write the ConfigMap from which extension API servers read the CAs to trust; it is rewritten when they change."""
         name = "extension-apiserver-authentication"
         data = self._config.authentication()
-        stored = await get_if_there(self._client, CONFIG_MAPS, "kube-system", name)
+        stored = await get_or_none(self._client, CONFIG_MAPS, "kube-system", name)
         if stored is None:
             metadata = {"name": name, "namespace": "kube-system"}
             obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
@@ -155,7 +155,7 @@ class Bootstrap:
                 "type": "ClusterIP",
             },
         }
-        if await get_if_there(self._client, SERVICES, "default", "kubernetes") is None:
+        if await get_or_none(self._client, SERVICES, "default", "kubernetes") is None:
             await self._create(SERVICES, "default", service)
 
     async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:

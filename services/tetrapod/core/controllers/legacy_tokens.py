@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every
-from tetrapod.generic.client.reading import get_if_there
+from tetrapod.generic.client.reading import get_or_none
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now, parse
@@ -79,7 +79,7 @@ class LegacyTokenCleaner:
         name, uid = annotations.get("kubernetes.io/service-account.name"), annotations.get("kubernetes.io/service-account.uid")
         if not name:
             return False
-        account = await get_if_there(self._client, _ACCOUNTS, meta["namespace"], name)
+        account = await get_or_none(self._client, _ACCOUNTS, meta["namespace"], name)
         if account is None or (uid and uid != account["metadata"]["uid"]):
             return False
         if not any(reference.get("name") == meta["name"] for reference in account.get("secrets") or ()):

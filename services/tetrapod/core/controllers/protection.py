@@ -37,7 +37,7 @@ class ClaimProtection:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._claims = Informer(client, CLAIMS)
-        self._pods = Informer(client, PODS, keep=_claims_alone)
+        self._pods = Informer(client, PODS, transform=_claims_alone)
         self._queue: WorkQueue[tuple[str, str]] = WorkQueue(self.name, self._sync)
         self._claims.handlers.append(self._on_claim)
         self._pods.handlers.append(self._on_pod)

@@ -138,7 +138,7 @@ class WebhookHazards:
                 message = f'webhook "{webhook["name"]}" is asked about {affected}, and refuses if it is away: {_ADVICE}'
                 log.warning("%s %s: %s", configuration.get("kind") or gvr.resource, name, message)
                 reference = {"apiVersion": f"{_GROUP}/v1", "kind": configuration.get("kind"), **configuration}
-                await self._events.warn(reference, "WebhookMayDeadlock", "Checking", message[:1024])
+                await self._events.record_warning(reference, "WebhookMayDeadlock", "Checking", message[:1024])
 
     def _labels(self, namespace: str) -> Mapping[str, str]:
         stored = self._namespaces.get("", namespace)

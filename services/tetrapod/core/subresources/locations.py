@@ -18,7 +18,7 @@ from tetrapod.core.subresources.links import Links
 from tetrapod.core.subresources.stores import NODES, PODS, Stores
 from tetrapod.generic.client.inprocess import QueueWriter
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, NotUpgraded, forward
-from tetrapod.generic.proxy.headers import SITES, passed_headers, upgrade_of, where_from
+from tetrapod.generic.proxy.headers import DROPPED_FOR_BROWSERS, forwarded_uri, pass_through_headers, upgrade_of
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response, StreamResponse
 from tetrapod.machinery import status
@@ -158,12 +158,14 @@ async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: s
         return Response(301, [(b"location", f"{request.raw_path}/{query}".encode("latin-1"))])
     escaped = quote(path or "/", safe=_SAFE)
     prefix = quote(request.path.removesuffix(path or "/"), safe=_SAFE)
-    uri = where_from(escaped, prefix).encode("latin-1")
-    headers = [*passed_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", uri)]
+    uri = forwarded_uri(escaped, prefix).encode("latin-1")
+    headers = [*pass_through_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", uri)]
     target = escaped + query
     host = next((value for name, value in request.headers if name == b"host"), b"").decode("latin-1")
     try:
-        response = await forward(pool, endpoint, request, target=target, headers=headers, host=host, only_upgraded=True, dropped=SITES)
+        response = await forward(
+            pool, endpoint, request, target=target, headers=headers, host=host, only_upgraded=True, dropped=DROPPED_FOR_BROWSERS
+        )
         return await _led_back(response, request, Links(prefix, endpoint.authority, host))
     except BackendError as error:
         if upgrade:

@@ -69,7 +69,7 @@ class LogRest(Rest):
 
 def _answer(connection: BackendConnection) -> Response:
     """Return the response for the kubelet's: whole if it has been read completely, else streamed."""
-    whole = connection.take()
+    whole = connection.complete_body()
     if whole is not None:
         return Response(200, list(_TEXT), whole)
 

@@ -18,7 +18,7 @@ from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.filters.authorization import attributes_of
 from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy import BackendError, Endpoint, forward
-from tetrapod.generic.proxy.headers import passed_headers, upgrade_of
+from tetrapod.generic.proxy.headers import pass_through_headers, upgrade_of
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Request, Response
@@ -81,14 +81,14 @@ class _StreamRest(Rest):
 
     async def _answer(self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool) -> Response:
         """Forward the request, translating WebSocket to SPDY if `translated`."""
-        from tetrapod.generic.http.websocket import asked_protocols
+        from tetrapod.generic.http.websocket import offered_protocols
         from tetrapod.generic.proxy.streamtranslator import PROTOCOL, translate  # imported at the first request for a stream
         from tetrapod.generic.proxy.streamtunnel import tunnel, tunnelled_protocols
 
         subresource = request.info.subresource if request.info is not None else ""
         _STREAMING.add((subresource, "translated_at_apiserver" if translated else "proxied_to_kubelet"))
-        pool, headers = self._backends.pool, passed_headers(request.headers, request.remote, "")
-        if translated and streams is not None and PROTOCOL in asked_protocols(request.headers):
+        pool, headers = self._backends.pool, pass_through_headers(request.headers, request.remote, "")
+        if translated and streams is not None and PROTOCOL in offered_protocols(request.headers):
             return await translate(pool, kubelet, request, target=target, headers=headers, streams=streams)
         if translated and streams is None and tunnelled_protocols(request.headers):
             return await tunnel(pool, kubelet, request, target=target, headers=headers)

@@ -12,7 +12,7 @@ import binascii
 from typing import Final
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
-from tetrapod.generic.http.websocket import asks_for_websocket
+from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.request import Request
 from tetrapod.machinery.status import unauthorized
 
@@ -55,7 +55,7 @@ class WebSocketAuthenticator:
         self._audiences = audiences
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        if not asks_for_websocket(request.headers):
+        if not is_websocket_request(request.headers):
             return None
         offered = [p.strip() for value in request.header_values(b"sec-websocket-protocol") for p in value.split(",")]
         carriers = [p for p in offered if p.startswith(_PROTOCOL_PREFIX)]

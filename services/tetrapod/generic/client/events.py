@@ -25,23 +25,23 @@ class EventRecorder:
     def __init__(self, client: Client, controller: str) -> None:
         self._client = client
         self._controller = controller
-        self._told: dict[tuple[str, ...], tuple[str, str, int]] = {}
+        self._recorded: dict[tuple[str, ...], tuple[str, str, int]] = {}
 
-    async def warn(self, about: Object, reason: str, action: str, note: str) -> None:
+    async def record_warning(self, regarding: Object, reason: str, action: str, note: str) -> None:
         """Create a Warning event. A repeated event updates the series of the first one instead."""
-        await self._record("Warning", about, reason, action, note)
+        await self._record("Warning", regarding, reason, action, note)
 
-    async def tell(self, about: Object, reason: str, action: str, note: str) -> None:
-        """Create a Normal event, like `warn`."""
-        await self._record("Normal", about, reason, action, note)
+    async def record_normal(self, regarding: Object, reason: str, action: str, note: str) -> None:
+        """Create a Normal event, like `record_warning`."""
+        await self._record("Normal", regarding, reason, action, note)
 
-    async def _record(self, kind: str, about: Object, reason: str, action: str, note: str) -> None:
-        meta = about["metadata"]
+    async def _record(self, kind: str, regarding: Object, reason: str, action: str, note: str) -> None:
+        meta = regarding["metadata"]
         namespace = meta.get("namespace") or "default"
         key = (meta["uid"], reason, note)
         try:
-            if key in self._told:
-                await self._again(key)
+            if key in self._recorded:
+                await self._update_series(key)
                 return
             name = f"{meta['name']}.{time.time_ns():x}"
             event = {
@@ -53,28 +53,28 @@ class EventRecorder:
                 "reportingInstance": f"{self._controller}-{socket.gethostname()}",
                 "action": action,
                 "reason": reason,
-                "regarding": _reference(about),
+                "regarding": _reference(regarding),
                 "note": note,
                 "type": kind,
             }
             await self._client.create(EVENTS, namespace, event)
-            if len(self._told) >= _REMEMBERED:
-                self._told.clear()
-            self._told[key] = (namespace, name, 1)
+            if len(self._recorded) >= _REMEMBERED:
+                self._recorded.clear()
+            self._recorded[key] = (namespace, name, 1)
         except (StatusError, Unavailable, OSError) as error:
-            self._told.pop(key, None)
+            self._recorded.pop(key, None)
             log.debug("%s: the event %s of %s could not be written: %s", self._controller, reason, meta["name"], error)
 
-    async def _again(self, key: tuple[str, ...]) -> None:
+    async def _update_series(self, key: tuple[str, ...]) -> None:
         """Increase the series count of an event."""
-        namespace, name, count = self._told[key]
+        namespace, name, count = self._recorded[key]
         series = {"count": count + 1, "lastObservedTime": now_micro()}
         await self._client.patch(EVENTS, namespace, name, {"series": series})
-        self._told[key] = (namespace, name, count + 1)
+        self._recorded[key] = (namespace, name, count + 1)
 
 
-def _reference(about: Object) -> Object:
-    meta = about["metadata"]
-    reference = {"kind": about.get("kind"), "apiVersion": about.get("apiVersion")}
+def _reference(regarding: Object) -> Object:
+    meta = regarding["metadata"]
+    reference = {"kind": regarding.get("kind"), "apiVersion": regarding.get("apiVersion")}
     reference |= {key: meta.get(key) for key in ("name", "namespace", "uid", "resourceVersion")}
     return {key: value for key, value in reference.items() if value}

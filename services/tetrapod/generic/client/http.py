@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, cast
 from urllib.parse import urlsplit
 
-from tetrapod.generic.client.metrics import requested
+from tetrapod.generic.client.metrics import count_request
 from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
@@ -45,20 +45,20 @@ class HttpTransport:
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         """Send a request and return the status code and the body. Raises Unavailable."""
-        began, code, answer = time.monotonic(), 0, b""
+        began, code, response = time.monotonic(), 0, b""
         try:
-            code, _, answer = await self._pool.fetch(
+            code, _, response = await self._pool.fetch(
                 method, self._url + target, body, self._with_token(headers), self._timeout, tls=self._tls
             )
         except (BackendError, TimeoutError, OSError) as error:
             raise Unavailable(f"{self._url}: {error or type(error).__name__}") from error
         finally:
-            requested(self._host, method, str(code) if code else "<error>", began, len(body), len(answer))
-        return code, answer
+            count_request(self._host, method, str(code) if code else "<error>", began, len(body), len(response))
+        return code, response
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
         """Send a GET and yield the lines of the response. Raises StatusError for any status but 200, and Unavailable."""
-        rest, code = b"", 0
+        incomplete_line, code = b"", 0
         try:
             stream = cast(
                 AsyncGenerator[tuple[int, bytes], None],
@@ -66,17 +66,17 @@ class HttpTransport:
             )
             async with aclosing(stream) as pieces:
                 async for code, piece in pieces:
-                    rest += piece
+                    incomplete_line += piece
                     if code != 200:
                         continue  # the body of an error is read to its end
-                    *lines, rest = rest.split(b"\n")
+                    *lines, incomplete_line = incomplete_line.split(b"\n")
                     for line in lines:
                         if line:
                             yield line
         except (BackendError, OSError) as error:
             raise Unavailable(f"{self._url}: {error}") from error
         if code != 200:
-            raise error_from(code, rest)
+            raise error_from(code, incomplete_line)
 
 
 def http_client(

@@ -41,7 +41,7 @@ class Informer(Reflector):
         *,
         label_selector: str = "",
         field_selector: str = "",
-        keep: Callable[[Object], Object] | None = None,
+        transform: Callable[[Object], Object] | None = None,
         only: type[msgspec.Struct] | None = None,
         page: int = PAGE,
     ) -> None:
@@ -53,14 +53,14 @@ class Informer(Reflector):
             namespace: the namespace; "" for all.
             label_selector: a label selector.
             field_selector: a field selector.
-            keep: returns the part of an object to store (upstream: client-go's TransformFunc).
+            transform: returns the part of an object to store (upstream: client-go's TransformFunc).
             only: the fields of each object to decode; the others never become Python objects.
             page: objects in one page of a list.
         """
         super().__init__(client, gvr, namespace, label_selector=label_selector, field_selector=field_selector, only=only, page=page)
         self.objects: dict[Key, Object] = {}
         self.handlers: list[OnChange] = []
-        self._keep = keep
+        self._transform = transform
         self._handling = _HANDLING.row((NAME, *gvr))
 
     def get(self, namespace: str, name: str) -> Object | None:
@@ -80,18 +80,18 @@ class Informer(Reflector):
         return self.objects.keys()
 
     def _put(self, key: Key, obj: Object) -> None:
-        kept = obj if self._keep is None else self._keep(obj)
+        stored = obj if self._transform is None else self._transform(obj)
         previous = self.objects.get(key)
-        self.objects[key] = kept
-        if previous is None or previous["metadata"].get("resourceVersion") != kept["metadata"].get("resourceVersion"):
-            self._tell(previous, kept)
+        self.objects[key] = stored
+        if previous is None or previous["metadata"].get("resourceVersion") != stored["metadata"].get("resourceVersion"):
+            self._notify(previous, stored)
 
     def _remove(self, key: Key, obj: Object | None) -> None:
         last = self.objects.pop(key, None) or obj
         if last is not None:
-            self._tell(last, None)
+            self._notify(last, None)
 
-    def _tell(self, old: Object | None, new: Object | None) -> None:
+    def _notify(self, old: Object | None, new: Object | None) -> None:
         began = time.perf_counter()
         for handler in self.handlers:
             handler(old, new)

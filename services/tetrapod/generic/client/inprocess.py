@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 from urllib.parse import unquote
 
-from tetrapod.generic.client.metrics import requested
+from tetrapod.generic.client.metrics import count_request
 from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.negotiation.documents import write_status
 from tetrapod.generic.request import BytesBody, ClientGone, Handler, Request, Response, StreamResponse
@@ -30,7 +30,7 @@ class InProcessTransport:
         self._handler = handler
         self._user = user
 
-    async def _answer(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> Response:
+    async def _handle(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> Response:
         path, _, query = target.partition("?")
         if body:  # needed by a handler that proxies the request
             headers = {**headers, "content-length": str(len(body))}
@@ -55,19 +55,19 @@ class InProcessTransport:
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         """Send a request and return the status code and the body."""
         began = time.monotonic()
-        response = await self._answer(method, target, body, headers)
+        response = await self._handle(method, target, body, headers)
         if isinstance(response, StreamResponse):
             writer = QueueWriter()
             await response.run(writer)
-            answer = b"".join(writer.chunks)
+            response_body = b"".join(writer.chunks)
         else:
-            answer = response.body
-        requested(_HOST, method, str(response.status), began, len(body), len(answer))
-        return response.status, answer
+            response_body = response.body
+        count_request(_HOST, method, str(response.status), began, len(body), len(response_body))
+        return response.status, response_body
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
         """Send a GET and yield the lines of the response. Raises StatusError for any status but 200."""
-        response = await self._answer("GET", target, b"", headers)
+        response = await self._handle("GET", target, b"", headers)
         if response.status != 200:
             raise error_from(response.status, response.body)
         if not isinstance(response, StreamResponse):
@@ -76,10 +76,10 @@ class InProcessTransport:
             return
         writer = QueueWriter()
         task = asyncio.create_task(_run(response, writer))
-        rest = b""
+        incomplete_line = b""
         try:
             async for chunk in writer:
-                *lines, rest = (rest + chunk).split(b"\n")  # a proxied response arrives in arbitrary chunks
+                *lines, incomplete_line = (incomplete_line + chunk).split(b"\n")  # a proxied response arrives in arbitrary chunks
                 for line in lines:
                     if line:
                         yield line

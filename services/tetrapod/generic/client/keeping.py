@@ -18,17 +18,17 @@ from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)
 
-PATIENCE: Final = 10.0
+FIRST_ATTEMPT_TIMEOUT: Final = 10.0
 """Seconds that the start of the server waits for the first attempt. A webhook may take 30 s for each object."""
 FIRST_RETRY: Final = 1.0
-_NOT_DECIDED: Final = frozenset({"ServerTimeout", "ServiceUnavailable", "Timeout", "TooManyRequests"})
+_NO_DECISION: Final = frozenset({"ServerTimeout", "ServiceUnavailable", "Timeout", "TooManyRequests"})
 
 
-def kept(lifecycle: Lifecycle, name: str, work: Hook, period: float | None = None, *, after: asyncio.Event | None = None) -> Hook:
+def periodic_hook(lifecycle: Lifecycle, name: str, work: Hook, period: float | None = None, *, after: asyncio.Event | None = None) -> Hook:
     """Return a post-start hook that calls `work`, and keeps calling it in the background.
 
-    The hook returns once the first attempt has succeeded, was rejected, or takes longer than `PATIENCE`. While the store or another
-    service does not respond, it raises, so that it is called again and the server is not ready.
+    The hook returns once the first attempt has succeeded, was rejected, or takes longer than `FIRST_ATTEMPT_TIMEOUT`. While the store or
+    another service does not respond, it raises, so that it is called again and the server is not ready.
 
     Args:
         lifecycle: runs the background task.
@@ -43,23 +43,23 @@ def kept(lifecycle: Lifecycle, name: str, work: Hook, period: float | None = Non
             await after.wait()
         attempt = asyncio.ensure_future(work())
         try:
-            await asyncio.wait({attempt}, timeout=PATIENCE)
+            await asyncio.wait({attempt}, timeout=FIRST_ATTEMPT_TIMEOUT)
         except asyncio.CancelledError:
             attempt.cancel()
             raise
-        if attempt.done() and (error := attempt.exception()) is not None and not decided(error):
+        if attempt.done() and (error := attempt.exception()) is not None and not is_rejection(error):
             raise Failure(error).error()
-        lifecycle.background(name, _continue(name, attempt, work, period))
+        lifecycle.background(name, _repeat(name, attempt, work, period))
 
     return start
 
 
-def decided(error: BaseException) -> bool:
+def is_rejection(error: BaseException) -> bool:
     """Return whether a server has rejected the request; False if a store or service did not respond."""
-    return isinstance(error, StatusError) and error.reason not in _NOT_DECIDED
+    return isinstance(error, StatusError) and error.reason not in _NO_DECISION
 
 
-async def _continue(name: str, attempt: asyncio.Future[None], work: Hook, period: float | None) -> None:
+async def _repeat(name: str, attempt: asyncio.Future[None], work: Hook, period: float | None) -> None:
     retry = FIRST_RETRY
     while True:
         try:

@@ -39,7 +39,7 @@ class Queue(Protocol):
 _queues: Final[weakref.WeakSet[Queue]] = weakref.WeakSet()
 
 
-def known(queue: Queue) -> None:
+def register(queue: Queue) -> None:
     """Register a queue, so that its metrics are shown before anything is counted."""
     _queues.add(queue)
     name = (queue.name,)
@@ -49,11 +49,11 @@ def known(queue: Queue) -> None:
     WORK_SECONDS.row(name)
 
 
-def _sums(of: Any) -> list[tuple[tuple[str, ...], float]]:
+def _sums(value_of: Any) -> list[tuple[tuple[str, ...], float]]:
     """Return a value summed up over the queues of each name."""
     values_by_name: dict[tuple[str, ...], list[float]] = {}
     for queue in list(_queues):
-        values_by_name.setdefault((queue.name,), []).append(of(queue))
+        values_by_name.setdefault((queue.name,), []).append(value_of(queue))
     return [(name, sum(values)) for name, values in values_by_name.items()]
 
 
@@ -98,7 +98,7 @@ _RECEIVED: Final = Histogram(
 )
 
 
-def requested(host: str, method: str, code: str, began: float, sent: int, received: int) -> None:
+def count_request(host: str, method: str, code: str, began: float, sent: int, received: int) -> None:
     """Count a request.
 
     Args:

@@ -15,19 +15,19 @@ from tetrapod.generic.client.interface import Client, ClientEvent
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 
-class NearestClient:
-    """Implements `Client`. `is_here` returns whether `here` serves a group; non-resource requests are sent `there`."""
+class SplitClient:
+    """Implements `Client`. `is_local` returns whether `local` serves a group; non-resource requests go to `remote`."""
 
-    def __init__(self, here: Client, there: Client, is_here: Callable[[str], bool]) -> None:
-        self._here = here
-        self._there = there
-        self._is_here = is_here
+    def __init__(self, local: Client, remote: Client, is_local: Callable[[str], bool]) -> None:
+        self._local = local
+        self._remote = remote
+        self._is_local = is_local
 
-    def _of(self, gvr: GroupVersionResource) -> Client:
-        return self._here if self._is_here(gvr.group) else self._there
+    def _client_for(self, gvr: GroupVersionResource) -> Client:
+        return self._local if self._is_local(gvr.group) else self._remote
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object:
-        return await self._of(gvr).get(gvr, namespace, name, subresource=subresource)
+        return await self._client_for(gvr).get(gvr, namespace, name, subresource=subresource)
 
     async def list(
         self,
@@ -38,7 +38,7 @@ class NearestClient:
         only: type[msgspec.Struct] | None = None,
         **query: Any,
     ) -> Object:
-        return await self._of(gvr).list(gvr, namespace, metadata_only=metadata_only, only=only, **query)
+        return await self._client_for(gvr).list(gvr, namespace, metadata_only=metadata_only, only=only, **query)
 
     def watch(
         self,
@@ -49,26 +49,26 @@ class NearestClient:
         only: type[msgspec.Struct] | None = None,
         **query: Any,
     ) -> AsyncIterator[ClientEvent]:
-        return self._of(gvr).watch(gvr, namespace, metadata_only=metadata_only, only=only, **query)
+        return self._client_for(gvr).watch(gvr, namespace, metadata_only=metadata_only, only=only, **query)
 
     async def create(
         self, gvr: GroupVersionResource, namespace: str, obj: Object, *, name: str = "", subresource: str = "", **query: Any
     ) -> Object:
-        return await self._of(gvr).create(gvr, namespace, obj, name=name, subresource=subresource, **query)
+        return await self._client_for(gvr).create(gvr, namespace, obj, name=name, subresource=subresource, **query)
 
     async def update(self, gvr: GroupVersionResource, namespace: str, obj: Object, *, subresource: str = "", **query: Any) -> Object:
-        return await self._of(gvr).update(gvr, namespace, obj, subresource=subresource, **query)
+        return await self._client_for(gvr).update(gvr, namespace, obj, subresource=subresource, **query)
 
     async def patch(
         self, gvr: GroupVersionResource, namespace: str, name: str, patch: Any, *, type: str = "merge", subresource: str = "", **query: Any
     ) -> Object:
-        return await self._of(gvr).patch(gvr, namespace, name, patch, type=type, subresource=subresource, **query)
+        return await self._client_for(gvr).patch(gvr, namespace, name, patch, type=type, subresource=subresource, **query)
 
     async def delete(self, gvr: GroupVersionResource, namespace: str, name: str, options: Object | None = None) -> Object:
-        return await self._of(gvr).delete(gvr, namespace, name, options)
+        return await self._client_for(gvr).delete(gvr, namespace, name, options)
 
     async def delete_collection(self, gvr: GroupVersionResource, namespace: str, options: Object | None = None, **query: Any) -> Object:
-        return await self._of(gvr).delete_collection(gvr, namespace, options, **query)
+        return await self._client_for(gvr).delete_collection(gvr, namespace, options, **query)
 
     async def raw(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> tuple[int, bytes]:
-        return await self._there.raw(method, path, body, headers)
+        return await self._remote.raw(method, path, body, headers)

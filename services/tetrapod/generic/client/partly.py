@@ -39,13 +39,13 @@ def _event_decoder(only: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(msgspec.defstruct("PartlyEvent", [("type", str), ("object", only)]))
 
 
-def list_of(only: type[msgspec.Struct], answer: bytes) -> Object:
+def decode_list(only: type[msgspec.Struct], response: bytes) -> Object:
     """Decode a list response. Raises ValueError."""
-    decoded: Object = msgspec.to_builtins(_list_decoder(only).decode(answer))
+    decoded: Object = msgspec.to_builtins(_list_decoder(only).decode(response))
     return decoded
 
 
-def event_of(only: type[msgspec.Struct], line: bytes) -> Object:
+def decode_event(only: type[msgspec.Struct], line: bytes) -> Object:
     """Decode one line of a watch response. Raises ValueError."""
     event: Object
     if _decode_type(line).type in STATUS:

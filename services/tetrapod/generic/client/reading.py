@@ -11,7 +11,7 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
 
-async def get_if_there(client: Client, gvr: GroupVersionResource, namespace: str, name: str) -> Object | None:
+async def get_or_none(client: Client, gvr: GroupVersionResource, namespace: str, name: str) -> Object | None:
     """Return an object, or None if it does not exist. Raises StatusError (except 404) and Unavailable."""
     try:
         return await client.get(gvr, namespace, name)

@@ -128,7 +128,7 @@ class Reflector(ABC):
         """Pass on all objects, page by page, then remove those that no longer exist. Returns the resource version of the list."""
         missing, version = set(self._known()), ""
         async for page in pages(self._client, self.gvr, self._namespace, size=self._page, **self._query):
-            await self._take(page.get("items") or (), missing)
+            await self._put_all(page.get("items") or (), missing)
             version = page["metadata"]["resourceVersion"]
         for key in missing:
             self._remove(key, None)
@@ -136,7 +136,7 @@ class Reflector(ABC):
         self.synced.set()
         return version
 
-    async def _take(self, items: Iterable[Object], missing: set[Key]) -> None:
+    async def _put_all(self, items: Iterable[Object], missing: set[Key]) -> None:
         until = time.perf_counter() + STEP_SECONDS
         for item in items:
             key = key_of(item)

@@ -13,7 +13,7 @@ import msgspec
 import orjson
 
 from tetrapod.generic.client.interface import ClientEvent
-from tetrapod.generic.client.partly import event_of, list_of
+from tetrapod.generic.client.partly import decode_event, decode_list
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 
@@ -43,15 +43,15 @@ class Transport(Protocol):
 
 def resource_path(gvr: GroupVersionResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
     """Return the path of a resource, an object or a subresource."""
-    parts = ["/apis", gvr.group, gvr.version] if gvr.group else ["/api", gvr.version]
+    segments = ["/apis", gvr.group, gvr.version] if gvr.group else ["/api", gvr.version]
     if namespace:
-        parts += ["namespaces", quote(namespace, safe="")]
-    parts.append(gvr.resource)
+        segments += ["namespaces", quote(namespace, safe="")]
+    segments.append(gvr.resource)
     if name:
-        parts.append(quote(name, safe=":"))
+        segments.append(quote(name, safe=":"))
     if subresource:
-        parts.append(subresource)
-    return "/".join(parts)
+        segments.append(subresource)
+    return "/".join(segments)
 
 
 def error_from(code: int, body: bytes) -> StatusError:
@@ -88,12 +88,12 @@ class RestClient:
         headers = {**self._headers, "content-type": content_type} if body is not None else self._headers
         if partial:
             headers = {**headers, **_PARTIAL_LIST}
-        code, answer = await self._transport.send(method, target, data, headers)
+        code, response = await self._transport.send(method, target, data, headers)
         if code >= 300:
-            raise error_from(code, answer)
+            raise error_from(code, response)
         if only is not None:
-            return list_of(only, answer)
-        obj: Object = orjson.loads(answer)
+            return decode_list(only, response)
+        obj: Object = orjson.loads(response)
         return obj
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object:
@@ -122,7 +122,7 @@ class RestClient:
         target = resource_path(gvr, namespace) + _query({**query, "watch": "true"})
         headers = {**self._headers, **_PARTIAL} if metadata_only else self._headers
         async for line in self._transport.stream(target, headers):
-            event = event_of(only, line) if only is not None else orjson.loads(line)
+            event = decode_event(only, line) if only is not None else orjson.loads(line)
             yield ClientEvent(event["type"], event["object"])
 
     async def create(
@@ -149,5 +149,5 @@ class RestClient:
 
 
 def _query(query: dict[str, Any]) -> str:
-    wanted = {k: ("true" if v is True else "false" if v is False else v) for k, v in query.items() if v not in (None, "")}
-    return "?" + urlencode(wanted) if wanted else ""
+    parameters = {k: ("true" if v is True else "false" if v is False else v) for k, v in query.items() if v not in (None, "")}
+    return "?" + urlencode(parameters) if parameters else ""

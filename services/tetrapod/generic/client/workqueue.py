@@ -35,7 +35,7 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._delayed: dict[K, asyncio.TimerHandle] = {}
         self._more = asyncio.Event()
-        metrics.known(self)
+        metrics.register(self)
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -63,9 +63,9 @@ class WorkQueue(Generic[K]):
             if pending.when() <= when:
                 return
             pending.cancel()
-        self._delayed[key] = loop.call_at(when, self._due, key)
+        self._delayed[key] = loop.call_at(when, self._add_delayed, key)
 
-    def _due(self, key: K) -> None:
+    def _add_delayed(self, key: K) -> None:
         self._delayed.pop(key, None)
         self.add(key)
 

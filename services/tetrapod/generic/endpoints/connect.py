@@ -11,7 +11,7 @@ from typing import Final
 
 from tetrapod.generic.endpoints.admitting import Admitting
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
-from tetrapod.generic.http.websocket import asks_for_websocket
+from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.http.websocket_stream import reader_handshake, serve_bytes
 from tetrapod.generic.negotiation.accept import MEDIA_TYPES, Offer
 from tetrapod.generic.negotiation.choosing import check_route_accept, negotiate
@@ -71,7 +71,7 @@ async def stream(scope: Scope, request: Request) -> Response:
     assert scope.rest is not None
     check_route_accept(request, _STREAMED)
     negotiate(request, _NO_TABLE)
-    websocket = request.upgrade is not None and asks_for_websocket(request.headers)
+    websocket = request.upgrade is not None and is_websocket_request(request.headers)
     handshake = reader_handshake(request) if websocket else None
     if isinstance(handshake, Response):
         return handshake

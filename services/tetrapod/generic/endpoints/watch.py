@@ -30,7 +30,7 @@ from tetrapod.generic.endpoints.representation import Representation, json_heade
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
 from tetrapod.generic.http import websocket_stream
-from tetrapod.generic.http.websocket import asks_for_websocket
+from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.http.websocket_stream import serve_messages, watch_handshake
 from tetrapod.generic.negotiation.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
 from tetrapod.generic.registry.predicate import Selection
@@ -77,7 +77,7 @@ async def watch(scope: Scope, request: Request, options: ListOptions, selection:
     )
     seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
-    if request.upgrade is not None and asks_for_websocket(request.headers):
+    if request.upgrade is not None and is_websocket_request(request.headers):
         return _over_websocket(source, frames, seconds, request)
     gzip = bool(query.initial_events and query.bookmarks) and accepts_gzip(request)
     headers = [*frames.headers(), *HEADERS] if gzip else frames.headers()

@@ -17,9 +17,9 @@ from datetime import timedelta
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.keeping import kept
+from tetrapod.generic.client.keeping import periodic_hook
 from tetrapod.generic.client.periodic import every
-from tetrapod.generic.client.reading import get_if_there
+from tetrapod.generic.client.reading import get_or_none
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.timestamps import now, now_micro, parse_micro
@@ -65,7 +65,7 @@ class IdentityLease:
 
     def register(self, lifecycle: Lifecycle) -> None:
         """Register the post-start hooks that hold the Lease and delete expired ones."""
-        keep = kept(lifecycle, f"identity lease {self.name}", self.renew, RENEW_EVERY, after=self._namespaces_ready)
+        keep = periodic_hook(lifecycle, f"identity lease {self.name}", self.renew, RENEW_EVERY, after=self._namespaces_ready)
 
         async def hold() -> None:
             await keep()
@@ -93,7 +93,7 @@ class IdentityLease:
         spec = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now_micro()}
         labels = {LABEL: self._component, "kubernetes.io/hostname": self._hostname}
         annotations = {"kubernetes.io/peer-advertise-address": self._address}
-        current = await get_if_there(self._client, LEASES, NAMESPACE, self.name)
+        current = await get_or_none(self._client, LEASES, NAMESPACE, self.name)
         if current is None:
             metadata = {"name": self.name, "namespace": NAMESPACE, "labels": labels, "annotations": annotations}
             lease = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": spec}

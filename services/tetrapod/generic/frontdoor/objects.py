@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.reading import get_if_there
+from tetrapod.generic.client.reading import get_or_none
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 ENDPOINTS: Final = GroupVersionResource("", "v1", "endpoints")
@@ -24,7 +24,7 @@ class KubernetesEndpoints:
 
     async def get(self) -> Object | None:
         """Return the Endpoints, or None."""
-        return await get_if_there(self._client, ENDPOINTS, _NAMESPACE, _NAME)
+        return await get_or_none(self._client, ENDPOINTS, _NAMESPACE, _NAME)
 
     def addresses_of(self, endpoints: Object) -> list[str] | None:
         """Return the addresses of the Endpoints; None if the object has another form than ours."""
@@ -70,7 +70,7 @@ class KubernetesEndpoints:
             "endpoints": [{"addresses": [one], "conditions": {"ready": True}} for one in addresses if (":" in one) == six],
             "ports": self._ports if addresses else [],
         }
-        current = await get_if_there(self._client, ENDPOINT_SLICES, _NAMESPACE, _NAME)
+        current = await get_or_none(self._client, ENDPOINT_SLICES, _NAMESPACE, _NAME)
         if current is not None and current["addressType"] != wanted["addressType"]:
             await self._client.delete(ENDPOINT_SLICES, _NAMESPACE, _NAME)
             current = None

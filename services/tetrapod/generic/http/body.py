@@ -86,7 +86,7 @@ class IncomingBody:
         if self._waiter is not None:
             self._wake()
 
-    def body_breaks_off(self) -> None:
+    def mark_body_malformed(self) -> None:
         """Mark the body as malformed: further reads raise StatusError 500, and the connection closes after the response."""
         self.broken = True
         self.keep_alive = False
@@ -108,31 +108,31 @@ class IncomingBody:
         """
         if self.length > limit:
             raise request_entity_too_large(f"limit is {limit}")
-        parts: list[bytes | bytearray] = []
+        pieces: list[bytes | bytearray] = []
         size = 0
         while True:
             while self._chunks:
-                part = self._chunks.popleft()
-                parts.append(part)
-                size += len(part)
+                piece = self._chunks.popleft()
+                pieces.append(piece)
+                size += len(piece)
             self._pending = 0
             if size > limit:
                 raise request_entity_too_large(f"limit is {limit}")
             if self.complete:
-                return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
-            await self._more()
+                return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
+            await self._wait_for_data()
 
     async def chunk(self) -> bytes:
         """Return the next piece of the body, or b"" at its end. Raises StatusError 500 if it is malformed, and ClientGone."""
         while not self._chunks:
             if self.complete:
                 return b""
-            await self._more()
+            await self._wait_for_data()
         data = bytes(self._chunks.popleft())
         self._pending -= len(data)
         return data
 
-    async def _more(self) -> None:
+    async def _wait_for_data(self) -> None:
         """Wait for the next piece or the end of the body, first sending `100 Continue` if the client expects it."""
         if self.gone:
             raise ClientGone

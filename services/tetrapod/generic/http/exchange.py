@@ -43,14 +43,14 @@ _last_chunk: tuple[bytes, bytes] = (b"", b"")
 def _chunk(data: bytes) -> bytes:
     """Encode `data` as an HTTP chunk. The last chunk is cached, because one event is sent to many watches in a row."""
     global _last_chunk
-    made_of, chunk = _last_chunk
-    if made_of is not data:
+    cached_data, chunk = _last_chunk
+    if cached_data is not data:
         chunk = b"%x\r\n%b\r\n" % (len(data), data)
         _last_chunk = (data, chunk)
     return chunk
 
 
-class Front(Protocol):
+class SharedState(Protocol):
     """The state of the server that the exchanges of all its connections use."""
 
     date: bytes
@@ -64,7 +64,7 @@ class Connection(Carrier, Protocol):
     """The parts of an HttpProtocol that its exchanges use."""
 
     @property
-    def state(self) -> Front:
+    def state(self) -> SharedState:
         """The state shared by all connections of the server."""
         ...
 
@@ -84,7 +84,7 @@ class Exchange(IncomingBody):
         "_chunked",
         "_gone_event",
         "_head",
-        "_left",
+        "_remaining",
         "ending",
         "endless",
         "head_only",
@@ -122,7 +122,7 @@ class Exchange(IncomingBody):
         self._gone_event: asyncio.Event | None = None
         self._head = b""
         self._chunked = False
-        self._left = -1  # remaining bytes of a streamed response with Content-Length
+        self._remaining = -1  # remaining bytes of a streamed response with Content-Length
 
     # --- from the connection
 
@@ -158,13 +158,13 @@ class Exchange(IncomingBody):
             if self._chunked:
                 transport.writelines((b"%b%x\r\n" % (head, size), data, b"\r\n"))
             else:
-                self._left -= size
+                self._remaining -= size
                 transport.writelines((head, data) if head else (data,))
             return
         if self._chunked:
             data = _chunk(data)
-        elif self._left >= 0:
-            self._left -= size
+        elif self._remaining >= 0:
+            self._remaining -= size
         self.protocol.transport.write(head + data if head else data)
 
     def buffered(self) -> int:
@@ -222,18 +222,18 @@ class Exchange(IncomingBody):
             if len(response.body) <= SEND_PIECE:
                 self._send(response)
             else:
-                await self._whole(response)
+                await self._send_any(response)
         elif isinstance(response, StreamResponse):
             await self._stream(response)
         elif isinstance(response, UpgradeResponse):
             await self._upgrade(response)
         else:
-            await self._whole(response)
+            await self._send_any(response)
 
-    async def _whole(self, response: Response) -> None:
+    async def _send_any(self, response: Response) -> None:
         """Send a response of any size; a large body is written as fast as the client reads it."""
-        if (head := self._send(response)) and await self._sent_in_pieces(head, response.body):
-            self._sent()
+        if (head := self._send(response)) and await self._write_pieces(head, response.body):
+            self._finish_response()
 
     def _send(self, response: Response) -> bytes:
         """Send a response whose body fits into one piece and return b"". For a larger body, send nothing and return the head."""
@@ -246,21 +246,21 @@ class Exchange(IncomingBody):
                 length = b""
             elif name == b"connection":
                 has_connection_header, self.keep_alive = True, False
-        head = render(status, self.protocol.state.date, response.headers, length + self._connection(has_connection_header))
+        head = render(status, self.protocol.state.date, response.headers, length + self._connection_header(has_connection_header))
         if self.head_only or empty:
             self.protocol.transport.write(head)
         elif len(body) <= SEND_PIECE:
             self.protocol.transport.write(head + body)
         else:
             return head
-        self._sent()
+        self._finish_response()
         return b""
 
-    def _sent(self) -> None:
+    def _finish_response(self) -> None:
         self.done = True
         self.protocol.finished(self)
 
-    async def _sent_in_pieces(self, head: bytes, body: bytes) -> bool:
+    async def _write_pieces(self, head: bytes, body: bytes) -> bool:
         """Write a large body as fast as the client reads it. Return False if the client closed the connection."""
         view = memoryview(body)
         self.unsent = len(body)
@@ -278,17 +278,17 @@ class Exchange(IncomingBody):
             raise
         return True
 
-    def _connection(self, told: bool) -> bytes:
+    def _connection_header(self, has_header: bool) -> bytes:
         """Return the `Connection: close` line if it is needed, and update `keep_alive`.
 
         The connection closes if the request body is incomplete, the server stops, or the handler set the header itself.
 
         Args:
-            told: the handler has set a Connection header.
+            has_header: the handler has set a Connection header.
         """
         if not self.complete or self.protocol.state.closing:
             self.keep_alive = False
-        return b"" if self.keep_alive or told else b"Connection: close\r\n"
+        return b"" if self.keep_alive or has_header else b"Connection: close\r\n"
 
     async def _stream(self, response: StreamResponse) -> None:
         self._start_stream(response)
@@ -317,16 +317,18 @@ class Exchange(IncomingBody):
         has_connection_header = False
         for name, value in response.headers:
             if name == b"content-length":
-                self._left = int(value)
+                self._remaining = int(value)
             elif name == b"connection":
                 has_connection_header, self.keep_alive = True, False
-        if self._left < 0:
+        if self._remaining < 0:
             if self.http10:
                 self.keep_alive = False
             elif response.status >= 200 and response.status not in (204, 304):
                 self._chunked = not self.head_only
                 extra = b"Transfer-Encoding: chunked\r\n"
-        self._head = render(response.status, self.protocol.state.date, response.headers, extra + self._connection(has_connection_header))
+        self._head = render(
+            response.status, self.protocol.state.date, response.headers, extra + self._connection_header(has_connection_header)
+        )
 
     def _flush_head(self) -> None:
         """Send the head of a stream without waiting for its first write."""
@@ -337,8 +339,8 @@ class Exchange(IncomingBody):
     def _end_stream(self, trailers: HeaderList) -> None:
         if self.gone:
             return
-        if self._left > 0 and not self.head_only:
-            log.error("answer to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._left)
+        if self._remaining > 0 and not self.head_only:
+            log.error("answer to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._remaining)
             self.abort()
             return
         head, self._head = self._head, b""
@@ -351,7 +353,7 @@ class Exchange(IncomingBody):
 
     async def _upgrade(self, response: UpgradeResponse) -> None:
         if self.request.upgrade is None:
-            await self._whole(panic_response())
+            await self._send_any(panic_response())
             return
         hijacked = self.hijack()
         try:

@@ -87,17 +87,17 @@ class LoopMonitor:
         self.threshold = threshold
         self._in_flight = in_flight
         self.stale = 0.0
-        """Time of `time.perf_counter` from which on `look` must be called before a step begins."""
-        self._cpu = 0.0  # of the thread when `look` was called last
-        self._looked = 0.0
+        """Time of `time.perf_counter` from which on `read_cpu_time` must be called before a step begins."""
+        self._cpu = 0.0  # of the thread when `read_cpu_time` was called last
+        self._last_reading = 0.0
         self._ticking = False
         self._row = STEP.row(())
         self._steps = _Warnings("Event loop blocked by a request")
         self._lags = _Warnings("Event loop delayed")
 
-    def look(self, now: float) -> None:
+    def read_cpu_time(self, now: float) -> None:
         """Read the thread's CPU time, from which the steps of the next two milliseconds are measured; start the timer of the lag."""
-        self._looked = now
+        self._last_reading = now
         self.stale = now + NOTICED
         self._cpu = time.thread_time()
         if not self._ticking:
@@ -105,9 +105,9 @@ class LoopMonitor:
             _Ticks(self).schedule()
 
     @property
-    def looked(self) -> float:
-        """When `look` was called last: unchanged while no request takes a step."""
-        return self._looked
+    def last_reading(self) -> float:
+        """When `read_cpu_time` was called last: unchanged while no request takes a step."""
+        return self._last_reading
 
     @types.coroutine
     def measured(self, request: Request, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
@@ -119,7 +119,7 @@ class LoopMonitor:
             while True:
                 began = clock()
                 if began >= self.stale:
-                    self.look(began)
+                    self.read_cpu_time(began)
                 try:
                     awaited = work.throw(failures.pop()) if failures else work.send(None)
                 except StopIteration:
@@ -173,19 +173,19 @@ class _Ticks:
         self._monitor = monitor
         self._loop = asyncio.get_running_loop()
         self._idle = 0
-        self._looked = 0.0
+        self._last_reading = 0.0
 
     def schedule(self) -> None:
         self._cpu = time.process_time()
         self._due = time.perf_counter() + TICK
-        self._loop.call_later(TICK, self._tick)
+        self._loop.call_later(TICK, self._measure)
 
-    def _tick(self) -> None:
+    def _measure(self) -> None:
         monitor = self._monitor
         lag = time.perf_counter() - self._due
         monitor.tick(max(lag, 0.0), time.process_time() - self._cpu)
-        self._idle = self._idle + 1 if monitor.looked == self._looked else 0
-        self._looked = monitor.looked
+        self._idle = self._idle + 1 if monitor.last_reading == self._last_reading else 0
+        self._last_reading = monitor.last_reading
         if self._idle < IDLE_TICKS:
             self.schedule()
         else:

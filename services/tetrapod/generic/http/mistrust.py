@@ -22,21 +22,21 @@ from tetrapod.generic.http.openssl import address_of, library
 
 _SET_SESSION_CACHE_MODE: Final = 44  # of SSL_CTX_ctrl
 _SESSION_CACHE_OFF: Final = 0
-_NO_VERDICT: Final = "x509: the certificate was not verified"
+_NOT_VERIFIED: Final = "x509: the certificate was not verified"
 
 
-class Judgement(NamedTuple):
+class VerificationResult(NamedTuple):
     """The result of verifying a client certificate: the verified chain as DER, or the error. Both are empty without a certificate."""
 
     chain: tuple[bytes, ...] = ()
-    objection: str = ""
+    error: str = ""
 
 
-class MistrustedConnection(ssl.SSLObject):
+class DeferredVerificationConnection(ssl.SSLObject):
     """A connection of a context for which `mistrust_later` is true."""
 
     verified = False
-    objection = ""
+    error = ""
 
     def do_handshake(self) -> None:
         _handshakes.current = self
@@ -56,22 +56,24 @@ class MistrustedConnection(ssl.SSLObject):
 class _Handshakes(threading.local):
     """The connection whose handshake runs in this thread, to which the verification callback assigns its results."""
 
-    current: MistrustedConnection | None = None
+    current: DeferredVerificationConnection | None = None
 
 
 _handshakes: Final = _Handshakes()
 
 
-def judgement(connection: Any) -> Judgement:
+def verification_result(connection: Any) -> VerificationResult:
     """Return the result of verifying the client certificate of `connection`, an SSLObject after its handshake."""
     if connection.getpeercert(True) is None:
-        return Judgement()
-    if isinstance(connection, MistrustedConnection) and (connection.objection or not connection.verified or connection.session_reused):
-        return Judgement((), connection.objection or _NO_VERDICT)
-    return Judgement(verified_chain(connection))
+        return VerificationResult()
+    if isinstance(connection, DeferredVerificationConnection) and (
+        connection.error or not connection.verified or connection.session_reused
+    ):
+        return VerificationResult((), connection.error or _NOT_VERIFIED)
+    return VerificationResult(verified_chain(connection))
 
 
-def mistrust_later(context: ssl.SSLContext) -> bool:
+def defer_verification(context: ssl.SSLContext) -> bool:
     """Let handshakes of this context succeed with any client certificate. Its connections must be MistrustedConnections.
 
     Returns:
@@ -91,13 +93,13 @@ def mistrust_later(context: ssl.SSLContext) -> bool:
 
 @cache
 def _callback() -> Any:
-    """Return `_found` as a C callback for SSL_CTX_set_verify. The cache keeps it alive as long as the process."""
+    """Return `_record_result` as a C callback for SSL_CTX_set_verify. The cache keeps it alive as long as the process."""
     import ctypes
 
-    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(_found)
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(_record_result)
 
 
-def _found(verified: int, store: int | None) -> int:
+def _record_result(verified: int, store: int | None) -> int:
     """Record OpenSSL's result for one certificate of a chain and return 1. Returning 0 fails the handshake."""
     try:
         connection = _handshakes.current
@@ -108,7 +110,7 @@ def _found(verified: int, store: int | None) -> int:
         else:
             openssl = library()
             text = openssl.X509_verify_cert_error_string(openssl.X509_STORE_CTX_get_error(store)).decode()
-            connection.objection = connection.objection or f"x509: {text}"
+            connection.error = connection.error or f"x509: {text}"
     except Exception:
         return 0
     return 1

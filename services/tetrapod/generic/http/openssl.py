@@ -23,27 +23,27 @@ def library() -> Any:
         import _ssl
         import ctypes
 
-        found = ctypes.CDLL(_ssl.__file__)
-        _declare(found, ctypes)
-        version = found.OpenSSL_version(0).decode()
+        openssl = ctypes.CDLL(_ssl.__file__)
+        _declare_functions(openssl, ctypes)
+        version = openssl.OpenSSL_version(0).decode()
     except (ImportError, AttributeError, OSError):
         return None
-    return found if version == ssl.OPENSSL_VERSION else None
+    return openssl if version == ssl.OPENSSL_VERSION else None
 
 
-def _declare(found: Any, c: Any) -> None:
+def _declare_functions(openssl: Any, c_types: Any) -> None:
     for name, result, arguments in (
-        ("OpenSSL_version", c.c_char_p, (c.c_int,)),
-        ("X509_verify_cert_error_string", c.c_char_p, (c.c_long,)),
-        ("X509_STORE_CTX_get_error", c.c_int, (c.c_void_p,)),
-        ("SSL_CTX_get_num_tickets", c.c_size_t, (c.c_void_p,)),
-        ("SSL_CTX_ctrl", c.c_long, (c.c_void_p, c.c_int, c.c_long, c.c_void_p)),
-        ("SSL_CTX_set_verify", None, (c.c_void_p, c.c_int, c.c_void_p)),
-        ("SSL_load_client_CA_file", c.c_void_p, (c.c_char_p,)),
-        ("SSL_add_file_cert_subjects_to_stack", c.c_int, (c.c_void_p, c.c_char_p)),
-        ("SSL_CTX_set_client_CA_list", None, (c.c_void_p, c.c_void_p)),
+        ("OpenSSL_version", c_types.c_char_p, (c_types.c_int,)),
+        ("X509_verify_cert_error_string", c_types.c_char_p, (c_types.c_long,)),
+        ("X509_STORE_CTX_get_error", c_types.c_int, (c_types.c_void_p,)),
+        ("SSL_CTX_get_num_tickets", c_types.c_size_t, (c_types.c_void_p,)),
+        ("SSL_CTX_ctrl", c_types.c_long, (c_types.c_void_p, c_types.c_int, c_types.c_long, c_types.c_void_p)),
+        ("SSL_CTX_set_verify", None, (c_types.c_void_p, c_types.c_int, c_types.c_void_p)),
+        ("SSL_load_client_CA_file", c_types.c_void_p, (c_types.c_char_p,)),
+        ("SSL_add_file_cert_subjects_to_stack", c_types.c_int, (c_types.c_void_p, c_types.c_char_p)),
+        ("SSL_CTX_set_client_CA_list", None, (c_types.c_void_p, c_types.c_void_p)),
     ):
-        function = getattr(found, name)
+        function = getattr(openssl, name)
         function.restype, function.argtypes = result, arguments
 
 
@@ -57,18 +57,18 @@ def address_of(context: ssl.SSLContext) -> int | None:
         return None
     import ctypes
 
-    found = ctypes.c_void_p.from_address(id(context) + object.__basicsize__).value
-    if not found:
+    address = ctypes.c_void_p.from_address(id(context) + object.__basicsize__).value
+    if not address:
         return None
-    usual = context.num_tickets
+    configured = context.num_tickets
     try:
-        for probe in (usual + 3, usual + 1):
+        for probe in (configured + 3, configured + 1):
             context.num_tickets = probe
-            if openssl.SSL_CTX_get_num_tickets(found) != probe:
+            if openssl.SSL_CTX_get_num_tickets(address) != probe:
                 return None
     finally:
-        context.num_tickets = usual
-    return found
+        context.num_tickets = configured
+    return address
 
 
 def name_authorities(context: ssl.SSLContext, bundles: Sequence[str]) -> None:

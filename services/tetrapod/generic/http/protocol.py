@@ -23,7 +23,7 @@ from tetrapod.generic.http.closed import CLOSED
 from tetrapod.generic.http.exchange import Exchange
 from tetrapod.generic.http.limits import MAX_AROUND_BODY, MAX_HEAD, MAX_HEADERS, WITHIN_LIMITS, excess
 from tetrapod.generic.http.loop_monitor import NOTICED, LoopMonitor
-from tetrapod.generic.http.mistrust import Judgement, judgement
+from tetrapod.generic.http.mistrust import VerificationResult, verification_result
 from tetrapod.generic.http.refusal import bad_request, expectation_failed, too_large
 from tetrapod.generic.http.target import parse_target, valid_host
 from tetrapod.generic.http.unread import UnreadResponses
@@ -42,7 +42,7 @@ _METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
 _BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 
 
-class FrontState(ServerState):
+class HttpServerState(ServerState):
     """The state that all connections of one server share."""
 
     def __init__(self, handler: Handler, contended: Callable[[], bool], step_warning: float) -> None:
@@ -69,28 +69,28 @@ class FrontState(ServerState):
 class HijackedConnection:
     """A connection taken from the HTTP protocol. Nothing is read from it until `take_over`."""
 
-    def __init__(self, transport: asyncio.Transport, early: bytes, taken: Callable[[], None]) -> None:
-        """`taken` is called once another protocol has the connection."""
+    def __init__(self, transport: asyncio.Transport, early: bytes, on_taken_over: Callable[[], None]) -> None:
+        """`on_taken_over` is called once another protocol has the connection."""
         self.transport: Any = transport
         self.early = early
-        self._taken = taken
+        self._on_taken_over = on_taken_over
 
     def take_over(self, protocol: asyncio.Protocol) -> None:
         """Let `protocol` receive from now on, first the bytes that came early."""
         self.transport.set_protocol(protocol)
-        self._taken()
+        self._on_taken_over()
         protocol.connection_made(self.transport)
-        early, self.early = self.early, b""
-        if early:
-            protocol.data_received(early)
+        data, self.early = self.early, b""
+        if data:
+            protocol.data_received(data)
         self.transport.resume_reading()
 
 
 class HttpProtocol(HttpToolsProtocol):
-    server_state: FrontState
+    server_state: HttpServerState
 
     def __init__(
-        self, config: Config, server_state: FrontState, app_state: dict[str, Any], _loop: asyncio.AbstractEventLoop | None = None
+        self, config: Config, server_state: HttpServerState, app_state: dict[str, Any], _loop: asyncio.AbstractEventLoop | None = None
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.parser = None  # type: ignore[assignment]  # until `connection_made`: it refers to the protocol, and not every handshake succeeds
@@ -100,7 +100,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.feeding = False  # the parser is running: requests that it completes start when it returns
         self.waiting: deque[Exchange] = deque()
         self.remote = ""
-        self.peer = Judgement()
+        self.verification = VerificationResult()
         self.idle_since = self.loop.time()
         self.head_since = self.idle_since  # 0.0: between two heads
         self.head_size = 0
@@ -129,7 +129,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.remote = self.client[0] if self.client else ""
         ssl_object = transport.get_extra_info("ssl_object")
         if ssl_object is not None:
-            self.peer = judgement(ssl_object)
+            self.verification = verification_result(ssl_object)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -163,19 +163,19 @@ class HttpProtocol(HttpToolsProtocol):
         monitor = self.state.monitor
         began = time.perf_counter()
         if began >= monitor.stale:
-            monitor.look(began)
+            monitor.read_cpu_time(began)
         if len(data) > _SLICE:
             self._feed_slices(data)
         else:
             self._feed(data)
-        if (took := time.perf_counter() - began) >= NOTICED:
-            self._took_long(took)
+        if (seconds := time.perf_counter() - began) >= NOTICED:
+            self._record_long_parse(seconds)
         if (exchange := self.exchange) is not None and exchange.task is None:
             self._begin(exchange)
 
     def _feed(self, data: bytes) -> None:
         """Parse a piece of what the client sent."""
-        if self.in_head and not (data := self._whole_lines(data)):
+        if self.in_head and not (data := self._collect_lines(data)):
             return
         self.piece = len(data)
         self.feeding = True
@@ -188,18 +188,18 @@ class HttpProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._upgrade_asked(data[upgrade.args[0] :])
         except httptools.HttpParserError:
-            self._malformed()
+            self._handle_malformed()
         if self.in_head:
             self.head_size = self.head_size or len(data)
             if len(self.headers) > MAX_HEADERS:
-                self._refuse_excess()
+                self._reject_oversized_head()
         elif (receiving := self.waiting[-1] if self.waiting else self.exchange) is not None and not receiving.complete:
             self.around_body = 0 if self.around_body < 0 else self.around_body + len(data)
             if self.around_body > MAX_AROUND_BODY:
-                self._malformed()
+                self._handle_malformed()
         self.feeding = False
 
-    def _took_long(self, seconds: float) -> None:
+    def _record_long_parse(self, seconds: float) -> None:
         """Count the parsing of a piece as a step of the request that it belongs to; its head may be incomplete."""
         receiving = self.waiting[-1] if self.waiting else self.exchange
         if receiving is not None:
@@ -214,28 +214,28 @@ class HttpProtocol(HttpToolsProtocol):
 
         Pipelined requests beyond a slice are parsed when those before them are answered.
         """
-        at = 0
-        while at < len(data) and not self.closed and not self.deaf:
+        start = 0
+        while start < len(data) and not self.closed and not self.deaf:
             if self.held is not None:
-                self.data_received(data[at:])
+                self.data_received(data[start:])
                 return
             receiving = self.waiting[-1] if self.waiting else self.exchange
             if self.waiting and self.waiting[-1].complete:
-                self.backlog = data[at:]
+                self.backlog = data[start:]
                 return
             in_body = not self.in_head and receiving is not None and not receiving.complete
-            end = len(data) if in_body else at + _SLICE
-            self._feed(data[at:end])
-            at = end
+            end = len(data) if in_body else start + _SLICE
+            self._feed(data[start:end])
+            start = end
 
-    def _whole_lines(self, data: bytes) -> bytes:
+    def _collect_lines(self, data: bytes) -> bytes:
         """Return the pieces of the head since the last line once they hold the end of a line; nothing before.
 
         The parser copies a name or value with each piece of it, which takes quadratic time if pieces are small.
         """
         self.head_size += len(data)
         if self.head_size > MAX_HEAD:
-            self._refuse_excess()
+            self._reject_oversized_head()
             return b""
         if b"\n" not in data:
             self.unfed.append(data)
@@ -245,23 +245,23 @@ class HttpProtocol(HttpToolsProtocol):
             self.unfed.clear()
         return data
 
-    def _refuse_excess(self) -> None:
+    def _reject_oversized_head(self) -> None:
         """Refuse a head that is beyond a limit."""
-        self._refuse_with(too_large(*(excess(self.url, self.headers) or (431, f"the request's head is longer than {MAX_HEAD} bytes"))))
+        self._reject_with(too_large(*(excess(self.url, self.headers) or (431, f"the request's head is longer than {MAX_HEAD} bytes"))))
 
-    def _malformed(self) -> None:
+    def _handle_malformed(self) -> None:
         exchange = self.waiting[-1] if self.waiting else self.exchange
         if self.in_head or exchange is None or exchange.complete:
-            self.refuse(400, "Bad Request")
+            self.reject(400, "Bad Request")
         else:
             self.deaf = True
-            exchange.body_breaks_off()
+            exchange.mark_body_malformed()
 
     def _feed_unknown_method(self, data: bytes) -> None:
         """llhttp knows a fixed list of methods; upstream takes any token, and answers by its own rules."""
         match = _METHOD.match(data)
         if match is None or self.head_size or self.exchange is not None:
-            self.refuse(400, "Bad Request")
+            self.reject(400, "Bad Request")
             return
         self.method = match[1].decode()
         self._feed_instead(b"GET" + data[match.end(1) :])
@@ -271,7 +271,7 @@ class HttpProtocol(HttpToolsProtocol):
         line, newline, rest = data.partition(b"\n")
         escaped = _BEYOND_ASCII.sub(lambda found: b"%%%02X" % found[0][0], line)
         if escaped == line or not newline or self.head_size or self.exchange is not None:
-            self.refuse(400, "Bad Request")
+            self.reject(400, "Bad Request")
             return
         self._feed_instead(escaped + newline + rest)
 
@@ -282,7 +282,7 @@ class HttpProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._upgrade_asked(data[upgrade.args[0] :])
         except httptools.HttpParserError:
-            self.refuse(400, "Bad Request")
+            self.reject(400, "Bad Request")
 
     def _upgrade_asked(self, rest: bytes) -> None:
         """Handle the head of an upgrade, after which llhttp stops. The handler may hijack the connection or send a normal response."""
@@ -321,7 +321,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Return the name of the user whose request was answered last."""
         return self.exchange.request.user.name if self.exchange is not None else self.last_user
 
-    def cut_off(self) -> None:
+    def abort_connection(self) -> None:
         """Close the connection at once."""
         self.transport.abort()
 
@@ -349,11 +349,11 @@ class HttpProtocol(HttpToolsProtocol):
         if self.closed:
             return
         if self.head_size + self.piece > WITHIN_LIMITS and excess(self.url, self.headers):
-            self._refuse_excess()
+            self._reject_oversized_head()
             return
         target = parse_target(self.url)
         if target is None:
-            self.refuse(400, "Bad Request")
+            self.reject(400, "Bad Request")
             return
         parser = self.parser
         version = parser.get_http_version()
@@ -363,7 +363,7 @@ class HttpProtocol(HttpToolsProtocol):
         request.remote = self.remote
         request.scheme = self.scheme or "http"
         request.http_version = version
-        request.peer_certificates, request.peer_objection = self.peer
+        request.peer_certificates, request.peer_objection = self.verification
         request.cancel_when_gone = method in ("GET", "HEAD")
         exchange = Exchange(self, request, keep_alive=version != "1.0" and parser.should_keep_alive(), http10=version == "1.0")
         if not self._check_headers(exchange):
@@ -384,25 +384,25 @@ class HttpProtocol(HttpToolsProtocol):
             if name == b"host":
                 hosts += 1
                 if not valid_host(value):
-                    self.refuse(400, "Bad Request", "malformed Host header")
+                    self.reject(400, "Bad Request", "malformed Host header")
                     return False
             elif name == b"content-length":
                 exchange.length = int(value)
             elif name == b"transfer-encoding" and not exchange.http10:
                 codings += 1
                 if codings > 1 or value.lower() != b"chunked":
-                    self.refuse(501, "Not Implemented", text="Unsupported transfer encoding")
+                    self.reject(501, "Not Implemented", text="Unsupported transfer encoding")
                     return False
             elif name == b"expect" and value:
                 if b"100-continue" not in value.lower():
-                    self._refuse_with(expectation_failed(self.state.date))
+                    self._reject_with(expectation_failed(self.state.date))
                     return False
                 exchange.expects_continue = not exchange.http10
         if exchange.request.http_version not in ("1.0", "1.1"):
-            self.refuse(505, "HTTP Version Not Supported", "unsupported protocol version")
+            self.reject(505, "HTTP Version Not Supported", "unsupported protocol version")
             return False
         if hosts != 1 and not (hosts == 0 and exchange.http10):
-            self.refuse(400, "Bad Request", "" if hosts else "missing required Host header")
+            self.reject(400, "Bad Request", "" if hosts else "missing required Host header")
             return False
         return True
 
@@ -466,26 +466,26 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def hijack(self) -> Hijacked:
-        early, self.held = bytes(self.held or b""), None
+        buffered, self.held = bytes(self.held or b""), None
         self.connections.discard(self)
         self.exchange = None
         self.flow.resume_reading()
         self.transport.pause_reading()
         self.parser = None  # type: ignore[assignment]  # the two refer to each other, and `connection_lost` goes to another protocol
-        self.hijacking = HijackedConnection(self.transport, early, self._taken)
+        self.hijacking = HijackedConnection(self.transport, buffered, self._release)
         self.state.upgraded.add(self.transport)
         return self.hijacking
 
-    def _taken(self) -> None:
+    def _release(self) -> None:
         """Drop the references to the connection, which uvloop's TLS refers back from (see closed.py)."""
         self.closed = True
         self.transport, self.flow, self.hijacking = CLOSED, None, None  # type: ignore[assignment]
 
-    def refuse(self, code: int, phrase: str, detail: str = "", text: str | None = None) -> None:
+    def reject(self, code: int, phrase: str, detail: str = "", text: str | None = None) -> None:
         """Answer what cannot be understood, and close. A request that is being answered on this connection is cut."""
-        self._refuse_with(bad_request(code, phrase, detail, text))
+        self._reject_with(bad_request(code, phrase, detail, text))
 
-    def _refuse_with(self, answer: bytes) -> None:
+    def _reject_with(self, answer: bytes) -> None:
         if self.closed:
             return
         if self.exchange is None:

@@ -17,14 +17,14 @@ from typing import Any, Final
 import uvicorn
 
 from tetrapod.generic.http.buffered import Buffered
-from tetrapod.generic.http.protocol import FrontState, HttpProtocol
+from tetrapod.generic.http.protocol import HttpProtocol, HttpServerState
 from tetrapod.generic.http.tls import ServingContext, ServingTLS
 from tetrapod.generic.request import Handler
 
 log = logging.getLogger(__name__)
 
 IDLE_CHECK: Final = 5
-_LOOK: Final = 0.02
+_POLL_SECONDS: Final = 0.02
 CERTIFICATE_CHECK: Final = 10
 """Seconds, as IDLE_CHECK: the state of a few files is looked at."""
 
@@ -52,13 +52,13 @@ class HttpServer:
             contended: returns whether requests compete for the event loop. Each then starts in the step in which it arrives.
             step_warning: seconds from which on a step of the event loop is logged (see loop_monitor.py); 0 logs none.
         """
-        self.state = FrontState(handler, contended, step_warning)
+        self.state = HttpServerState(handler, contended, step_warning)
         self.end_streams: list[Callable[[], Awaitable[None] | None]] = []
         self._tls = ServingContext(tls) if tls is not None else None
         self._sock = sock
         self._ticker: asyncio.Task[None] | None = None
         config = uvicorn.Config(
-            _unused,
+            _unused_application,
             host=host,
             port=port,
             http=HttpProtocol,
@@ -70,7 +70,7 @@ class HttpServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            ssl_context_factory=self._context if self._tls is not None else None,
+            ssl_context_factory=self._ssl_context if self._tls is not None else None,
         )
         config.load()
         config.http_protocol_class = _connection  # type: ignore[assignment]
@@ -79,7 +79,7 @@ class HttpServer:
         self._server.lifespan = config.lifespan_class(config)
         self._server.servers = []  # it may be stopped before it listens
 
-    def _context(self, *_: Any) -> Any:
+    def _ssl_context(self, *_: Any) -> Any:
         assert self._tls is not None
         return self._tls.context
 
@@ -140,14 +140,14 @@ class HttpServer:
         self.lame_duck()
         for listener in self._server.servers:
             listener.close()
-        for end in list(self.end_streams):
-            ending = end()
-            if ending is not None:
-                await ending
+        for end_stream in list(self.end_streams):
+            result = end_stream()
+            if result is not None:
+                await result
         for connection in list(self.state.connections):
             if not (isinstance(connection, HttpProtocol) and connection.exchange is None):
                 connection.shutdown()
-        await self._connections_closed(linger)
+        await self._wait_for_clients_to_close(linger)
         for connection in list(self.state.connections):
             connection.shutdown()
         if self.state.tasks:
@@ -160,12 +160,12 @@ class HttpServer:
         if self._ticker is not None:
             self._ticker.cancel()
 
-    async def _connections_closed(self, seconds: float) -> None:
+    async def _wait_for_clients_to_close(self, seconds: float) -> None:
         """By their clients; or the time is up."""
-        for _ in range(int(seconds / _LOOK)):
+        for _ in range(int(seconds / _POLL_SECONDS)):
             if not self.state.connections:
                 return
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def _close_connections(self) -> None:
         """Give what is written a moment to reach the clients."""
@@ -192,8 +192,8 @@ def _bind(host: str, port: int) -> list[socket.socket]:
     except OSError as error:
         listener.close()
         address = f"[{host}]:{port}" if family is socket.AF_INET6 else f"{host}:{port}"
-        why = (error.strerror or str(error)).lower()
-        raise OSError(f"failed to create listener: failed to listen on {address}: listen tcp {address}: bind: {why}") from None
+        reason = (error.strerror or str(error)).lower()
+        raise OSError(f"failed to create listener: failed to listen on {address}: listen tcp {address}: bind: {reason}") from None
     listener.setblocking(False)
     return [listener]
 
@@ -202,5 +202,5 @@ def _connection(*args: Any, **kwargs: Any) -> Buffered:
     return Buffered(HttpProtocol(*args, **kwargs))
 
 
-async def _unused(scope: Any, receive: Any, send: Any) -> None:
+async def _unused_application(scope: Any, receive: Any, send: Any) -> None:
     """uvicorn wants an application; our protocol never calls it."""

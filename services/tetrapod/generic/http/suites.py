@@ -57,10 +57,10 @@ def tls_version(name: str) -> ssl.TLSVersion:
     Raises:
         ValueError: with upstream's text.
     """
-    found = VERSIONS.get(name or "VersionTLS12")
-    if found is None:
+    version = VERSIONS.get(name or "VersionTLS12")
+    if version is None:
         raise ValueError(f"unknown tls version {go_quote(name)}")
-    return found
+    return version
 
 
 def openssl_ciphers(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 from tetrapod.generic.certificates.direct import DirectTLS
 from tetrapod.generic.certificates.verification import verify_as_go
-from tetrapod.generic.http.mistrust import MistrustedConnection, mistrust_later
+from tetrapod.generic.http.mistrust import DeferredVerificationConnection, defer_verification
 from tetrapod.generic.http.openssl import name_authorities
 from tetrapod.generic.metrics import Counter
 
@@ -52,13 +52,13 @@ class _Connection(DirectTLS):
     """A TLS connection that answers plain HTTP with 400, as Go does. OpenSSL would only close the connection."""
 
     _to_client: ssl.MemoryBIO
-    _refused = False
+    _answered_plain_http = False
 
     @classmethod
     def _create(cls, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> Self:
-        made = super()._create(incoming, outgoing, *args, **kwargs)
-        made._to_client = outgoing
-        return made
+        connection = super()._create(incoming, outgoing, *args, **kwargs)
+        connection._to_client = outgoing
+        return connection
 
     def do_handshake(self) -> None:
         try:
@@ -67,14 +67,14 @@ class _Connection(DirectTLS):
             raise
         except ssl.SSLError as error:
             _HANDSHAKE_ERRORS.add()
-            if error.reason != "HTTP_REQUEST" or self._refused:
+            if error.reason != "HTTP_REQUEST" or self._answered_plain_http:
                 raise
-            self._refused = True
+            self._answered_plain_http = True
             self._to_client.write(_PLAIN_HTTP)
             raise ssl.SSLWantReadError from None  # the loop sends it; then the client closes, or the handshake times out
 
 
-class _MistrustedConnection(MistrustedConnection, _Connection):
+class _DeferredVerificationConnection(DeferredVerificationConnection, _Connection):
     pass
 
 
@@ -83,10 +83,10 @@ class ServingContext:
 
     def __init__(self, config: ServingTLS) -> None:
         self._config = config
-        self._stamps = self._read_stamps()
+        self._modified = self._read_modification_times()
         self._by_name: dict[str, ssl.SSLContext] = {}
         self.context = self._build(config.certificates[0])
-        self.context.sni_callback = self._choose
+        self.context.sni_callback = self._select_by_server_name
         for pair in config.certificates[1:]:
             context = self._build(pair)
             for name in pair.names:
@@ -103,31 +103,31 @@ class ServingContext:
         context.load_cert_chain(pair.certificate, pair.key)
         if config.client_cas:
             verify_as_go(context)
-            self._welcome(context)
+            self._load_client_authorities(context)
             context.verify_mode = ssl.CERT_OPTIONAL
-            if mistrust_later(context):
-                context.sslobject_class = _MistrustedConnection
+            if defer_verification(context):
+                context.sslobject_class = _DeferredVerificationConnection
         return context
 
-    def _welcome(self, context: ssl.SSLContext) -> None:
+    def _load_client_authorities(self, context: ssl.SSLContext) -> None:
         for bundle in self._config.client_cas:
             context.load_verify_locations(cafile=bundle)
         name_authorities(context, self._config.client_cas)
 
-    def _choose(self, connection: ssl.SSLObject, server_name: str | None, _: ssl.SSLContext) -> None:
+    def _select_by_server_name(self, connection: ssl.SSLObject, server_name: str | None, _: ssl.SSLContext) -> None:
         if not server_name or not self._by_name:
             return
         name = server_name.lower()
         wildcard = "*." + name.partition(".")[2]
-        chosen = self._by_name.get(name) or self._by_name.get(wildcard)
-        if chosen is not None:
-            connection.context = chosen
+        context = self._by_name.get(name) or self._by_name.get(wildcard)
+        if context is not None:
+            connection.context = context
 
     def _files(self) -> list[str]:
         pairs = [file for pair in self._config.certificates for file in (pair.certificate, pair.key)]
         return [*pairs, *self._config.client_cas]
 
-    def _read_stamps(self) -> list[int]:
+    def _read_modification_times(self) -> list[int]:
         return [Path(file).stat().st_mtime_ns for file in self._files()]
 
     def reload_if_changed(self) -> bool:
@@ -136,13 +136,13 @@ class ServingContext:
         Raises:
             OSError, ssl.SSLError: a file is invalid; the current certificates stay in use.
         """
-        stamps = self._read_stamps()
-        if stamps == self._stamps:
+        modified = self._read_modification_times()
+        if modified == self._modified:
             return False
         fresh = ServingContext(self._config)
         for pair in self._config.certificates[:1]:
             self.context.load_cert_chain(pair.certificate, pair.key)
-        self._welcome(self.context)
+        self._load_client_authorities(self.context)
         self._by_name = fresh._by_name
-        self._stamps = stamps
+        self._modified = modified
         return True

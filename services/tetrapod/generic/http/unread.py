@@ -24,7 +24,7 @@ STALLED_LONG: Final = 10.0
 """Seconds in which an honest client on a bad network reads at least one piece of its response."""
 
 
-class Reader(Protocol):
+class LimitedConnection(Protocol):
     """A connection, as this limit sees it."""
 
     def unread(self) -> int:
@@ -35,7 +35,7 @@ class Reader(Protocol):
         """Return the name of the user whose request was answered last."""
         ...
 
-    def cut_off(self) -> None:
+    def abort_connection(self) -> None:
         """Close the connection at once."""
         ...
 
@@ -51,47 +51,47 @@ class UnreadResponses:
     """The connections whose clients read more slowly than is written, and what they hold."""
 
     def __init__(self) -> None:
-        self._stalled: dict[Reader, _Stalled] = {}  # those that have been stalled longest first
+        self._stalled: dict[LimitedConnection, _Stalled] = {}  # those that have been stalled longest first
         self._total = 0
-        self._of_user: dict[str, int] = {}
+        self._total_of_user: dict[str, int] = {}
 
-    def stalled(self, reader: Reader, now: float) -> None:
+    def stalled(self, connection: LimitedConnection, now: float) -> None:
         """Count a connection whose write buffer is full."""
-        self.resumed(reader)
-        entry = self._stalled[reader] = _Stalled(reader.user(), now, 0)
-        self._resize(entry, reader.unread())
-        if self._total > PROCESS_LIMIT or self._of_user[entry.user] > USER_LIMIT:
+        self.resumed(connection)
+        entry = self._stalled[connection] = _Stalled(connection.user(), now, 0)
+        self._resize(entry, connection.unread())
+        if self._total > PROCESS_LIMIT or self._total_of_user[entry.user] > USER_LIMIT:
             self._enforce(now)
 
-    def resumed(self, reader: Reader) -> None:
+    def resumed(self, connection: LimitedConnection) -> None:
         """Forget a connection whose client has read from it, or has gone."""
-        entry = self._stalled.pop(reader, None)
+        entry = self._stalled.pop(connection, None)
         if entry is not None:
             self._resize(entry, 0)
 
     def check(self, now: float) -> None:
         """Recount, since streams go on writing for a while, and enforce the limits. Called every second."""
-        for reader, entry in self._stalled.items():
-            self._resize(entry, reader.unread())
+        for connection, entry in self._stalled.items():
+            self._resize(entry, connection.unread())
         self._enforce(now)
 
     def _resize(self, entry: _Stalled, size: int) -> None:
         change = size - entry.size
         entry.size = size
         self._total += change
-        of_user = self._of_user.get(entry.user, 0) + change
-        if of_user > 0:
-            self._of_user[entry.user] = of_user
+        user_total = self._total_of_user.get(entry.user, 0) + change
+        if user_total > 0:
+            self._total_of_user[entry.user] = user_total
         else:
-            self._of_user.pop(entry.user, None)
+            self._total_of_user.pop(entry.user, None)
 
     def _enforce(self, now: float) -> None:
-        if self._total <= PROCESS_LIMIT and max(self._of_user.values(), default=0) <= USER_LIMIT:
+        if self._total <= PROCESS_LIMIT and max(self._total_of_user.values(), default=0) <= USER_LIMIT:
             return
-        for reader, entry in list(self._stalled.items()):
-            of_user = self._of_user.get(entry.user, 0)
-            minimum = STALLED_LONG if self._total <= HARD * PROCESS_LIMIT and of_user <= HARD * USER_LIMIT else 0.0
-            if (self._total > PROCESS_LIMIT or of_user > USER_LIMIT) and now - entry.since >= minimum:
+        for connection, entry in list(self._stalled.items()):
+            user_total = self._total_of_user.get(entry.user, 0)
+            minimum = STALLED_LONG if self._total <= HARD * PROCESS_LIMIT and user_total <= HARD * USER_LIMIT else 0.0
+            if (self._total > PROCESS_LIMIT or user_total > USER_LIMIT) and now - entry.since >= minimum:
                 log.warning("closed a connection of %r: %d bytes unread for %.0f s", entry.user[:200], entry.size, now - entry.since)
-                self.resumed(reader)
-                reader.cut_off()
+                self.resumed(connection)
+                connection.abort_connection()

@@ -25,7 +25,7 @@ class WebSocketError(Exception):
     """A client that violates the protocol."""
 
 
-def asks_for_websocket(headers: HeaderList) -> bool:
+def is_websocket_request(headers: HeaderList) -> bool:
     """Return whether a request asks for an upgrade to WebSocket.
 
     Upstream: k8s.io/streaming/pkg/httpstream/wsstream/conn.go, IsWebSocketRequest.
@@ -34,29 +34,29 @@ def asks_for_websocket(headers: HeaderList) -> bool:
     return upgrade.lower() == b"websocket" and any(name == b"connection" and b"upgrade" in value.lower() for name, value in headers)
 
 
-def asked_protocols(headers: HeaderList) -> list[str]:
+def offered_protocols(headers: HeaderList) -> list[str]:
     """Return the subprotocols that the client offers, or an empty list if it does not ask for a WebSocket."""
-    found = dict(headers)
-    if found.get(b"upgrade", b"").lower() != b"websocket":
+    by_name = dict(headers)
+    if by_name.get(b"upgrade", b"").lower() != b"websocket":
         return []
-    listed = (value for name, value in headers if name == b"sec-websocket-protocol")
-    return [item.strip().decode("latin-1") for value in listed for item in value.split(b",")]
+    values = (value for name, value in headers if name == b"sec-websocket-protocol")
+    return [item.strip().decode("latin-1") for value in values for item in value.split(b",")]
 
 
-def accepting(headers: HeaderList, protocol: str) -> bytes:
+def handshake_response(headers: HeaderList, protocol: str) -> bytes:
     """Return the head that switches protocols.
 
     Raises:
         WebSocketError: The request is not a valid handshake.
     """
-    found = dict(headers)
-    key = found.get(b"sec-websocket-key", b"")
-    if len(key) != 24 or found.get(b"sec-websocket-version") != b"13":
+    by_name = dict(headers)
+    key = by_name.get(b"sec-websocket-key", b"")
+    if len(key) != 24 or by_name.get(b"sec-websocket-version") != b"13":
         raise WebSocketError("bad websocket handshake")
-    return switching(key, protocol)
+    return switching_protocols_head(key, protocol)
 
 
-def switching(key: bytes, protocol: str) -> bytes:
+def switching_protocols_head(key: bytes, protocol: str) -> bytes:
     """Return the head of a 101 answer to a handshake with that `Sec-WebSocket-Key`; `protocol` is the chosen subprotocol or ""."""
     accept = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
     chosen = f"Sec-WebSocket-Protocol: {protocol}\r\n".encode("latin-1") if protocol else b""
@@ -87,7 +87,7 @@ class Messages:
         self._largest = largest
         self._data = bytearray()
         self._opcode = 0
-        self._parts = bytearray()
+        self._payload = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
         """Return the messages that these bytes complete, each with its opcode.
@@ -96,20 +96,20 @@ class Messages:
             WebSocketError: A frame is unmasked or a message is too large.
         """
         self._data += data
-        found = []
-        while (one := self._frame()) is not None:
-            final, opcode, payload = one
+        messages = []
+        while (received := self._frame()) is not None:
+            final, opcode, payload = received
             if opcode >= CLOSE:
-                found.append((opcode, payload))
+                messages.append((opcode, payload))
                 continue
             self._opcode = opcode or self._opcode
-            self._parts += payload
-            if len(self._parts) > self._largest:
+            self._payload += payload
+            if len(self._payload) > self._largest:
                 raise WebSocketError("message too large")
             if final:
-                found.append((self._opcode, bytes(self._parts)))
-                self._parts.clear()
-        return found
+                messages.append((self._opcode, bytes(self._payload)))
+                self._payload.clear()
+        return messages
 
     def _frame(self) -> tuple[bool, int, bytes] | None:
         data = self._data

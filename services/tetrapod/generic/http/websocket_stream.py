@@ -13,7 +13,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from tetrapod.generic.http.websocket import BINARY, CLOSE, NORMAL, PING, PONG, TEXT, Messages, WebSocketError, frame, switching
+from tetrapod.generic.http.websocket import (
+    BINARY,
+    CLOSE,
+    NORMAL,
+    PING,
+    PONG,
+    TEXT,
+    Messages,
+    WebSocketError,
+    frame,
+    switching_protocols_head,
+)
 from tetrapod.generic.request import ClientGone, HeaderList, Hijacked, Request, Response, StreamWriter, UpgradeResponse
 
 Encode = Callable[[bytes], bytes]
@@ -52,10 +63,10 @@ def watch_handshake(request: Request) -> Handshake | Response:
 
     The client has to send an Origin header, as upstream's websocket.Handler requires, and may offer one subprotocol, of any name.
     """
-    found = _checked(request.headers)
-    if isinstance(found, Response):
-        return found
-    key, offered = found
+    result = _validate_handshake(request.headers)
+    if isinstance(result, Response):
+        return result
+    key, offered = result
     if not _is_absolute(request.header(b"origin")):
         return _rejected(403)
     return Handshake(key, offered[0] if offered else "") if len(offered) < 2 else _rejected(400)
@@ -63,15 +74,15 @@ def watch_handshake(request: Request) -> Handshake | Response:
 
 def reader_handshake(request: Request) -> Handshake | Response:
     """Return the handshake of a byte stream with the first subprotocol that is known, or the response that rejects it."""
-    found = _checked(request.headers)
-    if isinstance(found, Response):
-        return found
-    key, offered = found
+    result = _validate_handshake(request.headers)
+    if isinstance(result, Response):
+        return result
+    key, offered = result
     chosen = next((name for name in offered or [""] if name in _READER_PROTOCOLS), None)
     return _rejected(403) if chosen is None else Handshake(key, chosen)
 
 
-def _checked(headers: HeaderList) -> tuple[bytes, list[str]] | Response:
+def _validate_handshake(headers: HeaderList) -> tuple[bytes, list[str]] | Response:
     """Return the key and the offered subprotocols. Upstream: hybiServerHandshaker.ReadHandshake."""
     first = dict(reversed(headers))
     key = first.get(b"sec-websocket-key", b"")
@@ -97,23 +108,23 @@ def _is_absolute(origin: str) -> bool:
 
 def serve_messages(handshake: Handshake, run: Callable[[StreamWriter], Awaitable[None]], encode: Encode) -> UpgradeResponse:
     """Return a response that switches protocols and then runs a stream, of which each write is one message."""
-    return UpgradeResponse(_Serving(switching(handshake.key, handshake.protocol), run, encode).run)
+    return UpgradeResponse(_Serving(switching_protocols_head(handshake.key, handshake.protocol), run, encode).run)
 
 
 def serve_bytes(handshake: Handshake, response: Response) -> UpgradeResponse:
     """Return a response that sends the body of another response, after an empty message that upstream calls a ping."""
     encode = _READER_PROTOCOLS[handshake.protocol]
 
-    def pieces(data: bytes) -> bytes:
+    def encode_pieces(data: bytes) -> bytes:
         return b"".join(encode(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE))
 
-    async def whole(writer: StreamWriter) -> None:
+    async def write_body(writer: StreamWriter) -> None:
         writer.write(response.body)
         await writer.drain()
 
-    run = getattr(response, "run", whole)
-    head = switching(handshake.key, handshake.protocol) + encode(b"")
-    return UpgradeResponse(_Serving(head, run, pieces).run)
+    run = getattr(response, "run", write_body)
+    head = switching_protocols_head(handshake.key, handshake.protocol) + encode(b"")
+    return UpgradeResponse(_Serving(head, run, encode_pieces).run)
 
 
 class _Serving:
@@ -190,20 +201,20 @@ class _Writer(asyncio.Protocol):
                 if opcode == PING:
                     self._transport.write(frame(PONG, payload))
                 elif opcode == CLOSE:
-                    self._leave()
+                    self._end_by_peer()
         except WebSocketError:
-            self._leave()
+            self._end_by_peer()
 
-    def _leave(self) -> None:
+    def _end_by_peer(self) -> None:
         self.end()
-        self._end_waiting()
+        self._wake_waiters()
 
-    def _end_waiting(self) -> None:
+    def _wake_waiters(self) -> None:
         self._gone.set()
         self._writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end_waiting()
+        self._wake_waiters()
 
     def pause_writing(self) -> None:
         """Stop reading too: a client that reads nothing gets no more pongs."""

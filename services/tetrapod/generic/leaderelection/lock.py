@@ -48,7 +48,7 @@ class LeaseLock:
     async def tell(self, message: str) -> None:
         """Create an Event about the Lease."""
         if self._lease is not None:
-            await self._events.tell(self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {message}")
+            await self._events.record_normal(self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {message}")
 
 
 def _record(lease: Object) -> Object:

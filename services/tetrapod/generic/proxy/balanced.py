@@ -86,7 +86,7 @@ class BalancedPool(BackendPool):
             )
         candidates = await replicas.candidates()
         if not candidates:
-            raise BackendError(f"dial tcp: lookup {endpoint.host}: no such host", untouched=True, unsent=True)
+            raise BackendError(f"dial tcp: lookup {endpoint.host}: no such host", no_response=True, unsent=True)
         single = len(candidates) == 1
         attempts = candidates * _TRIES if single else candidates
         repeatable = isinstance(body, bytes)
@@ -94,7 +94,7 @@ class BalancedPool(BackendPool):
             last = number == len(attempts) - 1
             try:
                 connection = await super().exchange(
-                    _endpoint(address, endpoint.tls, endpoint.patience if last or single else DIAL_SECONDS),
+                    _endpoint(address, endpoint.tls, endpoint.dial_timeout if last or single else DIAL_SECONDS),
                     method,
                     target,
                     headers,
@@ -106,14 +106,14 @@ class BalancedPool(BackendPool):
                     fresh=fresh or bool(number and single),
                 )
             except BackendError as error:
-                replicas.refused(address)
-                retriable = error.unsent or (error.untouched and repeatable and (replay or method in REPLAYABLE))
+                replicas.mark_unavailable(address)
+                retriable = error.unsent or (error.no_response and repeatable and (replay or method in REPLAYABLE))
                 if last or single or not retriable:
                     raise
                 continue
-            if not _untouched(connection):
+            if not _was_not_executed(connection):
                 return connection
-            replicas.refused(address)
+            replicas.mark_unavailable(address)
             if last or not repeatable:
                 return connection
             connection.close()
@@ -145,15 +145,15 @@ class BalancedPool(BackendPool):
 
 
 @lru_cache(1024)
-def _endpoint(address: Address, tls: ClientTLS | None, patience: float = DIAL_SECONDS) -> Endpoint:
-    return Endpoint(address.host, address.port, None if tls is None else replace(tls, server_name=address.name), patience)
+def _endpoint(address: Address, tls: ClientTLS | None, dial_timeout: float = DIAL_SECONDS) -> Endpoint:
+    return Endpoint(address.host, address.port, None if tls is None else replace(tls, server_name=address.name), dial_timeout)
 
 
-def _untouched(connection: BackendConnection) -> bool:
+def _was_not_executed(connection: BackendConnection) -> bool:
     """Return whether the response says that the request was not executed, and remove the header that says so."""
     if connection.status != 503:
         return False
-    kept = [header for header in connection.headers if header[0] != UNTOUCHED]
-    is_untouched = len(kept) < len(connection.headers)
-    connection.headers = kept
-    return is_untouched
+    headers = [header for header in connection.headers if header[0] != UNTOUCHED]
+    not_executed = len(headers) < len(connection.headers)
+    connection.headers = headers
+    return not_executed

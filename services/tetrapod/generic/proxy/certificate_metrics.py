@@ -29,7 +29,7 @@ class CertificateFailures:
             f"Counts the number of requests to servers with insecure SHA1 signatures {_SERVERS} insecure SHA1 signatures {_EITHER}",
         )
 
-    def told(self, error: Exception) -> None:
+    def count(self, error: Exception) -> None:
         """Count a connection error if the certificate is its cause."""
         text = str(error)
         if _NO_NAMES in text:

@@ -9,26 +9,26 @@ from collections.abc import Sequence
 from cryptography import x509
 
 
-def complaint(der: bytes, name: str) -> str:
+def certificate_error(der: bytes, name: str) -> str:
     """Return the error about the validity period or the names of a certificate, in Go's order, or "" if both are valid."""
     certificate = x509.load_der_x509_certificate(der)
-    return _time_complaint(certificate, datetime.datetime.now(datetime.UTC)) or _name_complaint(certificate, name)
+    return _validity_error(certificate, datetime.datetime.now(datetime.UTC)) or _name_error(certificate, name)
 
 
-def _time_complaint(certificate: x509.Certificate, now: datetime.datetime) -> str:
+def _validity_error(certificate: x509.Certificate, now: datetime.datetime) -> str:
     text = "x509: certificate has expired or is not yet valid: current time"
     if now < certificate.not_valid_before_utc:
-        return f"{text} {_stamp(now)} is before {_stamp(certificate.not_valid_before_utc)}"
+        return f"{text} {_go_time(now)} is before {_go_time(certificate.not_valid_before_utc)}"
     if now > certificate.not_valid_after_utc:
-        return f"{text} {_stamp(now)} is after {_stamp(certificate.not_valid_after_utc)}"
+        return f"{text} {_go_time(now)} is after {_go_time(certificate.not_valid_after_utc)}"
     return ""
 
 
-def _stamp(moment: datetime.datetime) -> str:
+def _go_time(moment: datetime.datetime) -> str:
     return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _name_complaint(certificate: x509.Certificate, name: str) -> str:
+def _name_error(certificate: x509.Certificate, name: str) -> str:
     try:
         listed = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -38,13 +38,13 @@ def _name_complaint(certificate: x509.Certificate, name: str) -> str:
     try:
         address = str(ipaddress.ip_address(name.strip("[]")))
     except ValueError:
-        return _host_complaint(certificate, hosts, name, has_names=bool(hosts or addresses))
+        return _host_error(certificate, hosts, name, has_names=bool(hosts or addresses))
     if not addresses:
         return f"x509: cannot validate certificate for {name} because it doesn't contain any IP SANs"
     return "" if address in addresses else f"x509: certificate is valid for {', '.join(addresses)}, not {name}"
 
 
-def _host_complaint(certificate: x509.Certificate, hosts: Sequence[str], name: str, *, has_names: bool) -> str:
+def _host_error(certificate: x509.Certificate, hosts: Sequence[str], name: str, *, has_names: bool) -> str:
     if any(_matches(host, name) for host in hosts):
         return ""
     if not has_names and certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME):
@@ -57,5 +57,6 @@ def _host_complaint(certificate: x509.Certificate, hosts: Sequence[str], name: s
 def _matches(pattern: str, name: str) -> bool:
     pattern_labels, name_labels = pattern.lower().rstrip(".").split("."), name.lower().rstrip(".").split(".")
     return len(pattern_labels) == len(name_labels) and all(
-        w == g or (i == 0 and w == "*" and len(g) > 0) for i, (w, g) in enumerate(zip(pattern_labels, name_labels, strict=True))
+        pattern_label == name_label or (i == 0 and pattern_label == "*" and len(name_label) > 0)
+        for i, (pattern_label, name_label) in enumerate(zip(pattern_labels, name_labels, strict=True))
     )

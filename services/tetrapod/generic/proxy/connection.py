@@ -35,13 +35,13 @@ class BackendError(Exception):
     """The backend could not be reached, or the connection broke.
 
     Attributes:
-        untouched: whether no byte of a response had arrived.
+        no_response: whether no byte of a response had arrived.
         unsent: whether nothing was sent either.
     """
 
-    def __init__(self, message: str, *, untouched: bool = False, unsent: bool = False) -> None:
+    def __init__(self, message: str, *, no_response: bool = False, unsent: bool = False) -> None:
         super().__init__(message)
-        self.untouched = untouched
+        self.no_response = no_response
         self.unsent = unsent
 
 
@@ -73,7 +73,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self.headers: HeaderList = []
         self.trailers: HeaderList = []
         self.complete = False
-        self.rest = b""  # the data after a 101
+        self.upgrade_data = b""  # the data after a 101
         self.upgraded = False
         self._method = method
         self._active = bool(method)
@@ -84,7 +84,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._consumed = False  # whether the caller has the whole response
         self._keep_alive = False
         self._surplus = False  # whether a second response has begun, which was not requested and is ignored
-        self._touched = False
+        self._response_begun = False
         self._until_close = False
         self._chunks: deque[bytes] = deque()
         self._size = 0
@@ -116,7 +116,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._request_sent = True
         self._maybe_idle()
 
-    async def answer(self) -> None:
+    async def wait_for_head(self) -> None:
         """Wait for `status` and `headers`.
 
         Raises:
@@ -134,15 +134,15 @@ class BackendConnection(asyncio.BufferedProtocol):
         Raises:
             BackendError: the connection broke, or the body is larger than `limit` bytes.
         """
-        parts: list[bytes] = []
+        pieces: list[bytes] = []
         size = 0
-        while part := await self.chunk():
-            size += len(part)
+        while piece := await self.chunk():
+            size += len(piece)
             if size > limit:
                 self.close()
                 raise BackendError(f"the answer is larger than {limit} bytes")
-            parts.append(part)
-        return b"".join(parts)
+            pieces.append(piece)
+        return b"".join(pieces)
 
     async def chunk(self) -> bytes:
         """Return the next piece of the body, or b"" at its end.
@@ -162,7 +162,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._size -= len(data)
         return data
 
-    def take(self) -> bytes | None:
+    def complete_body(self) -> bytes | None:
         """Return the whole body if it has already arrived, otherwise None."""
         if not self.complete:
             return None
@@ -192,7 +192,7 @@ class BackendConnection(asyncio.BufferedProtocol):
                 await self._wait()
         self._release()
 
-    def unsendable(self, error: Exception) -> None:
+    def fail_request_body(self, error: Exception) -> None:
         """Fail the exchange because the rest of the request body cannot be read."""
         if self._active:
             self._fail(BackendError(str(error)) if self.status else error)
@@ -213,9 +213,9 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._on_lost(self)
         self.transport.set_protocol(protocol)
         protocol.connection_made(self.transport)
-        if self.rest:
-            protocol.data_received(self.rest)
-            self.rest = b""
+        if self.upgrade_data:
+            protocol.data_received(self.upgrade_data)
+            self.upgrade_data = b""
         self._resume()
         self.transport, self._parser = CLOSED, None  # they refer back to this object
 
@@ -264,17 +264,17 @@ class BackendConnection(asyncio.BufferedProtocol):
         reused.
         """
         if self.upgraded:
-            self.rest += bytes(data)
+            self.upgrade_data += bytes(data)
             return
         if not self._active:
             self.transport.abort()  # data without a request
             return
-        self._touched = True
+        self._response_begun = True
         self._head_size += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self.rest += bytes(data[upgrade.args[0] :])
+            self.upgrade_data += bytes(data[upgrade.args[0] :])
             self._pause()
         except httptools.HttpParserError as error:
             self._fail(BackendError(malformed_body(str(error)) if self.status else malformed_head(bytes(data), str(error))))
@@ -292,7 +292,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.on_message_complete()
         elif self._active:
             text = f"connection lost: {exc}" if exc else "unexpected EOF" if self.status else "EOF"
-            self._fail(BackendError(text, untouched=not self._touched))
+            self._fail(BackendError(text, no_response=not self._response_begun))
 
     def _fail(self, error: Exception) -> None:
         self._active = False

@@ -22,7 +22,7 @@ from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.tls import ClientTLS, client_context
 
-_LOOK_TIMEOUT: Final = 5.0
+_FETCH_TIMEOUT: Final = 5.0
 _NOT_TLS: Final = frozenset(
     {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNSUPPORTED_PROTOCOL", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
 )
@@ -41,21 +41,21 @@ async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
     try:
         context = client_context(tls) if tls is not None else None
     except (OSError, ValueError) as error:
-        raise BackendError(f"unable to use the TLS configuration: {error}", untouched=True) from error
+        raise BackendError(f"unable to use the TLS configuration: {error}", no_response=True) from error
     try:
-        async with asyncio.timeout(endpoint.patience):
+        async with asyncio.timeout(endpoint.dial_timeout):
             _, connected = await asyncio.get_running_loop().create_connection(
                 protocol, endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint)
             )
             return connected
     except TimeoutError:
-        raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", untouched=True) from None
+        raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", no_response=True) from None
     except ssl.SSLCertVerificationError as error:
-        raise BackendError(f"tls: failed to verify certificate: {await _certificate_text(endpoint, error)}", untouched=True) from error
+        raise BackendError(f"tls: failed to verify certificate: {await _certificate_text(endpoint, error)}", no_response=True) from error
     except ssl.SSLError as error:
-        raise BackendError(_tls_text(error), untouched=True) from error
+        raise BackendError(_tls_text(error), no_response=True) from error
     except (OSError, ValueError) as error:
-        raise BackendError(await _dial_text(endpoint, error), untouched=True) from error
+        raise BackendError(await _dial_text(endpoint, error), no_response=True) from error
 
 
 def server_name(endpoint: Endpoint) -> str | None:
@@ -105,29 +105,29 @@ _REASONS: Final = {
 
 
 def _reason(error: Exception) -> str:
-    known = _REASONS.get(getattr(error, "errno", None) or 0)
-    if known is None and "Connect call failed" in str(error):  # asyncio combines the errors of several addresses into one
-        known = _REASONS[errno.ECONNREFUSED]
-    return known or str(error) or type(error).__name__
+    text = _REASONS.get(getattr(error, "errno", None) or 0)
+    if text is None and "Connect call failed" in str(error):  # asyncio combines the errors of several addresses into one
+        text = _REASONS[errno.ECONNREFUSED]
+    return text or str(error) or type(error).__name__
 
 
 def _nameserver() -> str:
     with suppress(OSError):
         for line in Path("/etc/resolv.conf").read_text().splitlines():
-            words = line.split()
-            if len(words) > 1 and words[0] == "nameserver":
-                return f" on {words[1]}:53"
+            fields = line.split()
+            if len(fields) > 1 and fields[0] == "nameserver":
+                return f" on {fields[1]}:53"
     return ""
 
 
 async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationError) -> str:
-    from tetrapod.generic.proxy.certificates import complaint
+    from tetrapod.generic.proxy.certificates import certificate_error
 
     try:
-        certificate = await _look(endpoint)
+        certificate = await _fetch_certificate(endpoint)
     except (OSError, ValueError, TimeoutError):
         certificate = None
-    if certificate is not None and (text := complaint(certificate, server_name(endpoint) or "")):
+    if certificate is not None and (text := certificate_error(certificate, server_name(endpoint) or "")):
         return text
     if error.verify_code in (2, 18, 19, 20, 21):  # OpenSSL: no issuer, self-signed, unable to verify
         return _UNKNOWN_AUTHORITY
@@ -136,10 +136,10 @@ async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationEr
     return f"x509: {error.verify_message}"
 
 
-async def _look(endpoint: Endpoint) -> bytes | None:
+async def _fetch_certificate(endpoint: Endpoint) -> bytes | None:
     """Return the certificate of the backend without verifying it."""
     context = client_context(ClientTLS(insecure=True, server_name=endpoint.tls.server_name if endpoint.tls is not None else ""))
-    async with asyncio.timeout(_LOOK_TIMEOUT):
+    async with asyncio.timeout(_FETCH_TIMEOUT):
         _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint))
     try:
         certificate: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)

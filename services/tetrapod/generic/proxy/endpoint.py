@@ -20,7 +20,7 @@ class Endpoint:
     host: str
     port: int
     tls: ClientTLS | None = None
-    patience: float = field(default=DIAL_TIMEOUT, compare=False)
+    dial_timeout: float = field(default=DIAL_TIMEOUT, compare=False)
     """The timeout in seconds for establishing a connection."""
     authority: str = field(init=False, compare=False)
     """Host and port in the form of a URL."""
@@ -40,10 +40,10 @@ def parse_url(url: str, tls: ClientTLS | None) -> tuple[Endpoint, str, str]:
     Raises:
         BackendError: the URL is not an http or https URL.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BackendError(f"unsupported URL {url!r}", untouched=True)
-    secure = parts.scheme == "https"
-    endpoint = Endpoint(parts.hostname, parts.port or (443 if secure else 80), (tls or ClientTLS()) if secure else None)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return endpoint, target, parts.netloc.rpartition("@")[2]
+    url_parts = urlsplit(url)
+    if url_parts.scheme not in ("http", "https") or not url_parts.hostname:
+        raise BackendError(f"unsupported URL {url!r}", no_response=True)
+    secure = url_parts.scheme == "https"
+    endpoint = Endpoint(url_parts.hostname, url_parts.port or (443 if secure else 80), (tls or ClientTLS()) if secure else None)
+    target = (url_parts.path or "/") + (f"?{url_parts.query}" if url_parts.query else "")
+    return endpoint, target, url_parts.netloc.rpartition("@")[2]

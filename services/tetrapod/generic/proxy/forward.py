@@ -16,7 +16,14 @@ from typing import Final
 from tetrapod.generic.http.head import render
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
-from tetrapod.generic.proxy.headers import STRANGERS, Unsendable, answer_headers, answer_trailers, forwarded_headers, upgrade_of
+from tetrapod.generic.proxy.headers import (
+    DROPPED_FROM_BACKENDS,
+    Unsendable,
+    forwarded_headers,
+    returned_headers,
+    returned_trailers,
+    upgrade_of,
+)
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import (
@@ -55,7 +62,7 @@ async def forward(
     host: str = "",
     redirects: bool = True,
     only_upgraded: bool = False,
-    dropped: Collection[bytes] = STRANGERS,
+    dropped: Collection[bytes] = DROPPED_FROM_BACKENDS,
 ) -> Response:
     """Forward a request and return the backend's response.
 
@@ -78,7 +85,7 @@ async def forward(
         try:
             headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id)
         except Unsendable as error:
-            raise BackendError(str(error), untouched=True) from None
+            raise BackendError(str(error), no_response=True) from None
     upgrade = upgrade_of(request.headers) if request.upgrade is not None else b""
     length = _length(request.headers)
     request_body: BodyReader | bytes = request.body
@@ -98,12 +105,12 @@ async def forward(
         connection.close()
         raise NotUpgraded(f"invalid upgrade response: status code {connection.status}")
     if connection.status == 101:
-        return _switch(connection) if upgrade else _refused(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
+        return _switch(connection) if upgrade else _error_response(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
     if not redirects and 300 <= connection.status <= 399 and any(name == b"location" and value for name, value in connection.headers):
-        return _refused(connection, 502, _REDIRECTED)
-    response_headers = answer_headers(connection.headers, dropped)
+        return _error_response(connection, 502, _REDIRECTED)
+    response_headers = returned_headers(connection.headers, dropped)
     trailers, passed_trailers = connection.trailers, HeaderList()
-    body = connection.take()
+    body = connection.complete_body()
     if body is not None and not trailers:
         return Response(connection.status, response_headers, body)
 
@@ -119,14 +126,14 @@ async def forward(
         finally:
             if body is None and not connection.complete:
                 connection.close()
-        passed_trailers.extend(answer_trailers(trailers))
+        passed_trailers.extend(returned_trailers(trailers))
 
     stream = StreamResponse(connection.status, response_headers, run, endless=request.info is not None and request.info.verb == "watch")
     stream.trailers = passed_trailers
     return stream
 
 
-def _refused(connection: BackendConnection, code: int, text: str) -> Response:
+def _error_response(connection: BackendConnection, code: int, text: str) -> Response:
     connection.close()
     headers = [(b"content-type", b"text/plain; charset=utf-8")]
     if code == 503:

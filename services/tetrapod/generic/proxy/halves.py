@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Half(asyncio.Protocol):
+class PipeEnd(asyncio.Protocol):
     """One end of the connection. Bytes that arrive before `receive_with` is called are buffered."""
 
     def __init__(self) -> None:
         self.transport: Any = None
-        self.other: Half | None = None
+        self.peer: PipeEnd | None = None
         self.ended = asyncio.Event()
         self._receive: Callable[[bytes], None] | None = None
         self._early: list[bytes] = []
@@ -42,17 +42,17 @@ class Half(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.ended.set()
-        self._receive = self.other = None  # both refer back to this object
+        self._receive = self.peer = None  # both refer back to this object
 
     def pause_writing(self) -> None:
-        other = self.other
-        if other is not None and other.transport is not None and not other.transport.is_closing():
-            other.transport.pause_reading()
+        peer = self.peer
+        if peer is not None and peer.transport is not None and not peer.transport.is_closing():
+            peer.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        other = self.other
-        if other is not None and other.transport is not None and not other.transport.is_closing():
-            other.transport.resume_reading()
+        peer = self.peer
+        if peer is not None and peer.transport is not None and not peer.transport.is_closing():
+            peer.transport.resume_reading()
 
     def close(self) -> None:
         """Close the connection and drop bytes that still arrive."""
@@ -64,8 +64,8 @@ class Half(asyncio.Protocol):
 def _drop(_: bytes) -> None: ...
 
 
-def joined() -> tuple[Half, Half]:
+def pipe_ends() -> tuple[PipeEnd, PipeEnd]:
     """Return two ends that refer to each other."""
-    one, other = Half(), Half()
-    one.other, other.other = other, one
-    return one, other
+    first, second = PipeEnd(), PipeEnd()
+    first.peer, second.peer = second, first
+    return first, second

@@ -29,13 +29,13 @@ _HOP_BY_HOP: Final = frozenset(
         b"upgrade",
     }
 )
-_OURS: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"authorization", b"x-forwarded-for", b"audit-id"}
-_WHEREABOUTS: Final = _OURS | {b"x-forwarded-uri", b"x-forwarded-host", b"x-forwarded-proto"}
-FRONTS: Final = _HOP_BY_HOP | {b"date", b"audit-id"}
+_REPLACED: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"authorization", b"x-forwarded-for", b"audit-id"}
+_REPLACED_WITH_LOCATION: Final = _REPLACED | {b"x-forwarded-uri", b"x-forwarded-host", b"x-forwarded-proto"}
+DROPPED_FROM_PEERS: Final = _HOP_BY_HOP | {b"date", b"audit-id"}
 """Response headers of a peer service that are not passed to the client, because the aggregator writes its own."""
-STRANGERS: Final = FRONTS | ANSWERS
+DROPPED_FROM_BACKENDS: Final = DROPPED_FROM_PEERS | ANSWERS
 """Response headers of other backends that are not passed to the client. They include those that only peer services may set."""
-SITES: Final = STRANGERS | {
+DROPPED_FOR_BROWSERS: Final = DROPPED_FROM_BACKENDS | {
     b"access-control-" + name
     for name in (b"allow-credentials", b"allow-headers", b"allow-methods", b"allow-origin", b"expose-headers", b"max-age")
 }
@@ -85,7 +85,7 @@ def _sendable(header: bytes, text: str) -> tuple[bytes, bytes]:
     return header, value
 
 
-def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id: str, where: HeaderList | None = None) -> HeaderList:
+def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id: str, location: HeaderList | None = None) -> HeaderList:
     """Return the request headers for a backend that trusts this server's identity headers.
 
     Args:
@@ -94,22 +94,22 @@ def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id
     Raises:
         Unsendable: the identity cannot be sent.
     """
-    kept = _passed(headers, _OURS if where is None else _WHEREABOUTS, remote, audit_id)
-    kept += identity_headers(user)
-    if where is not None:
-        kept += where
-    return kept
+    result = _without(headers, _REPLACED if location is None else _REPLACED_WITH_LOCATION, remote, audit_id)
+    result += identity_headers(user)
+    if location is not None:
+        result += location
+    return result
 
 
-def passed_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderList:
+def pass_through_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderList:
     """Return the request headers to pass on, without Host, Upgrade and framing. Identity headers of the client are never passed on."""
-    return _passed(headers, _OURS, remote, audit_id)
+    return _without(headers, _REPLACED, remote, audit_id)
 
 
-def _passed(headers: HeaderList, dropped: Collection[bytes], remote: str, audit_id: str) -> HeaderList:
+def _without(headers: HeaderList, dropped: Collection[bytes], remote: str, audit_id: str) -> HeaderList:
     listed = _NOTHING
     trailers = False
-    kept: HeaderList = []
+    result: HeaderList = []
     forwarded: list[bytes] = []
     for header in headers:
         name, value = header
@@ -121,54 +121,58 @@ def _passed(headers: HeaderList, dropped: Collection[bytes], remote: str, audit_
             elif name == b"te":
                 trailers = trailers or b"trailers" in value.lower()
         elif not name.startswith(_IDENTITY):
-            kept.append(header)
+            result.append(header)
     if listed:
-        kept = [header for header in kept if header[0] not in listed]
+        result = [header for header in result if header[0] not in listed]
     if remote:
         forwarded.append(remote.encode())
     if forwarded:
-        kept.append((b"x-forwarded-for", b", ".join(forwarded)))
+        result.append((b"x-forwarded-for", b", ".join(forwarded)))
     if audit_id:
-        kept.append((b"audit-id", audit_id.encode()))
+        result.append((b"audit-id", audit_id.encode()))
     if trailers:
-        kept.append((b"te", b"trailers"))
-    return kept
+        result.append((b"te", b"trailers"))
+    return result
 
 
-def answer_headers(headers: HeaderList, dropped: Collection[bytes] = STRANGERS) -> HeaderList:
+def returned_headers(headers: HeaderList, dropped: Collection[bytes] = DROPPED_FROM_BACKENDS) -> HeaderList:
     """Return the headers of a backend's response that are passed back to the client. `dropped` is FRONTS, STRANGERS or SITES.
 
     Identity headers are passed back from peer services only, because a proxy in front of this server may take them for its own.
     """
-    is_peer = dropped is FRONTS
+    is_peer = dropped is DROPPED_FROM_PEERS
     listed = _NOTHING
-    kept: HeaderList = []
+    result: HeaderList = []
     announced: list[bytes] = []
     for header in headers:
         name = header[0]
         if name not in dropped:
             if is_peer or not name.startswith(_REMOTE):
-                kept.append(header)
+                result.append(header)
         elif name == b"connection":
             listed |= _tokens(header[1])
         elif name == b"trailer":
             announced.append(header[1])
     if listed:
-        kept = [header for header in kept if header[0] not in listed]
+        result = [header for header in result if header[0] not in listed]
     if announced:
-        kept.append((b"trailer", b", ".join(announced)))
-    return kept
+        result.append((b"trailer", b", ".join(announced)))
+    return result
 
 
-def where_from(path: str, prefix: str = "") -> str:
+def forwarded_uri(path: str, prefix: str = "") -> str:
     """Return the X-Forwarded-Uri of a path that is escaped already."""
-    joined = posixpath.normpath(f"{prefix}{path}")
-    return f"/{joined.lstrip('/')}" + ("/" if path.endswith("/") and joined.strip("/") else "")
+    normalized = posixpath.normpath(f"{prefix}{path}")
+    return f"/{normalized.lstrip('/')}" + ("/" if path.endswith("/") and normalized.strip("/") else "")
 
 
-def answer_trailers(trailers: HeaderList) -> HeaderList:
+def returned_trailers(trailers: HeaderList) -> HeaderList:
     """Return the trailers that are passed back, without those that clients would interpret differently in a trailer."""
-    return [(name, value) for name, value in trailers if name not in FRONTS and name != b"content-length" and not name.startswith(_REMOTE)]
+    return [
+        (name, value)
+        for name, value in trailers
+        if name not in DROPPED_FROM_PEERS and name != b"content-length" and not name.startswith(_REMOTE)
+    ]
 
 
 def upgrade_of(headers: HeaderList) -> bytes:

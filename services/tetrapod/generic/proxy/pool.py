@@ -65,7 +65,7 @@ class BackendPool:
         head = render_request(method, target, host or endpoint.authority, headers, framing)
         fresh = fresh or bool(upgrade)
         while True:
-            connection = None if fresh else self._kept(endpoint)
+            connection = None if fresh else self._take_idle(endpoint)
             if connection is None:
                 try:
                     connection = await self._connect(endpoint)
@@ -78,11 +78,11 @@ class BackendPool:
                 else:
                     connection.begin(method, head, all_sent=False)
                     connection.sender = asyncio.create_task(_send_body(connection, body, length))
-                await connection.answer()
+                await connection.wait_for_head()
                 return connection
             except BackendError as error:
                 connection.close()
-                if not (connection.used and error.untouched and (replay or method in REPLAYABLE) and not streamed):
+                if not (connection.used and error.no_response and (replay or method in REPLAYABLE) and not streamed):
                     raise
                 fresh = True
             except BaseException:
@@ -107,9 +107,9 @@ class BackendPool:
             BackendError: the request failed.
             TimeoutError: it took longer than `timeout` seconds.
         """
-        endpoint, target, named = parse_url(url, tls)
+        endpoint, target, url_host = parse_url(url, tls)
         async with asyncio.timeout(timeout):
-            connection = await self.exchange(endpoint, method, target, header_list(headers), body, host=host or named)
+            connection = await self.exchange(endpoint, method, target, header_list(headers), body, host=host or url_host)
             try:
                 return connection.status, connection.headers, await connection.read(limit)
             except BaseException:
@@ -120,8 +120,8 @@ class BackendPool:
         self, method: str, url: str, headers: Mapping[str, str] | HeaderList | None = None, *, tls: ClientTLS | None = None
     ) -> AsyncIterator[tuple[int, bytes]]:
         """Yield the pieces of a response as they arrive, each with the status. Ending the iteration early closes the connection."""
-        endpoint, target, named = parse_url(url, tls)
-        connection = await self.exchange(endpoint, method, target, header_list(headers), host=named)
+        endpoint, target, url_host = parse_url(url, tls)
+        connection = await self.exchange(endpoint, method, target, header_list(headers), host=url_host)
         try:
             yield connection.status, b""
             while piece := await connection.chunk():
@@ -132,7 +132,7 @@ class BackendPool:
 
     # --- connections
 
-    def _kept(self, endpoint: Endpoint) -> BackendConnection | None:
+    def _take_idle(self, endpoint: Endpoint) -> BackendConnection | None:
         """Return an idle connection, or None."""
         idle = self._idle.get(endpoint)
         while idle:
@@ -143,13 +143,13 @@ class BackendPool:
 
     async def _connect(self, endpoint: Endpoint) -> BackendConnection:
         def idle(connection: BackendConnection) -> None:
-            self._keep(endpoint, connection)
+            self._add_idle(endpoint, connection)
 
         connection = await dial(endpoint, lambda: BackendConnection(idle, self._all.discard))
         self._all.add(connection)
         return connection
 
-    def _keep(self, endpoint: Endpoint, connection: BackendConnection) -> None:
+    def _add_idle(self, endpoint: Endpoint, connection: BackendConnection) -> None:
         idle = self._idle.get(endpoint)
         if idle is None:
             idle = self._idle[endpoint] = deque()
@@ -214,7 +214,7 @@ async def _send_body(connection: BackendConnection, body: BodyReader, length: in
     # the client disconnected or its body is malformed: the backend must not take a part of the body for the whole
     except Exception as error:
         connection.sender = None
-        connection.unsendable(error)
+        connection.fail_request_body(error)
 
 
 def header_list(headers: Mapping[str, str] | HeaderList | None) -> HeaderList:

@@ -49,43 +49,45 @@ async def look_up(host: str, port: int) -> list[str]:
 
 
 class Replicas:
-    """The replicas of one service. `left` is called with every address that must no longer be used."""
+    """The replicas of one service. `on_removed` is called with every address that must no longer be used."""
 
-    def __init__(self, name: str, hosts: Sequence[tuple[str, int]], left: Callable[[Address], None], lookup: Lookup = look_up) -> None:
+    def __init__(
+        self, name: str, hosts: Sequence[tuple[str, int]], on_removed: Callable[[Address], None], lookup: Lookup = look_up
+    ) -> None:
         self.name = name
         self._hosts = tuple(dict.fromkeys(hosts))
-        self._left = left
+        self._on_removed = on_removed
         self._lookup = lookup
         self._ready: dict[Address, bool] = {}
-        self._turn = itertools.count()
-        self._looking: asyncio.Task[None] | None = None
-        self._soon = asyncio.Event()
+        self._rotation = itertools.count()
+        self._resolving: asyncio.Task[None] | None = None
+        self._probe_soon = asyncio.Event()
 
     async def candidates(self) -> list[Address]:
         """Return the addresses in the order in which to try them, or an empty list if no name can be resolved."""
         if not self._ready:
-            if self._looking is None or self._looking.done():
-                self._looking = asyncio.create_task(self.resolve())
-            await result_of(self._looking)
+            if self._resolving is None or self._resolving.done():
+                self._resolving = asyncio.create_task(self.resolve())
+            await result_of(self._resolving)
         if len(self._ready) == 1:
             return list(self._ready)
         ready = [address for address, is_ready in self._ready.items() if is_ready]
         not_ready = [address for address, is_ready in self._ready.items() if not is_ready]
-        offset = next(self._turn)
+        offset = next(self._rotation)
         return [*_rotated(ready, offset), *_rotated(not_ready, offset)]
 
-    def refused(self, address: Address) -> None:
+    def mark_unavailable(self, address: Address) -> None:
         """Mark a replica as not ready, because it cannot be reached or is stopping, and probe soon."""
         if len(self._ready) > 1 and self._ready.get(address):
             self._mark(address, False)
-            self._soon.set()
+            self._probe_soon.set()
 
     async def resolve(self) -> None:
         """Look up all names. If a lookup fails, the known addresses of that name are kept."""
         resolved: dict[Address, bool] = {}
         for host, port in self._hosts:
             try:
-                addresses = [Address(one, port, host) for one in await self._lookup(host, port)]
+                addresses = [Address(resolved_host, port, host) for resolved_host in await self._lookup(host, port)]
             except OSError as error:
                 log.debug("%s: %s cannot be looked up: %s", self.name, host, error)
                 addresses = [address for address in self._ready if (address.name, address.port) == (host, port)]
@@ -97,7 +99,7 @@ class Replicas:
         self._ready = resolved
         self._count()
         for address in removed:
-            self._left(address)
+            self._on_removed(address)
 
     async def follow(self, probe: Probe) -> None:
         """Resolve and probe periodically, until cancelled."""
@@ -108,16 +110,16 @@ class Replicas:
                 await self.resolve()
                 resolved_at = loop.time()
             if len(self._ready) > 1:
-                await asyncio.gather(*(self._look(address, probe) for address in self._ready))
-            self._soon.clear()
+                await asyncio.gather(*(self._probe(address, probe) for address in self._ready))
+            self._probe_soon.clear()
             try:
                 async with asyncio.timeout(PROBE_EVERY):
-                    await self._soon.wait()
+                    await self._probe_soon.wait()
                 await asyncio.sleep(PROBE_EVERY / 10)
             except TimeoutError:
                 continue
 
-    async def _look(self, address: Address, probe: Probe) -> None:
+    async def _probe(self, address: Address, probe: Probe) -> None:
         is_ready = await probe(address)
         if self._ready.get(address) not in (None, is_ready):
             self._mark(address, is_ready)
@@ -127,7 +129,7 @@ class Replicas:
         self._ready[address] = ready
         self._count()
         if not ready:
-            self._left(address)
+            self._on_removed(address)
 
     def _count(self) -> None:
         ready = sum(self._ready.values())
@@ -135,6 +137,6 @@ class Replicas:
         READY.set((self.name, "false"), len(self._ready) - ready)
 
 
-def _rotated(addresses: list[Address], turn: int) -> list[Address]:
-    at = turn % len(addresses) if addresses else 0
-    return addresses[at:] + addresses[:at]
+def _rotated(addresses: list[Address], offset: int) -> list[Address]:
+    start = offset % len(addresses) if addresses else 0
+    return addresses[start:] + addresses[:start]

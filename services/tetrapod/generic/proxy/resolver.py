@@ -38,14 +38,14 @@ class Resolver:
         Raises:
             Unresolvable: the Service has no usable address.
         """
-        service = found_service(self._cluster.service(namespace, name), name)
+        service = require_service(self._cluster.service(namespace, name), name)
         if not self._by_endpoints:
             return cluster_ip(service, name, port)
         port_name = endpoint_port(service, name, port)
         return endpoint(self._cluster.endpoint_slices(namespace, name), service, port_name)
 
 
-def found_service(service: Object | None, name: str) -> Object:
+def require_service(service: Object | None, name: str) -> Object:
     """Return the Service, raising Unresolvable if it is None."""
     if service is None:
         raise Unresolvable(f'service "{name}" not found')

@@ -71,9 +71,9 @@ class Session:
                 return
             head, body = bytes(self._data[:8]), bytes(self._data[8 : 8 + size])
             del self._data[: 8 + size]
-            self._take(head, body)
+            self._handle_frame(head, body)
 
-    def _take(self, head: bytes, body: bytes) -> None:
+    def _handle_frame(self, head: bytes, body: bytes) -> None:
         if not head[0] & 0x80:
             self._on_data(int.from_bytes(head[:4], "big"), body, bool(head[4] & _FIN))
             return

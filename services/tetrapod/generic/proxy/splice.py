@@ -6,12 +6,12 @@ import asyncio
 from typing import Any
 
 
-class _Half(asyncio.Protocol):
+class _SpliceEnd(asyncio.Protocol):
     def __init__(self, ended: asyncio.Future[None]) -> None:
         self.transport: Any = None
-        self.peer: _Half | None = None
+        self.peer: _SpliceEnd | None = None
         self._ended = ended
-        self._waiting: list[bytes] = []
+        self._buffered: list[bytes] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
@@ -22,12 +22,12 @@ class _Half(asyncio.Protocol):
             if not peer.transport.is_closing():
                 peer.transport.write(data)
         elif not self._ended.done():
-            self._waiting.append(data)
+            self._buffered.append(data)
 
-    def join(self, peer: _Half) -> None:
+    def join(self, peer: _SpliceEnd) -> None:
         self.peer = peer
-        waiting, self._waiting = self._waiting, []
-        for data in waiting:
+        buffered, self._buffered = self._buffered, []
+        for data in buffered:
             peer.transport.write(data)
 
     def pause_writing(self) -> None:
@@ -48,8 +48,8 @@ class Splice:
 
     def __init__(self) -> None:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.client = _Half(self._ended)
-        self.backend = _Half(self._ended)
+        self.client = _SpliceEnd(self._ended)
+        self.backend = _SpliceEnd(self._ended)
 
     async def run(self) -> None:
         """Pass data on until either side closes. Then flush what was written and close the other side."""
@@ -58,7 +58,7 @@ class Splice:
         try:
             await self._ended
         finally:
-            for half in (self.client, self.backend):
-                half.peer = None
-                if half.transport is not None:
-                    half.transport.close()
+            for end in (self.client, self.backend):
+                end.peer = None
+                if end.transport is not None:
+                    end.transport.close()

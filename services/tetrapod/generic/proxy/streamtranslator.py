@@ -11,11 +11,11 @@ from typing import Final
 
 import orjson
 
-from tetrapod.generic.http.websocket import BINARY, CLOSE, NORMAL, PING, PONG, TEXT, Messages, WebSocketError, accepting, frame
+from tetrapod.generic.http.websocket import BINARY, CLOSE, NORMAL, PING, PONG, TEXT, Messages, WebSocketError, frame, handshake_response
 from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
-from tetrapod.generic.proxy.halves import Half, joined
+from tetrapod.generic.proxy.halves import PipeEnd, pipe_ends
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.spdy import Session
 from tetrapod.generic.proxy.streamtunnel import without_websocket
@@ -52,7 +52,7 @@ class Streams:
             (self.stderr and not self.tty, _STDERR),
             (self.tty, _RESIZE),
         ]
-        return [channel for wanted, channel in candidates if wanted]
+        return [channel for requested, channel in candidates if requested]
 
     @property
     def greeting(self) -> int:
@@ -68,68 +68,68 @@ async def translate(
     Errors of the kubelet are sent on the error channel, because the client is already connected then.
     """
     try:
-        head = accepting(request.headers, PROTOCOL)
+        head = handshake_response(request.headers, PROTOCOL)
     except WebSocketError as error:
         _TRANSLATIONS.add(("400",))
         return Response(400, [(b"content-type", b"text/plain; charset=utf-8")], f"{error}\n".encode())
     sent = [*without_websocket(headers), *((b"x-stream-protocol-version", version) for version in _VERSIONS)]
 
     async def run(client: Hijacked) -> None:
-        front, back = joined()
+        client_end, kubelet_end = pipe_ends()
         client.transport.write(head + frame(BINARY, bytes((streams.greeting,))))
-        client.take_over(front)
+        client.take_over(client_end)
         try:
             connection = await pool.exchange(endpoint, "POST", target, sent, upgrade=b"SPDY/3.1")
         except BackendError as error:
             url = f"https://{endpoint.authority}{target}"
-            _finish(front, _internal(f'error sending request: Post "{url}": {error}'))
+            _send_status(client_end, _internal(f'error sending request: Post "{url}": {error}'))
             return
         if connection.status != 101:
-            _finish(front, await _refusal(connection))
+            _send_status(client_end, await _upgrade_error(connection))
             return
-        translation = _Translation(front, back, connection, streams)
+        translation = _Translation(client_end, kubelet_end, connection, streams)
         try:
-            _finish(front, await translation.status())
+            _send_status(client_end, await translation.status())
         finally:
             translation.end()
 
     return UpgradeResponse(run)
 
 
-def _finish(front: Half, status: Object) -> None:
+def _send_status(client_end: PipeEnd, status: Object) -> None:
     good = status.get("status") == "Success" or status.get("reason") == "NonZeroExitCode"
     _TRANSLATIONS.add(("200" if good else str(status.get("code") or 500),))
-    front.write(frame(BINARY, bytes((_ERROR,)) + orjson.dumps({"metadata": {}, **status})))
-    front.write(frame(CLOSE, NORMAL))
-    front.close()
+    client_end.write(frame(BINARY, bytes((_ERROR,)) + orjson.dumps({"metadata": {}, **status})))
+    client_end.write(frame(CLOSE, NORMAL))
+    client_end.close()
 
 
 class _Translation:
     """The translation between a connected client and a connected kubelet."""
 
-    def __init__(self, front: Half, back: Half, connection: BackendConnection, streams: Streams) -> None:
-        self._front, self._back = front, back
+    def __init__(self, client_end: PipeEnd, kubelet_end: PipeEnd, connection: BackendConnection, streams: Streams) -> None:
+        self._client_end, self._kubelet_end = client_end, kubelet_end
         self._messages = Messages()
-        self._session = Session(back.write, self._from_kubelet)
-        connection.detach(back)
+        self._session = Session(kubelet_end.write, self._from_kubelet)
+        connection.detach(kubelet_end)
         self._stream_of = {channel: self._session.open(streamtype=_NAMES[channel]) for channel in streams.channels()}
         self._channel_of = {stream: channel for channel, stream in self._stream_of.items()}
         self._open = {channel for channel in self._stream_of if channel in (_ERROR, _STDOUT, _STDERR)}
         self._closed: set[int] = set()
         self._error = bytearray()
         self._done = asyncio.Event()
-        back.receive_with(self._session.feed)
-        front.receive_with(self._from_client)
+        kubelet_end.receive_with(self._session.feed)
+        client_end.receive_with(self._from_client)
 
     def end(self) -> None:
         """Close both connections, and drop the session, which refers back to this object."""
-        self._back.close()
-        self._front.close()
+        self._kubelet_end.close()
+        self._client_end.close()
         del self._session
 
     async def status(self) -> Object:
         """Wait until the kubelet has sent the final status or one of the connections has ended. Return the status."""
-        waits = [asyncio.ensure_future(event.wait()) for event in (self._done, self._front.ended, self._back.ended)]
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._done, self._client_end.ended, self._kubelet_end.ended)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -140,7 +140,7 @@ class _Translation:
     def _from_kubelet(self, stream: int, data: bytes, ended: bool) -> None:
         channel = self._channel_of.get(stream)
         if channel in (_STDOUT, _STDERR) and data:
-            self._front.write(frame(BINARY, bytes((channel,)) + data))
+            self._client_end.write(frame(BINARY, bytes((channel,)) + data))
         elif channel == _ERROR and len(self._error) < _LARGEST_STATUS:
             self._error += data
         if ended and channel is not None:
@@ -151,22 +151,22 @@ class _Translation:
     def _from_client(self, data: bytes) -> None:
         try:
             for opcode, payload in self._messages.feed(data):
-                self._take(opcode, payload)
+                self._handle_message(opcode, payload)
         except WebSocketError:
-            self._front.close()
+            self._client_end.close()
 
-    def _take(self, opcode: int, payload: bytes) -> None:
+    def _handle_message(self, opcode: int, payload: bytes) -> None:
         if opcode == PING:
-            self._front.write(frame(PONG, payload))
+            self._client_end.write(frame(PONG, payload))
         elif opcode == CLOSE:
-            self._front.write(frame(CLOSE, payload[:2]))
-            self._front.close()
+            self._client_end.write(frame(CLOSE, payload[:2]))
+            self._client_end.close()
         elif opcode in (BINARY, TEXT) and payload:
-            channel, rest = payload[0], payload[1:]
-            if channel == _CLOSED and rest:
-                self._end(rest[0])
-            elif channel in (_STDIN, _RESIZE) and channel in self._stream_of and channel not in self._closed and rest:
-                self._session.send(self._stream_of[channel], rest)
+            channel, data = payload[0], payload[1:]
+            if channel == _CLOSED and data:
+                self._end(data[0])
+            elif channel in (_STDIN, _RESIZE) and channel in self._stream_of and channel not in self._closed and data:
+                self._session.send(self._stream_of[channel], data)
 
     def _end(self, channel: int) -> None:
         """Handle the client's message that it closes a channel."""
@@ -175,7 +175,7 @@ class _Translation:
             self._session.send(self._stream_of[channel], b"", last=True)
 
 
-async def _refusal(connection: BackendConnection) -> Object:
+async def _upgrade_error(connection: BackendConnection) -> Object:
     """Return the error of a kubelet that did not switch protocols."""
     text = (await connection.read(_LARGEST_STATUS)).decode("utf-8", "replace")
     try:
@@ -192,14 +192,14 @@ def _internal(text: str) -> Object:
     return {"status": "Failure", "message": message, "reason": "InternalError", "details": {"causes": [{"message": text}]}, "code": 500}
 
 
-def _status_of(said: bytes) -> Object:
+def _status_of(content: bytes) -> Object:
     """Convert the content of the error stream to the status for the client."""
-    if not said:
+    if not content:
         return {"status": "Success"}
     try:
-        status = orjson.loads(said)
+        status = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        return _internal(f'error stream protocol error: {error} in "{said.decode("utf-8", "replace")}"')
+        return _internal(f'error stream protocol error: {error} in "{content.decode("utf-8", "replace")}"')
     if status.get("status") == "Success":
         return {"status": "Success"}
     if status.get("reason") != "NonZeroExitCode":

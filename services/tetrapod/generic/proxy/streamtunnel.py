@@ -17,14 +17,14 @@ from tetrapod.generic.http.websocket import (
     TEXT,
     Messages,
     WebSocketError,
-    accepting,
-    asked_protocols,
     frame,
+    handshake_response,
+    offered_protocols,
 )
 from tetrapod.generic.metrics import Counter
 from tetrapod.generic.proxy.endpoint import Endpoint
-from tetrapod.generic.proxy.halves import joined
-from tetrapod.generic.proxy.headers import answer_headers
+from tetrapod.generic.proxy.halves import pipe_ends
+from tetrapod.generic.proxy.headers import returned_headers
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 
@@ -39,7 +39,7 @@ _WEBSOCKET: Final = (b"sec-websocket-", b"upgrade", b"connection", b"x-stream-pr
 
 def tunnelled_protocols(headers: HeaderList) -> list[str]:
     """Return the SPDY protocols that a client requests within a WebSocket."""
-    requested = asked_protocols(headers)
+    requested = offered_protocols(headers)
     return [name.removeprefix(_PREFIX) for name in requested if name.startswith(_PREFIX) and name.endswith(".k8s.io")]
 
 
@@ -54,14 +54,14 @@ async def tunnel(pool: BackendPool, endpoint: Endpoint, request: Request, *, tar
     Raises:
         BackendError: the kubelet cannot be reached.
     """
-    wanted = [(b"x-stream-protocol-version", name.encode("latin-1")) for name in tunnelled_protocols(request.headers)]
-    connection = await pool.exchange(endpoint, "POST", target, [*without_websocket(headers), *wanted], upgrade=b"SPDY/3.1")
+    version_headers = [(b"x-stream-protocol-version", name.encode("latin-1")) for name in tunnelled_protocols(request.headers)]
+    connection = await pool.exchange(endpoint, "POST", target, [*without_websocket(headers), *version_headers], upgrade=b"SPDY/3.1")
     if connection.status != 101:
         _TUNNELS.add((str(connection.status),))
-        return Response(connection.status, answer_headers(connection.headers), await connection.read(1 << 20))
+        return Response(connection.status, returned_headers(connection.headers), await connection.read(1 << 20))
     chosen = dict(connection.headers).get(b"x-stream-protocol-version", b"").decode("latin-1").strip()
     try:
-        head = accepting(request.headers, _PREFIX + chosen if chosen else "")
+        head = handshake_response(request.headers, _PREFIX + chosen if chosen else "")
     except WebSocketError as error:
         connection.close()
         _TUNNELS.add(("400",))
@@ -70,35 +70,35 @@ async def tunnel(pool: BackendPool, endpoint: Endpoint, request: Request, *, tar
     _TUNNELS.add(("101",))
 
     async def run(client: Hijacked) -> None:
-        front, back = joined()
+        client_end, kubelet_end = pipe_ends()
         messages = Messages()
 
         def from_client(data: bytes) -> None:
             try:
                 for opcode, payload in messages.feed(data):
                     if opcode in (BINARY, TEXT):
-                        back.write(payload)
+                        kubelet_end.write(payload)
                     elif opcode == PING:
-                        front.write(frame(PONG, payload))
+                        client_end.write(frame(PONG, payload))
                     elif opcode == CLOSE:
-                        front.write(frame(CLOSE, payload[:2]))
-                        front.close()
+                        client_end.write(frame(CLOSE, payload[:2]))
+                        client_end.close()
             except WebSocketError:
-                front.close()
+                client_end.close()
 
         client.transport.write(head)
-        connection.detach(back)
-        client.take_over(front)
-        back.receive_with(lambda data: front.write(frame(BINARY, data)))
-        front.receive_with(from_client)
+        connection.detach(kubelet_end)
+        client.take_over(client_end)
+        kubelet_end.receive_with(lambda data: client_end.write(frame(BINARY, data)))
+        client_end.receive_with(from_client)
         try:
-            ends = [asyncio.ensure_future(half.ended.wait()) for half in (front, back)]
+            ends = [asyncio.ensure_future(end.ended.wait()) for end in (client_end, kubelet_end)]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             for end in ends:
                 end.cancel()
-            front.write(frame(CLOSE, NORMAL))
+            client_end.write(frame(CLOSE, NORMAL))
         finally:
-            front.close()
-            back.close()
+            client_end.close()
+            kubelet_end.close()
 
     return UpgradeResponse(run)

@@ -17,7 +17,7 @@ from tetrapod.generic.rpc.stream import Call
 class Channel:
     """A channel to one server, over one connection at a time. Call `connect` before the first call and after a loss.
 
-    A server that answers neither a call nor a ping within `patience` seconds is silent: `on_silent` is called, and repeatable calls
+    A server that answers neither a call nor a ping within `response_timeout` seconds is silent: `on_silent` is called, and repeatable calls
     end.
     """
 
@@ -28,14 +28,14 @@ class Channel:
         tls: Callable[[], ssl.SSLContext] | None = None,
         *,
         path: str = "",
-        patience: float = math.inf,
-        on_silent: Callable[[], None] | None = None,
+        response_timeout: float = math.inf,
+        on_unresponsive: Callable[[], None] | None = None,
     ) -> None:
         """Args:
         host: the host, or, with `path`, the name of the server for the authority.
         tls: returns the TLS context of each new connection; None means plain TCP.
         path: the path of a Unix socket, instead of host and port.
-        patience: in seconds, see Http2Connection.
+        response_timeout: in seconds, see Http2Connection.
         on_silent: see Http2Connection.
         """
         self._host = host
@@ -44,8 +44,8 @@ class Channel:
         self._scheme = "https" if tls is not None else "http"
         self._authority = host if path else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._path = path
-        self._patience = patience
-        self._on_silent = on_silent
+        self._response_timeout = response_timeout
+        self._on_silent = on_unresponsive
         self._connection: Http2Connection | None = None
         self._closed = False
 
@@ -64,8 +64,8 @@ class Channel:
             return
         if self._closed:
             raise RpcError(Code.CANCELLED, "the channel is closed")
-        connection = Http2Connection(self._patience, self._on_silent)
-        await self._reach(connection)
+        connection = Http2Connection(self._response_timeout, self._on_silent)
+        await self._open_transport(connection)
         try:
             failure = await connection.greeted
         except BaseException:
@@ -76,7 +76,7 @@ class Channel:
             raise failure.error()
         self._connection = connection
 
-    async def _reach(self, connection: Http2Connection) -> None:
+    async def _open_transport(self, connection: Http2Connection) -> None:
         loop = asyncio.get_running_loop()
         if self._path:
             await loop.create_unix_connection(lambda: Buffered(connection), self._path)
@@ -97,7 +97,9 @@ class Channel:
         Raises:
             RpcError: the call failed.
         """
-        call = await self._open.begin(request_block(self._scheme, self._authority, path, timeout, metadata), message, repeatable=repeatable)
+        call = await self._open_connection.begin(
+            request_block(self._scheme, self._authority, path, timeout, metadata), message, repeatable=repeatable
+        )
         return await call.unary(timeout)
 
     async def stream(self, path: str, metadata: tuple[tuple[str, str], ...] = ()) -> Call:
@@ -106,10 +108,10 @@ class Channel:
         Raises:
             RpcError: the channel is not connected.
         """
-        return await self._open.begin(request_block(self._scheme, self._authority, path, None, metadata), None, repeatable=True)
+        return await self._open_connection.begin(request_block(self._scheme, self._authority, path, None, metadata), None, repeatable=True)
 
     @property
-    def _open(self) -> Http2Connection:
+    def _open_connection(self) -> Http2Connection:
         if self._connection is None or self._connection.closing:
             raise RpcError(Code.UNAVAILABLE, f"not connected to {self._authority}")
         return self._connection

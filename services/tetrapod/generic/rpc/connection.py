@@ -12,7 +12,7 @@ from typing import Any, Final
 from tetrapod.generic.rpc import frames
 from tetrapod.generic.rpc.errors import Code, RpcError
 from tetrapod.generic.rpc.headers import LARGEST, HeaderReader
-from tetrapod.generic.rpc.silence import Silence
+from tetrapod.generic.rpc.silence import Keepalive
 from tetrapod.generic.rpc.stream import Call
 from tetrapod.machinery.failure import Failure
 
@@ -37,17 +37,17 @@ class Http2Connection(asyncio.Protocol):
     """An HTTP/2 connection. `greeted` completes with the server's settings; from then until `closing` it accepts calls.
 
     Args:
-        patience: the seconds after which a server that sends nothing while a call waits counts as silent.
+        response_timeout: the seconds after which a server that sends nothing while a call waits counts as silent.
         on_silent: called when the server is silent. The connection then accepts no new calls and ends repeatable ones. Other calls keep
             waiting, because the server may still execute them.
     """
 
-    def __init__(self, patience: float = math.inf, on_silent: Callable[[], None] | None = None) -> None:
+    def __init__(self, response_timeout: float = math.inf, on_unresponsive: Callable[[], None] | None = None) -> None:
         self.loop = asyncio.get_running_loop()
         self.greeted: asyncio.Future[Failure[RpcError] | None] = self.loop.create_future()
         self.closing = False
-        self.patience = patience
-        self._on_silent = on_silent
+        self.response_timeout = response_timeout
+        self._on_silent = on_unresponsive
         self._transport: Any = None
         self._buffer = b""
         self._calls: dict[int, Call] = {}
@@ -57,10 +57,12 @@ class Http2Connection(asyncio.Protocol):
         self._window = frames.DEFAULT_WINDOW
         self._first_window = frames.DEFAULT_WINDOW
         self._largest_frame = frames.DEFAULT_FRAME
-        self._most_calls = 1 << 31
-        self._room: deque[asyncio.Future[None]] = deque()  # futures of callers that wait for another call to end
+        self._max_calls = 1 << 31
+        self._waiting_callers: deque[asyncio.Future[None]] = deque()  # futures of callers that wait for another call to end
         self._received = 0
-        self._silence = Silence(self._ping, lambda: bool(self._calls) and not self.closing, self._lost, self._silent)
+        self._keepalive = Keepalive(
+            self._ping, lambda: bool(self._calls) and not self.closing, self._on_keepalive_lost, self._on_unresponsive_server
+        )
 
     # --- calls
 
@@ -70,10 +72,10 @@ class Http2Connection(asyncio.Protocol):
         Raises:
             RpcError: the connection is closing.
         """
-        while len(self._calls) >= self._most_calls and not self.closing:
-            room: asyncio.Future[None] = self.loop.create_future()
-            self._room.append(room)
-            await room
+        while len(self._calls) >= self._max_calls and not self.closing:
+            waiter: asyncio.Future[None] = self.loop.create_future()
+            self._waiting_callers.append(waiter)
+            await waiter
         if self.closing:
             raise RpcError(Code.UNAVAILABLE, "the connection is closing")
         call = Call(self, next(self._ids), self._first_window, repeatable)
@@ -81,22 +83,22 @@ class Http2Connection(asyncio.Protocol):
         self.write(frames.frame(frames.HEADERS, frames.END_HEADERS, call.id, block))
         if message is not None:
             call.send(message, last=True)
-        self._silence.watch()
+        self._keepalive.watch()
         return call
 
     def forget(self, call: Call) -> None:
         """Remove a call that has ended: start the next waiting one, or close a closing connection after its last call."""
         self._calls.pop(call.id, None)
-        if self._room:
+        if self._waiting_callers:
             self._make_room()
         if self.closing and not self._calls and self._transport is not None:
             self._transport.close()
 
     def _make_room(self) -> None:
-        while self._room:
-            room = self._room.popleft()
-            if not room.done():
-                room.set_result(None)
+        while self._waiting_callers:
+            waiter = self._waiting_callers.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
                 return
 
     def write(self, data: bytes) -> None:
@@ -106,7 +108,7 @@ class Http2Connection(asyncio.Protocol):
 
     def flush(self, call: Call) -> None:
         """Send as much of a call's pending data as the flow control windows and the maximum frame size allow."""
-        parts: list[bytes | memoryview] = []
+        pieces: list[bytes | memoryview] = []
         while call.pending:
             piece = call.pending[0]
             size = min(len(piece), call.window, self._window, self._largest_frame)
@@ -119,41 +121,41 @@ class Http2Connection(asyncio.Protocol):
             call.window -= size
             self._window -= size
             last = frames.END_STREAM if call.last_sent and not call.pending else 0
-            parts += (frames.head(frames.DATA, last, call.id, size), piece[:size])
-        if parts:
-            self.write(b"".join(parts))
+            pieces += (frames.head(frames.DATA, last, call.id, size), piece[:size])
+        if pieces:
+            self.write(b"".join(pieces))
 
     def close(self, error: RpcError | None = None) -> None:
         """Close the connection and end every call with `error`."""
         self.write(frames.goaway(frames.NO_ERROR))
         if self._transport is not None:
             self._transport.close()
-        self._ended(error or RpcError(Code.UNAVAILABLE, "the connection was closed"))
+        self._end_calls(error or RpcError(Code.UNAVAILABLE, "the connection was closed"))
 
-    def _ended(self, error: RpcError) -> None:
+    def _end_calls(self, error: RpcError) -> None:
         self.closing = True
         if not self.greeted.done():
             self.greeted.set_result(Failure(error))
         for call in list(self._calls.values()):
             call.end(error)
-        while self._room:
+        while self._waiting_callers:
             self._make_room()
-        self._silence.end()
+        self._keepalive.end()
 
     # --- is the member there?
 
-    def doubt(self) -> None:
-        """Ping the server if nothing has arrived, because a call has waited for `patience` seconds."""
-        self._silence.doubt(self.patience)
+    def check_alive(self) -> None:
+        """Ping the server if nothing has arrived, because a call has waited for `response_timeout` seconds."""
+        self._keepalive.check_alive(self.response_timeout)
 
     def _ping(self) -> None:
         self.write(frames.frame(frames.PING, 0, 0, _PING))
 
-    def _lost(self) -> None:
+    def _on_keepalive_lost(self) -> None:
         self._transport.abort()
-        self._ended(RpcError(Code.UNAVAILABLE, "keepalive watchdog timeout"))
+        self._end_calls(RpcError(Code.UNAVAILABLE, "keepalive watchdog timeout"))
 
-    def _silent(self) -> None:
+    def _on_unresponsive_server(self) -> None:
         if self.closing:
             return
         if self._on_silent is not None:
@@ -167,7 +169,7 @@ class Http2Connection(asyncio.Protocol):
             if ended(call):
                 call.last_sent = True
                 call.end(error)
-        while self._room:
+        while self._waiting_callers:
             self._make_room()
         if not self._calls:
             self._transport.close()
@@ -180,30 +182,30 @@ class Http2Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End every call with UNAVAILABLE."""
-        self._ended(RpcError(Code.UNAVAILABLE, str(exc) if exc else "connection closed by the server"))
+        self._end_calls(RpcError(Code.UNAVAILABLE, str(exc) if exc else "connection closed by the server"))
 
     def data_received(self, data: bytes) -> None:
-        self._silence.heard = self.loop.time()
-        self._silence.pinged = False
+        self._keepalive.last_received = self.loop.time()
+        self._keepalive.pinged = False
         if self._buffer:
             data = self._buffer + data
-        at, size = 0, len(data)
+        start, size = 0, len(data)
         try:
-            while size - at >= frames.HEAD_SIZE:
-                length, kind, flags, stream = frames.read_head(data, at)
+            while size - start >= frames.HEAD_SIZE:
+                length, kind, flags, stream = frames.read_head(data, start)
                 if length > _FRAME:
                     raise frames.ProtocolError(frames.FRAME_SIZE_ERROR, "a frame is larger than we take")
-                end = at + frames.HEAD_SIZE + length
+                end = start + frames.HEAD_SIZE + length
                 if end > size:
                     break
-                self._frame(kind, flags, stream, data[at + frames.HEAD_SIZE : end])
-                at = end
+                self._frame(kind, flags, stream, data[start + frames.HEAD_SIZE : end])
+                start = end
         except frames.ProtocolError as error:
             self.write(frames.goaway(error.code))
             self._transport.close()
-            self._ended(RpcError(Code.INTERNAL, str(error)))
+            self._end_calls(RpcError(Code.INTERNAL, str(error)))
             return
-        self._buffer = data[at:]
+        self._buffer = data[start:]
 
     # --- frames
 
@@ -282,7 +284,7 @@ class Http2Connection(asyncio.Protocol):
         if flags & frames.ACK:
             return
         values = frames.read_settings(payload)
-        self._most_calls = values.get(frames.MAX_CONCURRENT_STREAMS, self._most_calls)
+        self._max_calls = values.get(frames.MAX_CONCURRENT_STREAMS, self._max_calls)
         self._largest_frame = values.get(frames.MAX_FRAME_SIZE, self._largest_frame)
         window = values.get(frames.INITIAL_WINDOW_SIZE, self._first_window)
         if window > frames.LARGEST_WINDOW:

@@ -52,18 +52,18 @@ _OF_HTTP: Final = {
 }
 
 
-def of_reset(reason: int) -> RpcError:
+def error_from_reset(reason: int) -> RpcError:
     """Return the error for a reset stream (gRPC's PROTOCOL-HTTP2.md, Errors)."""
     return RpcError(_OF_RESET.get(reason, Code.INTERNAL), f"stream terminated by RST_STREAM with error code {reason}")
 
 
-def of_http(status: str) -> RpcError:
+def error_from_http_status(status: str) -> RpcError:
     """Return the error for a response that is not gRPC (gRPC's http-grpc-status-mapping.md)."""
     code = _OF_HTTP.get(int(status) if status.isdigit() else 0, Code.UNKNOWN)
     return RpcError(code, f"unexpected HTTP status code received from server: {status}")
 
 
-def of_trailers(trailers: dict[str, str]) -> RpcError | None:
+def error_from_trailers(trailers: dict[str, str]) -> RpcError | None:
     """Return the error in the trailers, or None if the call succeeded."""
     status = trailers.get("grpc-status", "")
     if status == "0":

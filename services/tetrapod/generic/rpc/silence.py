@@ -2,7 +2,7 @@
 
 There are two uses. While calls are open, a ping is sent after KEEPALIVE seconds: this is gRPC's keepalive (upstream's storage uses 30
 s,
-and 10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). And if a call waits longer than `patience` while
+and 10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). And if a call waits longer than `response_timeout` while
 another
 server could be used, a server that does not even answer a ping is abandoned at once, although it may still be alive.
 """
@@ -22,72 +22,74 @@ _GRACE: Final = 0.05
 """Seconds to wait before a decision, so that a process that was itself suspended first reads the data that has arrived."""
 
 
-class Silence:
-    """The keepalive state of one connection. The connection sets `heard` and `pinged` whenever data arrives."""
+class Keepalive:
+    """The keepalive state of one connection. The connection sets `last_received` and `pinged` whenever data arrives."""
 
-    def __init__(self, ping: Callable[[], None], busy: Callable[[], bool], lost: Callable[[], None], silent: Callable[[], None]) -> None:
+    def __init__(
+        self, ping: Callable[[], None], busy: Callable[[], bool], lost: Callable[[], None], unresponsive: Callable[[], None]
+    ) -> None:
         """Args:
         ping: sends a ping.
         busy: returns whether calls are open.
         lost: called when the keepalive ping was not answered: the connection is dead.
-        silent: called when nothing arrived for the `patience` of a call.
+        unresponsive: called when nothing arrived for the `response_timeout` of a call.
         """
         self._loop = asyncio.get_running_loop()
-        self._ping, self._busy, self._lost, self._silent = ping, busy, lost, silent
-        self.heard = self._loop.time()
+        self._ping, self._busy, self._lost, self._unresponsive = ping, busy, lost, unresponsive
+        self.last_received = self._loop.time()
         self.pinged = False
         self._pinged_at = -math.inf
-        self._keepalive: asyncio.TimerHandle | None = None
-        self._doubt: asyncio.TimerHandle | None = None
+        self._keepalive_timer: asyncio.TimerHandle | None = None
+        self._response_timer: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:
         """Start the keepalive, because a call is open."""
-        if self._keepalive is None:
-            self._keepalive = self._loop.call_later(KEEPALIVE, self._look)
+        if self._keepalive_timer is None:
+            self._keepalive_timer = self._loop.call_later(KEEPALIVE, self._check_idle)
 
-    def doubt(self, patience: float) -> None:
-        """Check the server, because a call has waited for `patience` seconds."""
+    def check_alive(self, timeout: float) -> None:
+        """Check the server, because a call has waited for `timeout` seconds."""
         now = self._loop.time()
-        if self._doubt is not None or now - self.heard < patience:
+        if self._response_timer is not None or now - self.last_received < timeout:
             return
         if not self.pinged:
             if now - self._pinged_at < PING_INTERVAL:
                 return
-            self._ask()
-        self._doubt = self._loop.call_later(patience, self._due)
+            self._send_ping()
+        self._response_timer = self._loop.call_later(timeout, self._await_pending_data)
 
     def end(self) -> None:
         """Cancel all timers."""
-        for timer in (self._keepalive, self._doubt):
+        for timer in (self._keepalive_timer, self._response_timer):
             if timer is not None:
                 timer.cancel()
 
-    def _ask(self) -> None:
+    def _send_ping(self) -> None:
         self.pinged = True
         self._pinged_at = self._loop.time()
         self._ping()
 
-    def _look(self) -> None:
-        self._keepalive = None
+    def _check_idle(self) -> None:
+        self._keepalive_timer = None
         if not self._busy():
             return
-        if self._loop.time() - self.heard < KEEPALIVE:
+        if self._loop.time() - self.last_received < KEEPALIVE:
             self.watch()
             return
-        self._ask()
-        self._keepalive = self._loop.call_later(KEEPALIVE_TIMEOUT, self._unanswered)
+        self._send_ping()
+        self._keepalive_timer = self._loop.call_later(KEEPALIVE_TIMEOUT, self._unanswered)
 
     def _unanswered(self) -> None:
-        self._keepalive = None
+        self._keepalive_timer = None
         if self.pinged:
             self._lost()
         elif self._busy():
             self.watch()
 
-    def _due(self) -> None:
-        self._doubt = self._loop.call_later(_GRACE, self._decide)
+    def _await_pending_data(self) -> None:
+        self._response_timer = self._loop.call_later(_GRACE, self._decide)
 
     def _decide(self) -> None:
-        self._doubt = None
+        self._response_timer = None
         if self.pinged:
-            self._silent()
+            self._unresponsive()

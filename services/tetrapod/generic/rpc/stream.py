@@ -7,7 +7,7 @@ from collections import deque
 from typing import Final, Protocol
 
 from tetrapod.generic.rpc import frames
-from tetrapod.generic.rpc.errors import Code, RpcError, of_http, of_reset, of_trailers
+from tetrapod.generic.rpc.errors import Code, RpcError, error_from_http_status, error_from_reset, error_from_trailers
 from tetrapod.machinery.failure import Failure
 
 _PREFIX: Final = 5
@@ -19,10 +19,10 @@ class Carrier(Protocol):
     """The interface of a connection that calls use."""
 
     loop: asyncio.AbstractEventLoop
-    patience: float
+    response_timeout: float
 
-    def doubt(self) -> None:
-        """Handle that a call has waited for `patience` seconds."""
+    def check_alive(self) -> None:
+        """Handle that a call has waited for `response_timeout` seconds."""
         ...
 
     def write(self, data: bytes) -> None:
@@ -83,7 +83,7 @@ class Call:
     def send(self, message: bytes, *, last: bool = False) -> None:
         """Send a message, unless the call has ended."""
         if not self.ended:
-            self.pending.append(memoryview(_prefixed(message)))
+            self.pending.append(memoryview(_with_prefix(message)))
             self.last_sent = last
             self.connection.flush(self)
 
@@ -103,7 +103,7 @@ class Call:
             RpcError: the call failed or timed out.
         """
         self._deadline = self.connection.loop.time() + timeout
-        self._timer = self.connection.loop.call_later(min(timeout, self.connection.patience), self._time_passes)
+        self._timer = self.connection.loop.call_later(min(timeout, self.connection.response_timeout), self._check_deadline)
         try:
             while not self.ended:
                 await self._wait()
@@ -134,13 +134,13 @@ class Call:
                 raise StopAsyncIteration
             await self._wait()
 
-    def _time_passes(self) -> None:
+    def _check_deadline(self) -> None:
         remaining = self._deadline - self.connection.loop.time()
         if remaining < _MOMENT:
             self.cancel(RpcError(Code.DEADLINE_EXCEEDED, "Deadline Exceeded"))
             return
-        self._timer = self.connection.loop.call_later(min(remaining, self.connection.patience), self._time_passes)
-        self.connection.doubt()
+        self._timer = self.connection.loop.call_later(min(remaining, self.connection.response_timeout), self._check_deadline)
+        self.connection.check_alive()
 
     async def _wait(self) -> None:
         self._waiter = self.connection.loop.create_future()
@@ -154,16 +154,16 @@ class Call:
         """
         data = b"".join((self._buffer, *self._chunks))
         self._chunks.clear()
-        at = 0
-        while len(data) - at >= _PREFIX:
-            if data[at]:
+        start = 0
+        while len(data) - start >= _PREFIX:
+            if data[start]:
                 raise RpcError(Code.INTERNAL, "a compressed message, which was not asked for")
-            end = at + _PREFIX + int.from_bytes(data[at + 1 : at + _PREFIX], "big")
+            end = start + _PREFIX + int.from_bytes(data[start + 1 : start + _PREFIX], "big")
             if end > len(data):
                 break
-            self._messages.append(data[at + _PREFIX : end])
-            at = end
-        self._buffer = data[at:]
+            self._messages.append(data[start + _PREFIX : end])
+            start = end
+        self._buffer = data[start:]
 
     # --- the connection's side
 
@@ -172,10 +172,10 @@ class Call:
         if self._headers is None:
             self._headers = headers
             if headers.get(":status") != "200":
-                self.cancel(of_http(headers.get(":status", "")))
+                self.cancel(error_from_http_status(headers.get(":status", "")))
                 return
         if last:
-            self.end(of_trailers(headers))
+            self.end(error_from_trailers(headers))
 
     def on_data(self, data: bytes, size: int, *, last: bool) -> None:
         """Handle data. `size` is the number of bytes that it takes of the flow control window."""
@@ -192,7 +192,7 @@ class Call:
 
     def on_reset(self, reason: int) -> None:
         """Handle a reset by the server."""
-        self.end(of_reset(reason))
+        self.end(error_from_reset(reason))
 
     def end(self, error: RpcError | None) -> None:
         """End the call, successfully or with an error. Only the first call has an effect. If the request is incomplete, the stream is
@@ -214,5 +214,5 @@ class Call:
             waiter.set_result(None)
 
 
-def _prefixed(message: bytes) -> bytes:
+def _with_prefix(message: bytes) -> bytes:
     return b"\0" + len(message).to_bytes(4, "big") + message

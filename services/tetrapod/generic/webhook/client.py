@@ -92,7 +92,7 @@ class WebhookClient:
             try:
                 status, headers, body = await self._ask(config, target, limit)
             except (BackendError, Unresolvable) as error:
-                _CERTIFICATES.told(error)
+                _CERTIFICATES.count(error)
                 raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: {error}") from None
             location = header(headers, b"location")
             if status not in (301, 302, 303, 307, 308) or not location:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from tetrapod.generic.proxy.resolver import SERVICE_NAME, cluster_ip, endpoint, endpoint_port, found_service
+from tetrapod.generic.proxy.resolver import SERVICE_NAME, cluster_ip, endpoint, endpoint_port, require_service
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import labels
@@ -33,7 +33,7 @@ class StoredServices:
     async def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
         if self._services is None:
             self._services = Lister(self._storages, SERVICES)
-        service = found_service(await self._services.get(namespace, name), name)
+        service = require_service(await self._services.get(namespace, name), name)
         if not self._by_endpoints:
             return cluster_ip(service, name, port)
         port_name = endpoint_port(service, name, port)

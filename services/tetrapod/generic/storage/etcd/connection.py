@@ -72,16 +72,16 @@ class Connection:
     if there is only one.
     """
 
-    def __init__(self, url: str, credentials: Credentials, on_silent: Callable[[Connection], None] | None = None) -> None:
+    def __init__(self, url: str, credentials: Credentials, on_unresponsive: Callable[[Connection], None] | None = None) -> None:
         self.url = url
         scheme, host, port = _endpoint(url)
         if scheme == "https":
             credentials.load()  # report unusable files at startup
         tls = credentials.load if scheme == "https" else None
-        if on_silent is None:
+        if on_unresponsive is None:
             self.channel = Channel(host, port, tls)
         else:
-            self.channel = Channel(host, port, tls, patience=PATIENCE, on_silent=partial(on_silent, self))
+            self.channel = Channel(host, port, tls, response_timeout=PATIENCE, on_unresponsive=partial(on_unresponsive, self))
         self._peer = {"server.address": host, "server.port": port}
         self.version = ""
         self.cluster = 0
