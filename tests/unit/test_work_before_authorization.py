@@ -11,7 +11,7 @@ from support.growth import assert_linear
 from tetrapod.generic.authentication.bearer import bearer_token
 from tetrapod.generic.authentication.requestheader import extra_key
 from tetrapod.generic.authorization.selector_attributes import requirements_of
-from tetrapod.generic.filters.impersonation import wanted_user
+from tetrapod.generic.filters.impersonation import requested_user
 from tetrapod.generic.http.limits import excess
 from tetrapod.generic.http.target import parse_target
 from tetrapod.generic.negotiation.accept import DEFAULT_OFFER, choose, parse_media_type
@@ -45,8 +45,8 @@ _WORK: Final[dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]]] = 
     "Accept parameters": (lambda header: choose(header, DEFAULT_OFFER), lambda size: "a/b" + ";c=d" * size),
     "Content-Type": (parse_media_type, lambda size: "a/b" + ";c=d" * size),
     "Authorization": (bearer_token, lambda size: "Bearer" + " a" * size),
-    "impersonated extra values": (lambda headers: wanted_user(_request(headers=headers)), _extra),
-    "impersonated extra keys": (lambda headers: wanted_user(_request(headers=headers)), lambda size: _extra(size, distinct=True)),
+    "impersonated extra values": (lambda headers: requested_user(_request(headers=headers)), _extra),
+    "impersonated extra keys": (lambda headers: requested_user(_request(headers=headers)), lambda size: _extra(size, distinct=True)),
     "extra key": (extra_key, lambda size: "%41" * size),
     "headers to a backend": (lambda headers: pass_through_headers(headers, "", ""), lambda size: [(b"connection", b"a,b" * 9)] * size),
     "limits": (lambda headers: excess(b"/", headers), lambda size: [(b"a", b"b")] * size),

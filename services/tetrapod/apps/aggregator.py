@@ -62,7 +62,7 @@ class RemoteAggregator(RemoteService):
         ]
         server.flags = self.options.flags()
         install_openapi(server.routes, JoinedSource(documents))
-        self.flow_control = flow_control(options, server.routes, client, self.lifecycle, passes_on=True)
+        self.flow_control = flow_control(options, server.routes, client, self.lifecycle, forwards=True)
         self.delegation.register(self.lifecycle)
         self.aggregator.register(self.lifecycle)
         return self._director, authenticator, authorizer

@@ -76,7 +76,7 @@ class RemoteService:
             raise click.UsageError("--etcd-servers is needed: services that run apart share an etcd")
         self.options = options
         self.lifecycle = Lifecycle()
-        self.draining = Draining(tells_front=self.name != "aggregator")
+        self.draining = Draining(notify_aggregator=self.name != "aggregator")
         self.audit = audit_of(options, self.lifecycle)
         self.pool = BalancedPool()
         self.backend = open_backend(options)

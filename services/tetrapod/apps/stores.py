@@ -61,16 +61,16 @@ class Store:
         finally:
             await backend.close()
 
-    async def opened(self, contents: Contents) -> Contents:
+    async def decrypted(self, contents: Contents) -> Contents:
         """Decrypted, if that can be. Raises BackupError, ValueError."""
         if not self.encryption:
             return contents
         from tetrapod.generic.storage.backup.sealing import sealing
 
         async with sealing(self.encryption, self.prefix) as found:
-            return await found.opened(contents)
+            return await found.decrypted(contents)
 
-    async def closed(self, contents: Contents) -> Contents:
+    async def encrypted(self, contents: Contents) -> Contents:
         """Encrypted as a server of this store does it, whatever is encrypted already; as it is where nothing is said of that.
 
         Raises BackupError, ValueError.
@@ -80,7 +80,7 @@ class Store:
         from tetrapod.generic.storage.backup.sealing import sealing
 
         async with sealing(self.encryption, self.prefix) as found:
-            return await found.closed(await found.opened(contents))
+            return await found.encrypted(await found.decrypted(contents))
 
     async def write(self, contents: Contents) -> int:
         """Returns the revision of the new store, whose objects have been read again and are the same."""

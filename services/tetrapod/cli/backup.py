@@ -27,7 +27,7 @@ def backup(store: Store, out: Path | None, without_keys: bool, verify: Path | No
         return archive.read(path)[1]
 
     async def work(path: Path) -> None:
-        archive.write(path, await store.opened(await store.read(keys=not without_keys)))
+        archive.write(path, await store.decrypted(await store.read(keys=not without_keys)))
 
     if (out is None) == (verify is None):
         raise click.UsageError("either --out FILE or --verify FILE")
@@ -60,7 +60,7 @@ def restore(store: Store, file: Path, without_keys: bool) -> None:
         contents, _ = archive.read(file)
         if store.is_etcd or without_keys:
             contents = replace(contents, files={})
-        return len(contents.items), await store.write(await store.closed(contents))
+        return len(contents.items), await store.write(await store.encrypted(contents))
 
     count, revision = done(work())
     click.echo(f"{count} objects restored into {store.place}, which is at revision {revision}")

@@ -34,8 +34,8 @@ async def moved(source: Store, target: Store, *, keep_encrypted: bool) -> tuple[
 
     lock = DatabaseLock(source.database) if not source.is_etcd and source.database.exists() else None
     try:
-        contents = await source.opened(await source.read(keys=not target.is_etcd))
-        wanted = await target.closed(converted(contents, keep_encrypted=keep_encrypted))
+        contents = await source.decrypted(await source.read(keys=not target.is_etcd))
+        wanted = await target.encrypted(converted(contents, keep_encrypted=keep_encrypted))
         revision = await target.write(wanted)
         again = await source.read(keys=False)
         before, after = ({item.key: item.revision for item in found.items if item.ttl is None} for found in (contents, again))

@@ -234,14 +234,14 @@ async def test_what_is_at_hand_is_handed_out_once_and_in_order(backend: Backend,
             while len(seen) < 23:
                 if len(written) < 20:
                     written.append(await put(backend, f"{root}/n{len(written)}", b"1"))
-                if (batch := watch.at_hand()) is not None:
+                if (batch := watch.next_if_ready()) is not None:
                     seen += [event.revision for event in batch.events]
                     assert watch.progress >= seen[-1]
                 elif len(written) % 3 == 0 and len(seen) < len(revisions) + len(written):
                     seen += [event.revision for event in (await anext(watch)).events]
                 await asyncio.sleep(0)
         assert seen == revisions + written
-        assert not (left := watch.at_hand()) or not left.events
+        assert not (left := watch.next_if_ready()) or not left.events
 
 
 async def test_compaction_forgets_the_past_and_keeps_the_present(backend: Backend, root: str) -> None:

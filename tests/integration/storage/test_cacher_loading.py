@@ -66,7 +66,7 @@ async def test_get_is_answered_by_the_store_while_the_cache_is_loading(backend: 
 async def test_limited_list_is_answered_by_the_store_while_the_cache_is_loading(
     backend: Backend, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.PATIENCE", 0.05)
+    monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.TIMEOUT", 0.05)
     slow = SlowPages(backend)
     storage = Cacher(slow, PODS, root=root)
     await begun(storage)
@@ -113,7 +113,7 @@ async def test_list_that_needs_the_cache_waits_for_it_and_is_consistent(backend:
 async def test_version_of_the_future_is_too_large_while_the_cache_is_loading(
     backend: Backend, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.PATIENCE", 0.05)
+    monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.TIMEOUT", 0.05)
     slow = SlowPages(backend)
     storage = Cacher(slow, PODS, root=root)
     await begun(storage)

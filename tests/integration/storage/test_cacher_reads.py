@@ -98,7 +98,7 @@ async def test_a_get_not_older_than_a_revision_waits_for_it(pods: Cacher) -> Non
 
 
 async def test_a_revision_of_the_future_is_too_large(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.PATIENCE", 0.2)
+    monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.TIMEOUT", 0.2)
     entry = await create(pods, "a/x")
     await pods.ready()
     beyond = str(entry.revision + 100_000)

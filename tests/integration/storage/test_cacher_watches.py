@@ -278,7 +278,7 @@ async def test_a_watch_may_do_without_initial_events(pods: Cacher, version: str)
 
 
 async def test_initial_events_of_the_future_are_refused(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.PATIENCE", 0.2)
+    monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.TIMEOUT", 0.2)
     await create(pods, "a/x")
     with pytest.raises(TooLargeResourceVersion):
         await pods.watch(WatchQuery(initial_events=True, match="NotOlderThan", resource_version="999999999"))

@@ -287,7 +287,7 @@ async def test_a_plugin_that_is_not_well_is_told_of(place: Place, plugin: KmsPlu
 async def test_a_configuration_whose_plugin_is_not_there_is_not_taken_up(
     place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tetrapod.generic.storage.encryption.encryption._LEAST_PATIENCE", 0.1)
+    monkeypatch.setattr("tetrapod.generic.storage.encryption.encryption._MIN_TIMEOUT", 0.1)
     pods, encryption = await place.server(key("aesgcm", "one"))
     plugin.stop()
     place.configure(kms(plugin), key("aesgcm", "one"))

@@ -12,7 +12,7 @@ import pytest
 from tetrapod.generic.audit.audit import Audit
 from tetrapod.generic.audit.event import Event
 from tetrapod.generic.audit.policy_file import policy_of
-from tetrapod.generic.filters.audit import with_audit, with_refused_audit
+from tetrapod.generic.filters.audit import with_audit, with_rejection_audit
 from tetrapod.generic.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import GroupResource
@@ -42,7 +42,7 @@ def request(path: str = "/api/v1/namespaces/a/pods/b", query: str = "") -> Reque
 
 def audited(handler: Handler, kept: Kept) -> Handler:
     audit = Audit(policy_of({"rules": [{"level": "RequestResponse"}]}), kept)
-    return with_refused_audit(with_audit(handler, audit), audit)
+    return with_rejection_audit(with_audit(handler, audit), audit)
 
 
 def raising(error: BaseException) -> Handler:
@@ -152,7 +152,7 @@ async def test_a_watch_is_not_slow() -> None:
 
 async def test_who_is_not_known_is_told_once_and_only_of_what_the_policy_wants() -> None:
     audit = Audit(policy_of({"rules": [{"level": "None", "nonResourceURLs": ["/quiet"]}, {"level": "Metadata"}]}), kept := Kept())
-    handler = with_refused_audit(raising(StatusError(401, "Unauthorized", "Unauthorized")), audit)
+    handler = with_rejection_audit(raising(StatusError(401, "Unauthorized", "Unauthorized")), audit)
     for path in ("/quiet", "/loud"):
         with pytest.raises(StatusError):
             await handler(request(path))

@@ -26,7 +26,7 @@ from tetrapod.generic.certificates import faults
     ],
 )
 def test_certificates(der: bytes, text: str) -> None:
-    assert faults.of_certificate(der) == text
+    assert faults.certificate_error(der) == text
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_certificates(der: bytes, text: str) -> None:
     ],
 )
 def test_requests(der: str, text: str) -> None:
-    assert faults.of_request(base64.b64decode(der)) == text
+    assert faults.request_error(base64.b64decode(der)) == text
 
 
 def test_a_wrong_tag_is_told_with_all_that_go_knows_of_it() -> None:
-    assert faults.of_request(b"\x02\x01\x05").startswith(
+    assert faults.request_error(b"\x02\x01\x05").startswith(
         "asn1: structure error: tags don't match (16 vs {class:0 tag:2 length:1 isCompound:false}) {optional:false "
     )

@@ -26,7 +26,7 @@ def request_of_bob() -> Request:
 
 def _line(caplog: pytest.LogCaptureFixture, request: Request, code: int) -> list[tuple[str, object]]:
     with caplog.at_level(logging.INFO, ACCESS):
-        access_log.log(access_log.said_of(request), code, 0.0015)
+        access_log.log(access_log.request_fields(request), code, 0.0015)
     record = caplog.records[-1]
     standard = set(logging.makeLogRecord({}).__dict__) | {"message", "taskName"}
     return [(key, value) for key, value in record.__dict__.items() if key not in standard]
@@ -37,8 +37,8 @@ def test_a_request_tells_its_flow_its_seats_and_who_impersonates(caplog: pytest.
     assert request.info is not None
     request.state["impersonator"] = UserInfo("admin", "", ("system:masters", "x"), {})
     flow = FlowControl(10).classify(request.user, request.info)
-    access_log.note_flow(request, flow, Estimate(1, 2, 0.005))
-    access_log.note_time(request, "apf_execution_time", 0.25)
+    access_log.add_flow(request, flow, Estimate(1, 2, 0.005))
+    access_log.add_duration(request, "apf_execution_time", 0.25)
     assert _line(caplog, request, 200) == [
         ("verb", "LIST"),
         ("URI", "/api/v1/pods?limit=1"),
@@ -60,6 +60,6 @@ def test_a_request_tells_its_flow_its_seats_and_who_impersonates(caplog: pytest.
 
 
 def test_a_connection_that_was_handed_over_has_no_code(caplog: pytest.LogCaptureFixture, request_of_bob: Request) -> None:
-    access_log.note_time(request_of_bob, "apf_execution_time", 1.0)  # one that waits nowhere
+    access_log.add_duration(request_of_bob, "apf_execution_time", 1.0)  # one that waits nowhere
     said = dict(_line(caplog, request_of_bob, 101))
     assert said["hijacked"] is True and not {"resp", "apf_execution_time"} & said.keys()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tetrapod.generic.exposition.text import render
 from tetrapod.generic.flowcontrol.utilization import MOST_STATES, Limits, Utilization
 from tetrapod.generic.metrics import Counter, Histogram, Metric, Summary, reset
-from tetrapod.generic.storage.cacher.tally import Tally
+from tetrapod.generic.storage.cacher.tally import CacheCounters
 from tetrapod.generic.storage.cacher.window import FEWEST, Change, Window
 
 BUCKETS = (0.1, 0.5, 1.0, 5.0)
@@ -93,11 +93,11 @@ def test_states_are_summed_up_before_there_are_too_many() -> None:
 
 
 def test_the_capacity_of_a_window_doubles_when_it_is_full() -> None:
-    tally = Tally(("", "things"))
-    window = Window(0, tally=tally)
+    counters = CacheCounters(("", "things"))
+    window = Window(0, counters=counters)
     for revision in range(1, 2 * FEWEST + 2):
         window.append(Change("a", None, None, revision))
-    assert (window.capacity, tally.capacity_increases, tally.capacity_decreases) == (4 * FEWEST, 2, 0)
+    assert (window.capacity, counters.capacity_increases, counters.capacity_decreases) == (4 * FEWEST, 2, 0)
 
 
 def test_bounds_are_written_as_go_writes_them(apart: list[Metric]) -> None:

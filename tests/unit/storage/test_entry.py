@@ -34,7 +34,7 @@ def test_a_deleted_entry_carries_the_revision_of_its_deletion() -> None:
 
 
 def test_only_the_last_entries_keep_what_was_made_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tetrapod.generic.storage.cacher.entry.WARM_BYTES", 3000)
+    monkeypatch.setattr("tetrapod.generic.storage.cacher.entry.DERIVED_BYTES", 3000)
     old, new = entry("old", 2000), entry("new", 2000)
     kept = old.peek()
     old.representations["frame"] = b"x"

@@ -103,7 +103,9 @@ class RemoteSide:
             audit = request.audit
             if audit is not None:
                 headers += findings.request_header(audit)
-            response = await forward(self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step), dropped=DROPPED_FROM_PEERS)
+            response = await forward(
+                self._pool, self._endpoint, request, headers=headers, target=hop.target(request, step), dropped=DROPPED_FROM_PEERS
+            )
             if audit is not None:
                 findings.take_response(audit, request, response)
             hop.graft(response, step)

@@ -13,14 +13,14 @@ from tetrapod.generic.scheduling.config import FairScheduling
 
 
 def flow_control(
-    options: Options, routes: Routes, client: Client, lifecycle: Lifecycle, statistics: Stats | None = None, *, passes_on: bool = False
+    options: Options, routes: Routes, client: Client, lifecycle: Lifecycle, statistics: Stats | None = None, *, forwards: bool = False
 ) -> FlowControl | None:
-    """None where it is switched off, or nothing is limited at all. `passes_on`: requests go on to other processes."""
+    """None where it is switched off, or nothing is limited at all. `forwards`: requests go on to other processes."""
     limit = options.max_requests_inflight + options.max_mutating_requests_inflight
     if not options.enable_priority_and_fairness or limit <= 0:
         return None
     scheduling = FairScheduling(enabled=options.fair_scheduling)
-    control = FlowControl(limit, statistics, passes_on=passes_on, scheduling=scheduling)
+    control = FlowControl(limit, statistics, forwards=forwards, scheduling=scheduling)
     control.follow(client, lifecycle)
     dump.install(routes, control)
     return control

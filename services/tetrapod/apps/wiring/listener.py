@@ -48,7 +48,7 @@ def listener(director: Handler, options: Options, door: Door, tls: ServingTLS, l
         flow_control=door.flow_control,
         audit=door.audit,
         tracing=tracing_of(options, lifecycle, door.service),
-        tells_front=bool(door.service),
+        notify_aggregator=bool(door.service),
         scheduler=FairScheduler(FairScheduling(enabled=options.fair_scheduling)),
         cors_allowed_origins=options.cors_allowed_origins,
         strict_transport_security=options.strict_transport_security_directives,

@@ -12,7 +12,7 @@ from typing import Final
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.apps import validate_revision, validate_revision_update
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.shown import HiddenStore
+from tetrapod.generic.registry.shown import FilteredStore
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -45,7 +45,7 @@ def _text(obj: Object) -> str:
     return data.text if isinstance(data, Verbatim) else ""
 
 
-class RevisionStore(HiddenStore):
+class RevisionStore(FilteredStore):
     """A store that hides the text of the data from readers."""
 
     def hides(self, item: bytes) -> bool:

@@ -6,11 +6,11 @@ from a missing one sent by a client that never saw the empty one (pkg/registry/a
 
 from __future__ import annotations
 
-from tetrapod.generic.registry.shown import HiddenStore
+from tetrapod.generic.registry.shown import FilteredStore
 from tetrapod.machinery.gvk import Object
 
 
-class WebhookStore(HiddenStore):
+class WebhookStore(FilteredStore):
     """A store that hides empty caBundles."""
 
     def hides(self, item: bytes) -> bool:

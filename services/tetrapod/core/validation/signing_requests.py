@@ -112,7 +112,7 @@ def parse_request(request: str) -> CertificateSigningRequest:
     try:
         return x509.load_der_x509_csr(pem_blocks[0].content)
     except (ValueError, x509.InvalidVersion):
-        raise ValueError(faults.of_request(pem_blocks[0].content)) from None
+        raise ValueError(faults.request_error(pem_blocks[0].content)) from None
 
 
 def _request_fault(request: str) -> str:
@@ -183,7 +183,7 @@ def certificate_fault(content: bytes) -> str:
         try:
             x509.load_der_x509_certificate(block.content)
         except (ValueError, x509.InvalidVersion):
-            text = faults.of_certificate(block.content)
+            text = faults.certificate_error(block.content)
             # Go's ParseCertificates reads trailing data as the next certificate.
             return "x509: malformed certificate" if text == faults.TRAILING else text
     return "" if pem_blocks else "must contain at least one CERTIFICATE PEM block"

@@ -49,7 +49,7 @@ def _mismatch(certificate: Block, key: Block) -> str:
     try:
         public = x509.load_der_x509_certificate(certificate.content).public_key()
     except (ValueError, x509.InvalidVersion):
-        return faults.of_certificate(certificate.content)
+        return faults.certificate_error(certificate.content)
     try:
         key_public = load_der_private_key(key.content, None).public_key()
     except (ValueError, TypeError):

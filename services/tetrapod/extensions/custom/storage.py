@@ -142,7 +142,7 @@ class CurrentStorage(ForwardingStorage):
             try:
                 converted = None if entry is None else self.current(entry)
             except NotDecodable as error:
-                raise StatusError(500, "", error.what) from None
+                raise StatusError(500, "", error.message) from None
             updated = await (
                 try_update(obj, entry) if converted is None or converted is entry else try_update(converted.object(), converted)
             )

@@ -89,7 +89,7 @@ class CertificatePool:
         try:
             certificate = x509.load_der_x509_certificate(chain[0])
         except (ValueError, x509.InvalidVersion):
-            return faults.of_certificate(chain[0])
+            return faults.certificate_error(chain[0])
         if self._anchors.isdisjoint(chain) and not any(_signed_by(certificate, authority) for authority in self._authorities):
             return "x509: certificate signed by unknown authority"
         return certificate if _for_clients(certificate) else "x509: certificate specifies an incompatible key usage"

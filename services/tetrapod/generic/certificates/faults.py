@@ -64,7 +64,7 @@ class _Reader:
         """Return whether the next element has the tag."""
         return self.data[:1] == bytes([tag])
 
-    def take(self, tag: int) -> bytes | None:
+    def read_element(self, tag: int) -> bytes | None:
         """Return the content of the next element, or None if its tag is another one or it is malformed."""
         try:
             header = _header(self.data, 0)
@@ -77,58 +77,58 @@ class _Reader:
         return content
 
 
-def of_certificate(der: bytes) -> str:
+def certificate_error(der: bytes) -> str:
     """Return the error text for a certificate that could not be parsed."""
     outer = _Reader(der)
-    content = outer.take(_SEQUENCE)
+    content = outer.read_element(_SEQUENCE)
     if content is None:
         return _MALFORMED
     certificate = _Reader(content)
-    signed = certificate.take(_SEQUENCE)
+    signed = certificate.read_element(_SEQUENCE)
     if signed is None:
         return "x509: malformed tbs certificate"
     tbs = _Reader(signed)
-    return _of_head(tbs, certificate) or _of_parts(tbs) or (TRAILING if outer.data else _MALFORMED)
+    return _head_error(tbs, certificate) or _parts_error(tbs) or (TRAILING if outer.data else _MALFORMED)
 
 
-def _of_head(tbs: _Reader, certificate: _Reader) -> str:
+def _head_error(tbs: _Reader, certificate: _Reader) -> str:
     """Check version, serial number and algorithms. Returns the error text or ""."""
     if tbs.next_is(_VERSION):
-        version = _Reader(tbs.take(_VERSION) or b"").take(_INTEGER)
+        version = _Reader(tbs.read_element(_VERSION) or b"").read_element(_INTEGER)
         if not version or version[0] & 0x80:
             return "x509: malformed version"
         if int.from_bytes(version) > 2:
             return "x509: invalid version"
-    serial = tbs.take(_INTEGER)
+    serial = tbs.read_element(_INTEGER)
     if not serial:
         return "x509: malformed serial number"
     if serial[0] & 0x80:
         return "x509: negative serial number"
-    algorithm = tbs.take(_SEQUENCE)
+    algorithm = tbs.read_element(_SEQUENCE)
     if algorithm is None:
         return "x509: malformed signature algorithm identifier"
-    outer = certificate.take(_SEQUENCE)
+    outer = certificate.read_element(_SEQUENCE)
     if outer is None:
         return "x509: malformed algorithm identifier"
     return "" if outer == algorithm else "x509: inner and outer signature algorithm identifiers don't match"
 
 
-def _of_parts(tbs: _Reader) -> str:
-    for part in ("issuer", "validity", "issuer", "spki"):  # upstream calls the subject "issuer" here, too
-        if tbs.take(_SEQUENCE) is None:
-            return f"x509: malformed {part}"
+def _parts_error(tbs: _Reader) -> str:
+    for element in ("issuer", "validity", "issuer", "spki"):  # upstream calls the subject "issuer" here, too
+        if tbs.read_element(_SEQUENCE) is None:
+            return f"x509: malformed {element}"
     return ""
 
 
-def of_request(der: bytes) -> str:
+def request_error(der: bytes) -> str:
     """Return the error text for a certificate request that could not be parsed. Errors deep inside get a general text."""
     try:
-        return _of_structs(der)
+        return _structure_error(der)
     except _HeaderError as error:
         return str(error)
 
 
-def _of_structs(der: bytes) -> str:
+def _structure_error(der: bytes) -> str:
     """Check the outer structures of a request.
 
     Raises:

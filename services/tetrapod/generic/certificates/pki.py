@@ -90,17 +90,17 @@ def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: floa
     """
     pki = Pki(Path(directory))
     pki.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    wanted = list(dict.fromkeys(hosts))
+    requested_hosts = list(dict.fromkeys(hosts))
     record = _Record(pki)
     deadline = time.time() + renew_before
-    fresh: dict[str, Authority] = {}
+    new_authorities: dict[str, Authority] = {}
     for name, common_name in _AUTHORITIES.items():
-        if not record.good(name, deadline):
+        if not record.is_valid(name, deadline):
             from tetrapod.generic.certificates.authority import Authority
 
-            fresh[name] = authority = Authority.create(common_name)
+            new_authorities[name] = authority = Authority.create(common_name)
             record.write(name, authority.certificate_pem, authority.key_pem, [])
-    _issue_leaves(record, wanted, deadline, fresh)
+    _issue_leaves(record, requested_hosts, deadline, new_authorities)
     if not pki.service_account_key.exists():
         from tetrapod.generic.certificates.authority import signing_key
 
@@ -119,15 +119,15 @@ def renew_leaves(pki: Pki, *, renew_before: float = RENEW_BEFORE) -> bool:
     return renewed
 
 
-def _issue_leaves(record: _Record, wanted: Sequence[str], deadline: float, fresh: Mapping[str, Authority]) -> bool:
+def _issue_leaves(record: _Record, hosts: Sequence[str], deadline: float, new_authorities: Mapping[str, Authority]) -> bool:
     renewed = False
     for name, issuer in _LEAVES.items():
-        known = record.hosts(name)
-        missing = [host for host in wanted if host not in known] if name == "apiserver" else []
-        if record.good(name, deadline) and issuer not in fresh and not missing:
+        existing = record.hosts(name)
+        missing = [host for host in hosts if host not in existing] if name == "apiserver" else []
+        if record.is_valid(name, deadline) and issuer not in new_authorities and not missing:
             continue
-        certificate, key = _issue(name, fresh.get(issuer) or record.authority(issuer), known + missing)
-        record.write(name, certificate, key, known + missing)
+        certificate, key = _issue(name, new_authorities.get(issuer) or record.authority(issuer), existing + missing)
+        record.write(name, certificate, key, existing + missing)
         renewed = True
     return renewed
 
@@ -148,17 +148,17 @@ class _Record:
         self._path = pki.directory / "pki.json"
         self._changed = False
         try:
-            self._known: dict[str, dict[str, Any]] = json.loads(self._path.read_text())
+            self._entries: dict[str, dict[str, Any]] = json.loads(self._path.read_text())
         except (OSError, ValueError):
-            self._known = {}
+            self._entries = {}
 
-    def good(self, name: str, deadline: float) -> bool:
+    def is_valid(self, name: str, deadline: float) -> bool:
         """Return whether a certificate exists and expires after `deadline` (seconds since the epoch)."""
-        return bool(self._look(name).get("expires", 0) > deadline)
+        return bool(self._read_entry(name).get("expires", 0) > deadline)
 
     def hosts(self, name: str) -> list[str]:
         """Return the hosts of a certificate."""
-        return list(self._look(name).get("hosts", []))
+        return list(self._read_entry(name).get("hosts", []))
 
     def authority(self, name: str) -> Authority:
         """Load a CA with its key."""
@@ -166,7 +166,7 @@ class _Record:
 
         return Authority.load(self._pki.certificate(name).read_bytes(), self._pki.key(name).read_bytes())
 
-    def _look(self, name: str) -> dict[str, Any]:
+    def _read_entry(self, name: str) -> dict[str, Any]:
         """Return the record of a certificate on disk; empty if the certificate or its key is missing.
 
         The certificate is parsed only if the record is outdated. A CA may lack its key; it can then not issue certificates.
@@ -178,14 +178,14 @@ class _Record:
         if name not in _AUTHORITIES and not self._pki.key(name).exists():
             return {}
         digest = hashlib.sha256(pem).hexdigest()
-        known = self._known.get(name, {})
-        if known.get("sha256") != digest:
+        entry = self._entries.get(name, {})
+        if entry.get("sha256") != digest:
             from tetrapod.generic.certificates import authority
 
-            known = {"sha256": digest, "expires": authority.expiry(pem), "hosts": authority.hosts(pem)}
-            self._known[name] = known
+            entry = {"sha256": digest, "expires": authority.expiry(pem), "hosts": authority.hosts(pem)}
+            self._entries[name] = entry
             self._changed = True
-        return known
+        return entry
 
     def write(self, name: str, certificate: bytes, key: bytes, hosts: list[str]) -> None:
         """Write a certificate and its key and record them."""
@@ -194,10 +194,10 @@ class _Record:
         write_file(self._pki.key(name), key, PRIVATE)
         write_file(self._pki.certificate(name), certificate, PUBLIC)
         digest = hashlib.sha256(certificate).hexdigest()
-        self._known[name] = {"sha256": digest, "expires": authority.expiry(certificate), "hosts": hosts}
+        self._entries[name] = {"sha256": digest, "expires": authority.expiry(certificate), "hosts": hosts}
         self._changed = True
 
     def save(self) -> None:
         """Write `pki.json` if it has changed."""
         if self._changed:
-            write_file(self._path, json.dumps(self._known, indent=1).encode(), PUBLIC)
+            write_file(self._path, json.dumps(self._entries, indent=1).encode(), PUBLIC)

@@ -78,7 +78,7 @@ class Secrets:
     prefix: str
     out: Path
     labels: Mapping[str, str]
-    _known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _loaded: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def load(self) -> None:
         """Write the files of all existing Secrets below `out`."""
@@ -86,7 +86,7 @@ class Secrets:
             secret = self.cluster.ask("GET", self._path(name))
             if secret is None:
                 continue
-            self._known[name] = secret
+            self._loaded[name] = secret
             for file, data in secret.get("data", {}).items():
                 self._write(name, file, base64.b64decode(data))
         signing_key = self.out / "auth" / _SIGNING_KEY
@@ -100,16 +100,16 @@ class Secrets:
     def _save(self, name: str) -> bool:
         files = sorted(path for path in (self.out / name).iterdir() if (name, path.name) not in _LEFT_OUT)
         data = {path.name: base64.b64encode(path.read_bytes()).decode() for path in files}
-        known = self._known.get(name)
-        if known is None:
+        existing = self._loaded.get(name)
+        if existing is None:
             metadata = {"name": self._name(name), "labels": dict(self.labels)}
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
             self.cluster.ask("POST", self._path(), secret)
             return True
-        if known.get("data") == data:
+        if existing.get("data") == data:
             return False
         # The update includes the resource version, so a concurrent writer's changes are not lost.
-        self.cluster.ask("PUT", self._path(name), {**known, "data": data})
+        self.cluster.ask("PUT", self._path(name), {**existing, "data": data})
         return True
 
     def _write(self, name: str, file: str, data: bytes) -> None:

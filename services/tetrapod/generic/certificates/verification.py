@@ -30,7 +30,7 @@ def verified_chain(connection: Any) -> tuple[bytes, ...]:
     own: bytes | None = connection.getpeercert(True)
     if own is None:
         return ()
-    public = getattr(connection, "get_verified_chain", None)
-    verified = public() if public is not None else connection._sslobj.get_verified_chain()
-    chain = [one if isinstance(one, bytes) else one.public_bytes(_ENCODING_DER) for one in verified or ()]
+    method = getattr(connection, "get_verified_chain", None)
+    verified = method() if method is not None else connection._sslobj.get_verified_chain()
+    chain = [certificate if isinstance(certificate, bytes) else certificate.public_bytes(_ENCODING_DER) for certificate in verified or ()]
     return tuple(chain) if chain and chain[0] == own else (own,)

@@ -35,7 +35,7 @@ from tetrapod.generic.http.websocket_stream import serve_messages, watch_handsha
 from tetrapod.generic.negotiation.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
 from tetrapod.generic.registry.predicate import Selection
 from tetrapod.generic.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
-from tetrapod.generic.storage.cacher.tally import tally_of
+from tetrapod.generic.storage.cacher.tally import counters_of
 from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import Object
@@ -151,7 +151,7 @@ class _Serving:
             if len(self._behind) > MOST_BEHIND:
                 log.warning("a watch was ended: its client is too slow")
                 group, _, resource = self._frames.resource_key
-                tally_of(group, resource).terminated += 1
+                counters_of(group, resource).terminated += 1
                 self._behind.clear()
                 self._source.close()
             return

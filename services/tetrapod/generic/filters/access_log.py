@@ -17,19 +17,19 @@ from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.golang.durations import format_duration
 
 _access: Final = logging.getLogger(ACCESS)
-_NOTES: Final = "access log"
+_FLOW_FIELDS: Final = "access log"
 _LONGEST: Final = 64
 
 
-def wanted() -> bool:
+def is_enabled() -> bool:
     """Return whether access logging is enabled."""
     return _access.isEnabledFor(logging.INFO)
 
 
-def note_flow(request: Request, flow: Flow, work: Estimate) -> None:
+def add_flow(request: Request, flow: Flow, work: Estimate) -> None:
     """Add the flow and the estimated seats to the log line."""
     level, schema = flow.labels
-    request.state[_NOTES] = {
+    request.state[_FLOW_FIELDS] = {
         "apf_pl": level[:_LONGEST],
         "apf_fs": schema[:_LONGEST],
         "apf_iseats": work.initial,
@@ -38,13 +38,13 @@ def note_flow(request: Request, flow: Flow, work: Estimate) -> None:
     }
 
 
-def note_time(request: Request, name: str, seconds: float) -> None:
-    """Add a duration to the log line, if `note_flow` was called for the request."""
-    if (notes := request.state.get(_NOTES)) is not None:
-        notes[name] = format_duration(seconds)
+def add_duration(request: Request, name: str, seconds: float) -> None:
+    """Add a duration to the log line, if `add_flow` was called for the request."""
+    if (flow_fields := request.state.get(_FLOW_FIELDS)) is not None:
+        flow_fields[name] = format_duration(seconds)
 
 
-def said_of(request: Request) -> dict[str, Any]:
+def request_fields(request: Request) -> dict[str, Any]:
     """Return the fields of the log line that are known before the response."""
     verb = verb_of(request)
     fields: dict[str, Any] = {
@@ -56,26 +56,26 @@ def said_of(request: Request) -> dict[str, Any]:
         "audit-ID": request.audit_id,
         "srcIP": request.remote,
         "user": request.user.name,
-        **request.state.get(_NOTES, {}),
+        **request.state.get(_FLOW_FIELDS, {}),
     }
     if (impersonator := request.state.get("impersonator")) is not None:
-        fields["addedInfo"] = f"{_shown(impersonator)} is impersonating {_shown(request.user)}"
+        fields["addedInfo"] = f"{_user_text(impersonator)} is impersonating {_user_text(request.user)}"
     if request.trace_id:
         fields["traceID"] = request.trace_id
     return fields
 
 
-def log(said: dict[str, Any], code: int, seconds: float) -> None:
+def log(fields: dict[str, Any], code: int, seconds: float) -> None:
     """Write the log line. Code 101 means that the connection was hijacked."""
     if code == 101:
-        said["hijacked"] = True
+        fields["hijacked"] = True
     else:
-        said["resp"] = code
-        if (info := said.pop("addedInfo", None)) is not None:
-            said["addedInfo"] = info
-    said["latency"] = format_duration(seconds)
-    _access.info("HTTP", extra=said)
+        fields["resp"] = code
+        if (info := fields.pop("addedInfo", None)) is not None:
+            fields["addedInfo"] = info
+    fields["latency"] = format_duration(seconds)
+    _access.info("HTTP", extra=fields)
 
 
-def _shown(user: UserInfo) -> str:
+def _user_text(user: UserInfo) -> str:
     return f"{user.name}[{','.join(user.groups)}]" if user.groups else user.name

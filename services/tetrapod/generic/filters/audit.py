@@ -54,7 +54,7 @@ def with_audit(handler: Handler, audit: Audit) -> Handler:
     return audited
 
 
-def with_refused_audit(handler: Handler, audit: Audit) -> Handler:
+def with_rejection_audit(handler: Handler, audit: Audit) -> Handler:
     """Write one audit event for a request rejected before authentication completed: invalid credentials, an invalid
     `?timeout`.
     """
@@ -81,10 +81,10 @@ async def _serve(handler: Handler, request: Request, context: AuditContext) -> R
         raise
     except asyncio.CancelledError:
         overdue = request.deadline is not None and time.monotonic() >= request.deadline
-        await _broken_off(context, starts, overdue)
+        await _complete_aborted(context, starts, overdue)
         raise
     except ClientGone:
-        await _broken_off(context, starts, False)
+        await _complete_aborted(context, starts, False)
         raise
     except Exception as error:
         context.status = {
@@ -106,7 +106,7 @@ async def _serve(handler: Handler, request: Request, context: AuditContext) -> R
     return response
 
 
-async def _broken_off(context: AuditContext, starts: bool, overdue: bool) -> None:
+async def _complete_aborted(context: AuditContext, starts: bool, overdue: bool) -> None:
     """Complete the events of a request without response: the client disconnected, or the deadline passed."""
     if overdue:
         context.record_status(status.timeout(_OVERDUE).to_status())

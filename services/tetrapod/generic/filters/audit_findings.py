@@ -11,13 +11,13 @@ def with_audit_findings(handler: Handler) -> Handler:
     """Collect the data that the front proxy requested, and return it in response headers."""
 
     async def audit_findings(request: Request) -> Response:
-        wanted = request.state.get(STATE)
-        if wanted is None:
+        requested = request.state.get(STATE)
+        if requested is None:
             return await handler(request)
         from tetrapod.generic.audit.context import AuditContext
         from tetrapod.generic.audit.findings import parse_request_header, response_header
 
-        auditing = parse_request_header(wanted)
+        auditing = parse_request_header(requested)
         if auditing is None or request.audit is not None:
             return await handler(request)
         context = request.audit = AuditContext(request, auditing, None, None)

@@ -34,12 +34,12 @@ class _Result:
 
     def __init__(self, attempts: Counter, seconds: Histogram, result: str) -> None:
         self._attempts = attempts.row((result,))
-        self._took = partial(seconds.count, seconds.row((result,)))
+        self._observe = partial(seconds.count, seconds.row((result,)))
 
     def count(self, seconds: float) -> None:
         """Count an attempt that took this long."""
         self._attempts[0] += 1
-        self._took(seconds)
+        self._observe(seconds)
 
 
 _SUCCESS, _FAILURE, _ERROR = (_Result(_AUTHENTICATIONS, _AUTHENTICATION_SECONDS, result) for result in ("success", "failure", "error"))

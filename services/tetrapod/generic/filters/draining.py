@@ -19,8 +19,8 @@ class Draining:
     for the others.
     """
 
-    def __init__(self, *, tells_front: bool = False) -> None:
-        self.tells_front = tells_front
+    def __init__(self, *, notify_aggregator: bool = False) -> None:
+        self.notify_aggregator = notify_aggregator
         self.active = False
         self.in_flight = 0
         self._idle = asyncio.Event()
@@ -55,7 +55,7 @@ def with_draining(handler: Handler, draining: Draining) -> Handler:
     async def drain(request: Request) -> Response:
         if draining.active and not _is_probe(request.path):
             headers = [(b"retry-after", b"1"), (b"connection", b"close"), (b"content-type", b"text/plain; charset=utf-8")]
-            if draining.tells_front:
+            if draining.notify_aggregator:
                 headers.append((UNTOUCHED, b"1"))
             return Response(503, headers, b"apiserver is shutting down, please try again later.\n")
         if is_long_running(request.info):

@@ -62,14 +62,14 @@ class FilterLatency:
         self._row[0] += 1
 
 
-def impersonated(constraint: str, seconds: float) -> None:
+def count_impersonation(constraint: str, seconds: float) -> None:
     """Count a successful impersonation. `constraint` is the authorized verb, "" for the legacy mode."""
     labels = (_mode(constraint) if constraint else "legacy", "allowed")
     _ATTEMPTS.add(labels)
     _ATTEMPT_SECONDS.observe(labels, seconds)
 
 
-def impersonation_refused(seconds: float) -> None:
+def count_rejected_impersonation(seconds: float) -> None:
     """Count a rejected impersonation."""
     _ATTEMPTS.add(("", "denied"))
     _ATTEMPT_SECONDS.observe(("", "denied"), seconds)

@@ -14,7 +14,7 @@ from tetrapod.generic.authentication.bearer import utf8
 from tetrapod.generic.authentication.requestheader import extra_key
 from tetrapod.generic.authorization.interface import Attributes, Authorizer
 from tetrapod.generic.filters.authorization import attributes_of
-from tetrapod.generic.filters.filter_metrics import CountedAuthorizer, FilterLatency, impersonated, impersonation_refused
+from tetrapod.generic.filters.filter_metrics import CountedAuthorizer, FilterLatency, count_impersonation, count_rejected_impersonation
 from tetrapod.generic.filters.impersonation_modes import Impersonated, Mode, all_modes
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.user import UserInfo
@@ -40,18 +40,18 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
     latency = FilterLatency("constrainedimpersonation")
 
     async def impersonation(request: Request) -> Response:
-        wanted = wanted_user(request)
-        if wanted is None:
+        target = requested_user(request)
+        if target is None:
             latency.passed()
             return await handler(request)
         started = time.monotonic()
         try:
-            acting = await tracker.impersonate(wanted, attributes_of(request))
+            acting = await tracker.impersonate(target, attributes_of(request))
         except StatusError:
-            impersonation_refused(time.monotonic() - started)
+            count_rejected_impersonation(time.monotonic() - started)
             raise
         seconds = time.monotonic() - started
-        impersonated(acting.constraint, seconds)
+        count_impersonation(acting.constraint, seconds)
         latency.took(seconds)
         if request.audit is not None:
             request.audit.took("impersonation", started)
@@ -64,7 +64,7 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
     return impersonation
 
 
-def wanted_user(request: Request) -> UserInfo | None:
+def requested_user(request: Request) -> UserInfo | None:
     """Return the user that the headers name, or None."""
     for key, _ in request.headers:
         if key.startswith(_PREFIX):
@@ -109,7 +109,7 @@ class ModeTracker:
         self._modes = modes
         self._last: BoundedCache[str, int] = BoundedCache(count=10_000, size=2 << 20)
 
-    async def impersonate(self, wanted: UserInfo, attributes: Attributes) -> Impersonated:
+    async def impersonate(self, target: UserInfo, attributes: Attributes) -> Impersonated:
         """Return the result of the first mode that allows it. Raises the first rejection (StatusError) if none does."""
         requestor = attributes.user.name
         last = self._last.recall(requestor)
@@ -117,7 +117,7 @@ class ModeTracker:
         failure: Failure[StatusError] | None = None
         for index in order:
             try:
-                impersonated = await self._modes[index].check(wanted, attributes)
+                impersonated = await self._modes[index].check(target, attributes)
             except StatusError as error:
                 failure = failure or Failure(error)
                 continue

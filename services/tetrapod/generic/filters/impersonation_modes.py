@@ -22,7 +22,7 @@ from tetrapod.machinery.golang.quoting import go_quote
 
 _GROUP: Final = "authentication.k8s.io"
 _ASSOCIATED_NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
-_MANY: Final = 4
+_BATCH_CHECK_FROM: Final = 4
 """From this number of values on, a single check for all of them is tried first."""
 
 
@@ -36,7 +36,7 @@ class Impersonated(NamedTuple):
 class Mode(Protocol):
     """A mode of impersonation."""
 
-    async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
+    async def check(self, target: UserInfo, attributes: Attributes) -> Impersonated | None:
         """Return the impersonated user, or None if the mode does not apply. Raises StatusError if it is forbidden."""
         ...
 
@@ -45,9 +45,9 @@ def all_modes(authorizer: Authorizer) -> list[Mode]:
     """Return the modes in upstream's order."""
     return [
         AssociatedNodeMode(authorizer),
-        ConstrainedMode(authorizer, "arbitrary-node", lambda wanted: _bare(wanted) and bool(node_name(wanted.name))),
-        ConstrainedMode(authorizer, "serviceaccount", lambda wanted: _bare(wanted) and split_username(wanted.name) is not None),
-        ConstrainedMode(authorizer, "user-info", lambda wanted: not node_name(wanted.name) and split_username(wanted.name) is None),
+        ConstrainedMode(authorizer, "arbitrary-node", lambda target: _bare(target) and bool(node_name(target.name))),
+        ConstrainedMode(authorizer, "serviceaccount", lambda target: _bare(target) and split_username(target.name) is not None),
+        ConstrainedMode(authorizer, "user-info", lambda target: not node_name(target.name) and split_username(target.name) is None),
         ClassicMode(authorizer),
     ]
 
@@ -60,12 +60,12 @@ class ConstrainedMode:
         self._mode = mode
         self._applies = applies
 
-    async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
-        if not self._applies(wanted):
+    async def check(self, target: UserInfo, attributes: Attributes) -> Impersonated | None:
+        if not self._applies(target):
             return None
         await _require(self._authorizer, attributes._replace(verb=f"impersonate-on:{self._mode}:{attributes.verb}"))
         verb = f"impersonate:{self._mode}"
-        return Impersonated(await _Questions(self._authorizer, verb, attributes.user, constrained=True).settle(wanted), verb)
+        return Impersonated(await _Checks(self._authorizer, verb, attributes.user, constrained=True).authorize_all(target), verb)
 
 
 class AssociatedNodeMode:
@@ -77,19 +77,19 @@ class AssociatedNodeMode:
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
-    async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
+    async def check(self, target: UserInfo, attributes: Attributes) -> Impersonated | None:
         requestor = attributes.user
-        node = node_name(wanted.name)
-        if not _bare(wanted) or not node or split_username(requestor.name) is None:
+        node = node_name(target.name)
+        if not _bare(target) or not node or split_username(requestor.name) is None:
             return None
         if requestor.extra.get(NODE_NAME_KEY) != (node,):
             return None
-        shown = replace(requestor, extra={_ASSOCIATED_NODE_KEYS: tuple(sorted(requestor.extra))})
+        reduced = replace(requestor, extra={_ASSOCIATED_NODE_KEYS: tuple(sorted(requestor.extra))})
         verb = f"impersonate-on:associated-node:{attributes.verb}"
-        await _require(self._authorizer, attributes._replace(user=shown, verb=verb))
-        questions = _Questions(self._authorizer, "impersonate:associated-node", shown, constrained=True)
-        await questions.ask("nodes", "*")
-        return Impersonated(_with_implied_group(replace(wanted, groups=(NODES_GROUP,))), questions.verb)
+        await _require(self._authorizer, attributes._replace(user=reduced, verb=verb))
+        checks = _Checks(self._authorizer, "impersonate:associated-node", reduced, constrained=True)
+        await checks.check_value("nodes", "*")
+        return Impersonated(_with_implied_group(replace(target, groups=(NODES_GROUP,))), checks.verb)
 
 
 class ClassicMode:
@@ -98,11 +98,11 @@ class ClassicMode:
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
 
-    async def check(self, wanted: UserInfo, attributes: Attributes) -> Impersonated | None:
-        return Impersonated(await _Questions(self._authorizer, "impersonate", attributes.user, constrained=False).settle(wanted), "")
+    async def check(self, target: UserInfo, attributes: Attributes) -> Impersonated | None:
+        return Impersonated(await _Checks(self._authorizer, "impersonate", attributes.user, constrained=False).authorize_all(target), "")
 
 
-class _Questions:
+class _Checks:
     """The authorization checks for a user's name, uid, groups and extra: one for each value, in upstream's order."""
 
     def __init__(self, authorizer: Authorizer, verb: str, requestor: UserInfo, *, constrained: bool) -> None:
@@ -112,63 +112,63 @@ class _Questions:
         self._constrained = constrained
         self._user_group = _GROUP if constrained else ""
 
-    async def settle(self, wanted: UserInfo) -> UserInfo:
+    async def authorize_all(self, target: UserInfo) -> UserInfo:
         """Return the impersonated user. Raises StatusError if any part is forbidden."""
-        groups = await self._ask_name(wanted)
-        if wanted.uid:
-            await self.ask("uids", wanted.uid, group=_GROUP)
-        await self._ask_groups(wanted.groups)
-        await self._ask_extra(wanted.extra)
-        return _with_implied_group(replace(wanted, groups=groups))
+        groups = await self._check_name(target)
+        if target.uid:
+            await self.check_value("uids", target.uid, group=_GROUP)
+        await self._check_groups(target.groups)
+        await self._check_extra(target.extra)
+        return _with_implied_group(replace(target, groups=groups))
 
-    async def _ask_name(self, wanted: UserInfo) -> tuple[str, ...]:
+    async def _check_name(self, target: UserInfo) -> tuple[str, ...]:
         """Check the name and return the groups, which the name of a node or service account implies."""
-        account = split_username(wanted.name)
+        account = split_username(target.name)
         if account is not None:
             namespace, name = account
-            await self.ask("serviceaccounts", name, namespace=namespace)
-            return wanted.groups or make_group_names(namespace)
-        node = node_name(wanted.name) if self._constrained else ""
+            await self.check_value("serviceaccounts", name, namespace=namespace)
+            return target.groups or make_group_names(namespace)
+        node = node_name(target.name) if self._constrained else ""
         if node:
-            await self.ask("nodes", node)
+            await self.check_value("nodes", node)
             return (NODES_GROUP,)
-        await self.ask("users", wanted.name)
-        return wanted.groups
+        await self.check_value("users", target.name)
+        return target.groups
 
-    async def _ask_groups(self, groups: tuple[str, ...]) -> None:
+    async def _check_groups(self, groups: tuple[str, ...]) -> None:
         if not groups:
             return
         if self._constrained:
             if "" in groups:
-                raise forbidden_error(self._question("groups", ""), "impersonating the empty string group is not allowed")
+                raise forbidden_error(self._attributes("groups", ""), "impersonating the empty string group is not allowed")
             if SYSTEM_MASTERS in groups:
-                question = self._question("groups", SYSTEM_MASTERS)
-                raise forbidden_error(question, "impersonating the system:masters group is not allowed")
-            if len(groups) >= _MANY and await self._allowed(self._question("groups", "*")):
+                attributes = self._attributes("groups", SYSTEM_MASTERS)
+                raise forbidden_error(attributes, "impersonating the system:masters group is not allowed")
+            if len(groups) >= _BATCH_CHECK_FROM and await self._allowed(self._attributes("groups", "*")):
                 return
         for group in groups:
-            await self.ask("groups", group)
+            await self.check_value("groups", group)
 
-    async def _ask_extra(self, extra: dict[str, tuple[str, ...]]) -> None:
+    async def _check_extra(self, extra: dict[str, tuple[str, ...]]) -> None:
         if not extra:
             return
         if self._constrained:
-            complaint = extra_complaint(extra)
-            if complaint:
-                raise forbidden_error(self._question("userextras", "", group=_GROUP), complaint)
-            if sum(map(len, extra.values())) >= _MANY:
-                question = self._question("userextras", "*", group=_GROUP, subresource="*")
-                if await self._allowed(question):
+            error = extra_error(extra)
+            if error:
+                raise forbidden_error(self._attributes("userextras", "", group=_GROUP), error)
+            if sum(map(len, extra.values())) >= _BATCH_CHECK_FROM:
+                attributes = self._attributes("userextras", "*", group=_GROUP, subresource="*")
+                if await self._allowed(attributes):
                     return
         for key, texts in extra.items():
             for text in texts:
-                await self.ask("userextras", text, group=_GROUP, subresource=key)
+                await self.check_value("userextras", text, group=_GROUP, subresource=key)
 
-    async def ask(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> None:
+    async def check_value(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> None:
         """Check one value. Raises StatusError if it is forbidden."""
-        await _require(self._authorizer, self._question(resource, name, group=group, namespace=namespace, subresource=subresource))
+        await _require(self._authorizer, self._attributes(resource, name, group=group, namespace=namespace, subresource=subresource))
 
-    def _question(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> Attributes:
+    def _attributes(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> Attributes:
         return Attributes(
             self._requestor,
             self.verb,
@@ -181,14 +181,14 @@ class _Questions:
             resource_request=True,
         )
 
-    async def _allowed(self, question: Attributes) -> bool:
-        return (await self._authorizer.authorize(question)).decision is Decision.ALLOW
+    async def _allowed(self, attributes: Attributes) -> bool:
+        return (await self._authorizer.authorize(attributes)).decision is Decision.ALLOW
 
 
-async def _require(authorizer: Authorizer, question: Attributes) -> None:
-    decision, reason, error = await authorizer.authorize(question)
+async def _require(authorizer: Authorizer, attributes: Attributes) -> None:
+    decision, reason, error = await authorizer.authorize(attributes)
     if decision is not Decision.ALLOW:
-        raise forbidden_error(question, ": ".join(text for text in (error, reason) if text))
+        raise forbidden_error(attributes, ": ".join(text for text in (error, reason) if text))
 
 
 def _with_implied_group(user: UserInfo) -> UserInfo:
@@ -206,7 +206,7 @@ def _bare(user: UserInfo) -> bool:
     return not user.uid and not user.groups and not user.extra
 
 
-def extra_complaint(extra: dict[str, tuple[str, ...]]) -> str:
+def extra_error(extra: dict[str, tuple[str, ...]]) -> str:
     """Return why constrained modes reject these extra fields, or ""."""
     for key, texts in extra.items():
         if not key:

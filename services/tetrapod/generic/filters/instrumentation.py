@@ -49,13 +49,13 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
             raise
         finally:
             seconds = time.monotonic() - request.received
-            log_fields = access_log.said_of(request) if access_log.wanted() else None
+            log_fields = access_log.request_fields(request) if access_log.is_enabled() else None
             in_flight_row[0] -= 1
             if code == 429:
                 metrics.dropped(request)
             elif (series := metrics.series(request)) is not None:
                 if isinstance(response, StreamResponse | UpgradeResponse) and is_long_running(info):
-                    _until_ended(request, response, series, metrics.labels(request), log_fields)
+                    _count_when_ended(request, response, series, metrics.labels(request), log_fields)
                     log_fields = None
                 else:
                     series.count(code, seconds, seconds - request.excused, size)
@@ -69,23 +69,23 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
     return instrumentation
 
 
-def _until_ended(
-    request: Request, response: StreamResponse | UpgradeResponse, series: Series, labels: tuple[str, ...], said: dict[str, Any] | None
+def _count_when_ended(
+    request: Request, response: StreamResponse | UpgradeResponse, series: Series, labels: tuple[str, ...], log_fields: dict[str, Any] | None
 ) -> None:
     """Count and log a long-running request when it has ended for any reason."""
     run, code, started = response.run, response.status, request.received
     running = LONG_RUNNING.row(labels)
     running[0] += 1
 
-    async def run_long(to: Any) -> None:
-        await run(to)
+    async def run_long(writer: Any) -> None:
+        await run(writer)
 
     def ended() -> None:
         running[0] -= 1
         seconds = time.monotonic() - started
         series.count(code, seconds, seconds, -1)
-        if said is not None:
-            access_log.log(said, code, seconds)
+        if log_fields is not None:
+            access_log.log(log_fields, code, seconds)
 
     # Not at the end of `run`, which never runs if the client disconnects before the stream starts.
     weakref.finalize(run_long, ended).atexit = False

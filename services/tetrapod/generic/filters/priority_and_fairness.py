@@ -46,13 +46,13 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         queues = flow.level.queues
         work = LEAST if info.verb == "get" else estimate(request, info, flow.level.most_seats, control.stats, control.watches)
         meters.SEATS.count(flow.seats, work.seats)
-        if access_log.wanted():
-            access_log.note_flow(request, flow, work)
+        if access_log.is_enabled():
+            access_log.add_flow(request, flow, work)
         if info.verb in MUTATING:
             meters.WATCHERS.observe(flow.labels, control.watches.interested(info))
         ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
-        if ticket is None or (ticket.decision is not None and not await _turn(queues, ticket, request, request_timeout)):
-            return _refuse(flow)
+        if ticket is None or (ticket.decision is not None and not await _wait_in_queue(queues, ticket, request, request_timeout)):
+            return _reject(flow)
         if ticket.decision is None and not flow.exempt:
             meters.WAIT.observe((*ticket.labels, "true"), 0.0)  # requests that need not wait are counted too, as upstream
         in_flight: InFlight | None = None
@@ -64,7 +64,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
                 await scheduler.wait(flow.key)
             latency.took(clock() - ticket.arrival)
             if unregister is not None:
-                access_log.note_time(request, "apf_init_latency", clock() - ticket.arrival)
+                access_log.add_duration(request, "apf_init_latency", clock() - ticket.arrival)
             response = await (handler(request) if flow.exempt else scheduler.run(flow.key, handler(request)))
         except BaseException as error:
             if unregister is not None:
@@ -77,10 +77,10 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         finally:
             executed = queues.finish(ticket)
             meters.EXECUTION.count(flow.execution, executed)
-            access_log.note_time(request, "apf_execution_time", executed)
+            access_log.add_duration(request, "apf_execution_time", executed)
         response.headers = [*response.headers, *flow.headers]
         if unregister is not None:
-            _when_ended(response, unregister)
+            _call_when_ended(response, unregister)
         elif isinstance(response, StreamResponse) and not flow.exempt:
             response.run = scheduled_stream(response.run, scheduler, flow.key)
         if in_flight is not None:
@@ -90,12 +90,12 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
     return priority_and_fairness
 
 
-async def _turn(queues: QueueSet, ticket: Ticket, request: Request, request_timeout: float) -> bool:
+async def _wait_in_queue(queues: QueueSet, ticket: Ticket, request: Request, request_timeout: float) -> bool:
     started = time.monotonic()
     kind = kind_of(request)
     IN_QUEUE.add(kind, 1)
     try:
-        executes = await queues.wait(ticket, _longest_wait(request, request_timeout))
+        executes = await queues.wait(ticket, _queue_timeout(request, request_timeout))
     finally:
         IN_QUEUE.add(kind, -1)
     request.excused += time.monotonic() - started
@@ -103,7 +103,7 @@ async def _turn(queues: QueueSet, ticket: Ticket, request: Request, request_time
     return executes
 
 
-def _longest_wait(request: Request, request_timeout: float) -> float:
+def _queue_timeout(request: Request, request_timeout: float) -> float:
     """Return the remaining seconds that the request may be queued: a quarter of its timeout, less the time that has
     passed.
     """
@@ -112,7 +112,7 @@ def _longest_wait(request: Request, request_timeout: float) -> float:
     return request.received + min(allotted / 4, _LONGEST_WAIT) - now
 
 
-def _refuse(flow: Flow) -> Response:
+def _reject(flow: Flow) -> Response:
     retry = flow.level.retry_after
     retry.refused()
     response = too_many_requests(retry.seconds)
@@ -120,15 +120,15 @@ def _refuse(flow: Flow) -> Response:
     return response
 
 
-def _when_ended(response: Response, forget: Callable[[], None]) -> None:
+def _call_when_ended(response: Response, callback: Callable[[], None]) -> None:
     if not isinstance(response, StreamResponse | UpgradeResponse):
-        forget()
+        callback()
         return
     run: Callable[[Any], Awaitable[None]] = response.run
 
-    async def run_and_forget(connection: Any) -> None:
+    async def run_and_call(connection: Any) -> None:
         await run(connection)
 
     # Not at the end of `run`, which never runs if the client disconnects before the stream starts.
-    weakref.finalize(run_and_forget, forget).atexit = False
-    response.run = run_and_forget
+    weakref.finalize(run_and_call, callback).atexit = False
+    response.run = run_and_call

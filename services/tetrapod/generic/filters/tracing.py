@@ -67,14 +67,14 @@ def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
         return handler
 
     async def server_span(request: Request) -> Response:
-        asked_for = current()
-        trace = asked_for.trace if asked_for is not None else Trace()
+        requested_span = current()
+        trace = requested_span.trace if requested_span is not None else Trace()
         parent = tracing.decide(request, trace)
         if not trace.sampled:
             return await handler(request)
         span = Span(trace, span_name(request), parent, SERVER, _SCOPE)
-        if asked_for is not None:
-            asked_for.children.append(span)
+        if requested_span is not None:
+            requested_span.children.append(span)
         span.started, request.trace_id = request.received, f"{trace.trace_id:032x}"
         span.put(_request_attributes(request))
         try:
@@ -118,10 +118,10 @@ def span_name(request: Request) -> str:
     info = request.info
     if info is None or not info.is_resource_request:
         return request.method
-    parts = [info.api_prefix, info.api_group, info.api_version]
-    parts += ["namespaces", "{:namespace}"] if info.namespace else []
-    parts += [info.resource, "{:name}" if info.name else "", info.subresource]
-    return f"{request.method} /{'/'.join(part for part in parts if part)}"
+    segments = [info.api_prefix, info.api_group, info.api_version]
+    segments += ["namespaces", "{:namespace}"] if info.namespace else []
+    segments += [info.resource, "{:name}" if info.name else "", info.subresource]
+    return f"{request.method} /{'/'.join(segment for segment in segments if segment)}"
 
 
 def _request_attributes(request: Request) -> dict[str, Any]:

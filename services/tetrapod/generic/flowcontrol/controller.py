@@ -70,13 +70,13 @@ class _Schema(NamedTuple):
 class FlowControl:
     """Priority and fairness: classifies requests into flows, and limits what executes by the seats of priority levels."""
 
-    def __init__(self, limit: int, stats: Stats | None = None, *, passes_on: bool = False, scheduling: FairScheduling = DEFAULT) -> None:
+    def __init__(self, limit: int, stats: Stats | None = None, *, forwards: bool = False, scheduling: FairScheduling = DEFAULT) -> None:
         """Create the controller.
 
         Args:
             limit: the seats of the whole server, the sum of --max-requests-inflight and --max-mutating-requests-inflight.
             stats: returns how many objects a resource has; unset, that is unknown.
-            passes_on: whether requests are forwarded to other processes on the same CPUs.
+            forwards: whether requests are forwarded to other processes on the same CPUs.
             scheduling: the settings of the fair scheduling of the event loop.
         """
         self.limit = limit
@@ -84,7 +84,7 @@ class FlowControl:
         self.watches = Watches()
         self.scheduler = FairScheduler(scheduling)
         self.limiter = FlowLimiter(self.scheduler.shared, self.scheduler.cpu_scarce, scheduling)
-        self.weight_of = forwarded_weight if passes_on else local_weight
+        self.weight_of = forwarded_weight if forwards else local_weight
         """Returns the weight of a verb for `limiter`; requests of weight 0 are not limited."""
         self.stats: Stats = stats or _unknown
         self._schemas: list[_Schema] = []
@@ -93,8 +93,8 @@ class FlowControl:
         )
         self._seats_of_all = 0
         self._informers: tuple[Informer, Informer] | None = None
-        self._pending = False
-        self.digest([], [])
+        self._reconfiguring = False
+        self.configure([], [])
         gauges.show(self._queue_sets)
 
     # --- requests
@@ -134,10 +134,10 @@ class FlowControl:
 
     # --- configuration
 
-    def digest(self, levels: Iterable[Object], schemas: Iterable[Object]) -> None:
+    def configure(self, levels: Iterable[Object], schemas: Iterable[Object]) -> None:
         """Apply a new configuration. Deleted levels remain until their last request has been served."""
-        wanted = {obj["metadata"]["name"]: obj for obj in levels if queuing_of(obj) is not None}
-        new_levels = {name: self._level(name, obj) for name, obj in wanted.items()}
+        valid_levels = {obj["metadata"]["name"]: obj for obj in levels if queuing_of(obj) is not None}
+        new_levels = {name: self._level(name, obj) for name, obj in valid_levels.items()}
         usable = [obj for obj in schemas if _level_of(obj) in new_levels]
         for name, level in self.levels.items():
             mandatory = name in (EXEMPT, CATCH_ALL)
@@ -151,13 +151,13 @@ class FlowControl:
         self._order(usable)
         _show("flow_schema", former_schemas, {schema.name for schema in self._schemas})
         _show("priority_level", self.levels.keys(), new_levels.keys())
-        self._divide(new_levels)
+        self._assign_limits(new_levels)
         self.levels = new_levels
         self._flows.clear()
 
     def _level(self, name: str, obj: Object) -> Level:
         level = self.levels.get(name) or Level(name)
-        level.take(obj)
+        level.apply_spec(obj)
         return level
 
     def _order(self, schemas: list[Object]) -> None:
@@ -178,7 +178,7 @@ class FlowControl:
             for obj in schemas
         ]
 
-    def _divide(self, levels: dict[str, Level]) -> None:
+    def _assign_limits(self, levels: dict[str, Level]) -> None:
         """Set nominal limits by shares, then lend seats. Limits are rounded up, so their sum may slightly exceed the
         server's limit.
         """
@@ -193,7 +193,7 @@ class FlowControl:
         """
         limited, remaining = [], self._seats_of_all
         for level in levels.values():
-            level.note_demand()
+            level.update_demand()
             if level.exempt:
                 level.set_current(max(level.lower, level.highest))
                 remaining -= level.current
@@ -249,25 +249,25 @@ class FlowControl:
     def _changed(self, old: Object | None, new: Object | None) -> None:
         if old is not None and new is not None and old.get("spec") == new.get("spec"):
             return
-        if not self._pending:
-            self._pending = True
-            asyncio.get_running_loop().call_soon(self._redigest)
+        if not self._reconfiguring:
+            self._reconfiguring = True
+            asyncio.get_running_loop().call_soon(self._reconfigure)
 
-    def _redigest(self) -> None:
-        self._pending = False
+    def _reconfigure(self) -> None:
+        self._reconfiguring = False
         if self._informers is not None and all(i.synced.is_set() for i in self._informers):
             levels, schemas = self._informers
-            self.digest(levels.objects.values(), schemas.objects.values())
+            self.configure(levels.objects.values(), schemas.objects.values())
 
     async def _borrow(self) -> None:
         if self._informers is not None:
             for informer in self._informers:
                 await informer.synced.wait()
-            self._redigest()
+            self._reconfigure()
         while True:
             await asyncio.sleep(_BORROWING_SECONDS)
             if any(level.quiescing and level.queues.idle for level in self.levels.values()):
-                self._redigest()
+                self._reconfigure()
             self._lend(self.levels)
 
 

@@ -49,7 +49,7 @@ class Level:
         """The seats that it keeps in any case: its recent peak demand, within its own seats."""
         return max(self.lower, min(self.nominal, self.highest))
 
-    def take(self, obj: Object) -> None:
+    def apply_spec(self, obj: Object) -> None:
         """Apply the object's spec."""
         spec = obj["spec"]
         limits = spec.get("limited") or spec.get("exempt") or {}
@@ -61,16 +61,16 @@ class Level:
         self._borrowing = limits.get("borrowingLimitPercent")
         self.queues.configure(queuing_of(obj) or _NO_LIMIT, self.current)
 
-    def set_limits(self, of_server: int, all_shares: int) -> int:
+    def set_limits(self, server_seats: int, all_shares: int) -> int:
         """Compute the limits from the shares and return the nominal limit.
 
         Args:
-            of_server: seats of the whole server.
+            server_seats: seats of the whole server.
             all_shares: sum of the shares of all levels.
         """
-        nominal = math.ceil(of_server * self.shares / all_shares) if all_shares else 0
+        nominal = math.ceil(server_seats * self.shares / all_shares) if all_shares else 0
         lendable = math.floor(nominal * self._lendable / 100 + 0.5)
-        borrowing = of_server if self._borrowing is None else math.floor(nominal * self._borrowing / 100 + 0.5)
+        borrowing = server_seats if self._borrowing is None else math.floor(nominal * self._borrowing / 100 + 0.5)
         self.nominal, self.lower, self.upper = nominal, nominal - lendable, nominal + borrowing
         self.queues.nominal = nominal
         hand = self.queues.queuing.hand_size
@@ -84,7 +84,7 @@ class Level:
         meters.UPPER.set(name, self.upper)
         return nominal
 
-    def note_demand(self) -> None:
+    def update_demand(self) -> None:
         """Update the demand from the seats that the level could have used since the last call."""
         demand = self.queues.results()
         self.highest = math.floor(demand.highest + 0.5)

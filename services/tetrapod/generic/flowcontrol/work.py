@@ -64,7 +64,7 @@ class Watches:
         """
         info = request.info
         if info is None or (info.resource == "pods" and "spec.nodeName=" in info.field_selector.replace("==", "=")):
-            return _nothing
+            return _do_nothing
         key = (info.api_group, info.resource, info.namespace, info.name)
         self._counts[key] += 1
 
@@ -107,10 +107,10 @@ def _list(request: Request, info: RequestInfo, most: int, stats: Stats) -> Estim
     version = query.get("resourceVersion", "")
     if info.verb == "watch" and query.get("sendInitialEvents") not in _TRUE and version not in ("", "0"):
         return LEAST
-    held = stats(info.api_group, info.resource)
-    if held is None:
+    statistics = stats(info.api_group, info.resource)
+    if statistics is None:
         return LEAST
-    objects, size = held
+    objects, size = statistics
     limit = query.get("limit", "")
     if info.name:
         objects = 1
@@ -132,5 +132,5 @@ def _mutation(info: RequestInfo, most: int, watches: Watches) -> Estimate:
     return Estimate(1, final, seats * _EVENT_SECONDS / final)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     return None

@@ -16,7 +16,7 @@ from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Watch
 from tetrapod.machinery.gvk import Object
 
 
-class ShownStore(Store, ABC):
+class FilteredUpdateStore(Store, ABC):
     """A store that hides fields in responses. Updates are based on the stored object."""
 
     @abstractmethod
@@ -57,7 +57,7 @@ class ShownStore(Store, ABC):
         return self.shown(entry)
 
 
-class HiddenStore(ShownStore):
+class FilteredStore(FilteredUpdateStore):
     """A store whose updates are also based on objects without the hidden fields. The strategy still sees them in the
     old object.
     """

@@ -108,7 +108,7 @@ class BackendWatch(Protocol):
 
     async def __anext__(self) -> WatchBatch: ...
 
-    def at_hand(self) -> WatchBatch | None:
+    def next_if_ready(self) -> WatchBatch | None:
         """Return and consume the next batch if it is available without waiting, else None."""
         ...
 

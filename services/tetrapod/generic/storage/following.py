@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 0.2
 
 
-class Picture(Protocol):
+class Mirror(Protocol):
     """A data structure that mirrors a resource. `synced` is set once it contains all objects of the initial list."""
 
     synced: asyncio.Event
@@ -35,31 +35,31 @@ class Picture(Protocol):
         ...
 
 
-async def follow(storage: ResourceStorage, picture: Picture, what: str) -> None:
-    """Keep `picture` in step with `storage` until cancelled, watching again after each error.
+async def follow(storage: ResourceStorage, mirror: Mirror, description: str) -> None:
+    """Keep `mirror` in step with `storage` until cancelled, watching again after each error.
 
     Args:
-        what: names the objects in the log, in the plural.
+        description: names the objects in the log, in the plural.
     """
     while True:
         try:
-            await _follow(storage, picture)
+            await _follow(storage, mirror)
         except (Unavailable, OSError) as error:
-            log.warning("%s cannot be watched: %s", what, error)
+            log.warning("%s cannot be watched: %s", description, error)
             await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _follow(storage: ResourceStorage, picture: Picture) -> None:
+async def _follow(storage: ResourceStorage, mirror: Mirror) -> None:
     watch = await storage.watch(WatchQuery(initial_events=True, bookmarks=True))
-    seen: set[str] = set()
+    listed: set[str] = set()
     try:
         async for batch in watch.initial():
-            picture.apply(batch)
-            seen.update(event.entry.key for event in batch if event.entry is not None)
-        for key in set(picture.known()) - seen:
-            picture.drop(key)
-        watch.subscribe(picture.apply)
-        picture.synced.set()
+            mirror.apply(batch)
+            listed.update(event.entry.key for event in batch if event.entry is not None)
+        for key in set(mirror.known()) - listed:
+            mirror.drop(key)
+        watch.subscribe(mirror.apply)
+        mirror.synced.set()
         await watch.ended()
     finally:
         watch.close()

@@ -245,9 +245,9 @@ class TooOldResourceVersion(Exception):
 class TooLargeResourceVersion(Exception):
     """The requested resourceVersion is in the future and was not reached in time."""
 
-    def __init__(self, asked: int, current: int, retry_seconds: int = 1) -> None:
-        super().__init__(f"Too large resource version: {asked}, current: {current}")
-        self.asked, self.current, self.retry_seconds = asked, current, retry_seconds
+    def __init__(self, requested: int, current: int, retry_seconds: int = 1) -> None:
+        super().__init__(f"Too large resource version: {requested}, current: {current}")
+        self.requested, self.current, self.retry_seconds = requested, current, retry_seconds
 
 
 class ResourceStorage(Protocol):

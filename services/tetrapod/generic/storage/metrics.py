@@ -58,7 +58,7 @@ class Lists:
     """
 
     def __init__(self, group: str, resource: str) -> None:
-        self._of = (group, resource)
+        self._labels = (group, resource)
         self._cache, self._store = (group, resource, "watchcache"), (group, resource, "etcd")
         self._cache_index, self._store_index = (*self._cache, ""), (*self._store, "")
         self._seconds = ("false", group, resource)
@@ -167,12 +167,12 @@ class _Cached(Protocol):
 _cachers: Final[weakref.WeakSet[_Cached]] = weakref.WeakSet()
 
 
-def known(cacher: _Cached) -> None:
+def register(cacher: _Cached) -> None:
     """Register a cacher whose gauges are scraped."""
     _cachers.add(cacher)
 
 
-def _of_all(read: Callable[[_Cached, tuple[int, int]], float]) -> list[tuple[tuple[str, ...], float]]:
+def _gauge_values(read: Callable[[_Cached, tuple[int, int]], float]) -> list[tuple[tuple[str, ...], float]]:
     """Return the gauge values of all filled cachers. If two cachers have the same resource, one of them is reported."""
     values: dict[tuple[str, ...], float] = {}
     for cacher in list(_cachers):
@@ -186,24 +186,24 @@ GaugeFunction(
     "apiserver_resource_objects",
     "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.",
     _OF,
-    lambda: _of_all(lambda _, statistics: float(statistics[0])),
+    lambda: _gauge_values(lambda _, statistics: float(statistics[0])),
 )
 GaugeFunction(
     "apiserver_resource_size_estimate_bytes",
     "Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of serialized objects. In case of a "
     "fetching error, the value will be -1.",
     _OF,
-    lambda: _of_all(lambda _, statistics: float(statistics[0] * statistics[1])),
+    lambda: _gauge_values(lambda _, statistics: float(statistics[0] * statistics[1])),
 )
 GaugeFunction(
     "apiserver_watch_cache_resource_version",
     "Current resource version of watch cache broken by resource type. This is truncated to the 15 least significant digits.",
     _OF,
-    lambda: _of_all(lambda cacher, _: float(cacher.revision % 10**15)),
+    lambda: _gauge_values(lambda cacher, _: float(cacher.revision % 10**15)),
 )
 GaugeFunction(
     "watch_cache_capacity",
     "Total capacity of watch cache broken by resource type.",
     _OF,
-    lambda: _of_all(lambda cacher, _: float(cacher.capacity())),
+    lambda: _gauge_values(lambda cacher, _: float(cacher.capacity())),
 )

@@ -29,19 +29,19 @@ class Presence:
         self._backend = backend
         self._root = root.rstrip("/")
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._found: set[tuple[str, str]] = set()
+        self._present: set[tuple[str, str]] = set()
         self.changed = asyncio.Event()
         """Set when a resource was added; a waiter clears it."""
 
     def __contains__(self, resource: tuple[str, str]) -> bool:
         """Return whether an object of (group, resource) has been seen."""
-        return resource in self._found
+        return resource in self._present
 
     def follow(self, groups: Collection[str]) -> None:
         """Observe exactly these API groups from now on."""
         for group in self._tasks.keys() - set(groups):
             self._tasks.pop(group).cancel()
-            self._found = {found for found in self._found if found[0] != group}
+            self._present = {resource for resource in self._present if resource[0] != group}
         for group in set(groups) - self._tasks.keys():
             self._tasks[group] = asyncio.create_task(self._run(group), name=f"presence {group}")
 
@@ -54,17 +54,17 @@ class Presence:
         prefix = f"{self._root}/{group}/"
         while True:
             try:
-                revision = await self._look(group, prefix)
+                revision = await self._scan(group, prefix)
                 async with self._backend.watch(prefix, prefix_end(prefix), revision + 1, previous=False) as stream:
                     async for batch in stream:
                         for event in batch.events:
                             if event.value is not None:
-                                self._seen(group, event.key[len(prefix) :])
+                                self._add(group, event.key[len(prefix) :])
             except (Unavailable, Compacted, FutureRevision, OSError) as error:
                 log.debug("the objects of %s cannot be followed: %s", group, error)
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _look(self, group: str, prefix: str) -> int:
+    async def _scan(self, group: str, prefix: str) -> int:
         """Add the resources of a group that have objects, and return the revision of the first read.
 
         One key per resource is enough: each read starts after the last possible key of the resource found before.
@@ -75,12 +75,12 @@ class Presence:
             revision = revision or page.revision
             if not page.kvs:
                 return revision
-            resource = self._seen(group, page.kvs[0].key[len(prefix) :])
+            resource = self._add(group, page.kvs[0].key[len(prefix) :])
             start = prefix_end(f"{prefix}{resource}/")
 
-    def _seen(self, group: str, key: str) -> str:
+    def _add(self, group: str, key: str) -> str:
         resource = key.partition("/")[0]
-        if (group, resource) not in self._found:
-            self._found.add((group, resource))
+        if (group, resource) not in self._present:
+            self._present.add((group, resource))
             self.changed.set()
         return resource

@@ -19,7 +19,7 @@ _SIZE: Final = Gauge(
 )
 _CLUSTER: Final = ("etcd-0",)
 """Upstream's name of the first etcd cluster; there is only one."""
-_PATIENCE: Final = 1.0
+_TIMEOUT: Final = 1.0
 
 
 class Sized(Protocol):
@@ -31,12 +31,12 @@ class Sized(Protocol):
 _stores: Final[weakref.WeakSet[Sized]] = weakref.WeakSet()
 
 
-def known(store: Sized) -> None:
+def register(store: Sized) -> None:
     """Register a store whose size is scraped."""
     _stores.add(store)
 
 
-async def _ask() -> None:
+async def _read_sizes() -> None:
     """Read the size of every store before a scrape.
 
     A store that does not answer in time reports no size. A closed store raises errors of its own, hence the broad
@@ -45,10 +45,10 @@ async def _ask() -> None:
     _SIZE.values.clear()
     for store in list(_stores):
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 _SIZE.set(_CLUSTER, await store.size())
         except Exception as error:
             log.debug("the size of the store is not known: %s", error)
 
 
-BEFORE_SCRAPE.append(_ask)
+BEFORE_SCRAPE.append(_read_sizes)

@@ -25,7 +25,7 @@ class NotTransformable(Exception):
         self.reason, self.key, self.more = reason, key, more
 
     @property
-    def what(self) -> str:
+    def message(self) -> str:
         """The error text that upstream uses."""
         return f"data from the storage is not transformable revision=0: {self.reason}"
 
@@ -38,7 +38,7 @@ class NotDecodable(NotTransformable):
         self.revision = revision
 
     @property
-    def what(self) -> str:
+    def message(self) -> str:
         """The error text that upstream uses."""
         return f"object not decodable revision={self.revision}: {self.reason}"
 
@@ -53,7 +53,7 @@ class NotReady(Unavailable):
 
 def object_text(error: NotTransformable, key: str) -> str:
     """Return the error message for reading one object."""
-    return f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {error.what}"
+    return f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {error.message}"
 
 
 def list_text(error: NotTransformable, resource: GroupResource) -> str:

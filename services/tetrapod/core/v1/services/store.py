@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from tetrapod.core.v1.services.changes import needs_address
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.shown import ShownStore
+from tetrapod.generic.registry.shown import FilteredUpdateStore
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 
 
-class ServiceStore(ShownStore):
+class ServiceStore(FilteredUpdateStore):
     """A store that hides internalTrafficPolicy of services without cluster IPs."""
 
     def hides(self, item: bytes) -> bool:

@@ -32,23 +32,23 @@ class Sealing:
         self._path = path
         self._start = prefix.rstrip("/") + "/"
 
-    async def opened(self, contents: Contents) -> Contents:
+    async def decrypted(self, contents: Contents) -> Contents:
         """Return the contents with encrypted values decrypted. Raises BackupError if some cannot be decrypted."""
 
         async def open_(transformer: Transformer, item: Item, key: bytes) -> bytes:
             return (await transformer.from_storage(item.value, key)).data if item.value.startswith(ENCRYPTED) else item.value
 
-        return await self._changed(contents, open_, "decrypted")
+        return await self._convert(contents, open_, "decrypted")
 
-    async def closed(self, contents: Contents) -> Contents:
+    async def encrypted(self, contents: Contents) -> Contents:
         """Return the contents encrypted by the first provider of each resource. Raises BackupError if a plugin fails."""
 
         async def close(transformer: Transformer, item: Item, key: bytes) -> bytes:
             return await transformer.to_storage(item.value, key)
 
-        return await self._changed(contents, close, "encrypted")
+        return await self._convert(contents, close, "encrypted")
 
-    async def _changed(self, contents: Contents, change: _Change, done: str) -> Contents:
+    async def _convert(self, contents: Contents, change: _Change, done: str) -> Contents:
         items: list[Item] = []
         errors: list[str] = []
         for item in contents.items:
@@ -80,10 +80,10 @@ async def sealing(path: str, prefix: str) -> AsyncIterator[Sealing]:
 
 def resource_of(key: str) -> GroupResource | None:
     """Return the resource of a key (below the prefix), or None if the key does not belong to a resource."""
-    first, _, rest = key.partition("/")
-    second = rest.partition("/")[0]
-    if (unusual := UNUSUAL_PLACES.get(f"{first}/{second}") or UNUSUAL_PLACES.get(first)) is not None:
-        return unusual
+    first, _, remainder = key.partition("/")
+    second = remainder.partition("/")[0]
+    if (resource := UNUSUAL_PLACES.get(f"{first}/{second}") or UNUSUAL_PLACES.get(first)) is not None:
+        return resource
     return GroupResource(first, second) if "." in first else _built_in().get(first)
 
 

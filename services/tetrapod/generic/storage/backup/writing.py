@@ -144,12 +144,12 @@ async def _count(backend: EtcdBackend, number: int, times: int) -> None:
         await backend.delete_if(key, expected)
 
 
-def differences(wanted: Sequence[Item], found: Sequence[Item]) -> list[str]:
+def differences(expected: Sequence[Item], stored: Sequence[Item]) -> list[str]:
     """Return the keys whose values differ and those that only one side has. A key with a TTL may have expired in
-    `found`.
+    `stored`.
     """
-    values = {item.key: item.value for item in found}
-    short_lived = {item.key for item in wanted if item.ttl is not None}
-    kept = {item.key: item.value for item in wanted}
-    differ = [key for key, value in kept.items() if values.get(key) != value and not (key in short_lived and key not in values)]
-    return differ + sorted(values.keys() - kept.keys())
+    values = {item.key: item.value for item in stored}
+    short_lived = {item.key for item in expected if item.ttl is not None}
+    expected_values = {item.key: item.value for item in expected}
+    differ = [key for key, value in expected_values.items() if values.get(key) != value and not (key in short_lived and key not in values)]
+    return differ + sorted(values.keys() - expected_values.keys())

@@ -14,7 +14,7 @@ from tetrapod.generic.storage.backend import BackendEvent
 from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.packed import packed
-from tetrapod.generic.storage.cacher.tally import Tally
+from tetrapod.generic.storage.cacher.tally import CacheCounters
 from tetrapod.generic.storage.cacher.watching import Fanout
 from tetrapod.generic.storage.cacher.window import MOST, Change, Window
 from tetrapod.generic.storage.encoding import CorruptObject
@@ -25,22 +25,22 @@ log = logging.getLogger(__name__)
 class Cache:
     """The watch cache of one resource, filled by a `Reflector`. Every change up to `revision` has been applied."""
 
-    def __init__(self, prefix_length: int, tally: Tally, *, window: int = MOST, packed: bool = False) -> None:
+    def __init__(self, prefix_length: int, counters: CacheCounters, *, window: int = MOST, packed: bool = False) -> None:
         self._prefix_length = prefix_length
-        self.tally = tally
+        self.counters = counters
         self._window_size = window
         self.packed = packed
         self.filled = False
         self.revision = 0
         self.entries = Entries()
-        self.window = Window(0, most=window, tally=tally)
-        self.fanout = Fanout(lambda: self.revision, tally)
+        self.window = Window(0, most=window, counters=counters)
+        self.fanout = Fanout(lambda: self.revision, counters)
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
 
     def replace(self, entries: Entries, revision: int) -> None:
         """Replace the content of the cache. Open watches end, because the changes in between are unknown."""
         self.entries = entries
-        self.window = Window(revision, most=self._window_size, tally=self.tally)
+        self.window = Window(revision, most=self._window_size, counters=self.counters)
         self.filled = True
         self.fanout.close()
         self.advance(revision)
@@ -53,11 +53,11 @@ class Cache:
     def apply(self, events: Sequence[BackendEvent]) -> None:
         """Apply events of the store and deliver them to the watches. Without events, count a bookmark of the store."""
         if not events:
-            self.tally.bookmarks += 1
-            self.tally.dispatched += 1
+            self.counters.bookmarks += 1
+            self.counters.dispatched += 1
             return
         received_at = time.monotonic()
-        self.tally.received += len(events)
+        self.counters.received += len(events)
         changes = []
         for event in events:
             if event.revision > self.revision and (change := self._change(event)) is not None:
@@ -65,11 +65,11 @@ class Cache:
                 changes.append(change)
         if changes:
             self.revision = max(self.revision, changes[-1].revision)
-            self.tally.dispatched += len(changes)
+            self.counters.dispatched += len(changes)
             self.fanout.deliver(changes, received_at)
             for change in changes:
                 if change.previous is not None:
-                    change.previous.cool()  # parsed forms of replaced objects are unlikely to be needed again
+                    change.previous.drop_derived_data()  # parsed forms of replaced objects are unlikely to be needed again
 
     def _change(self, event: BackendEvent) -> Change | None:
         key = event.key[self._prefix_length :]
@@ -93,7 +93,7 @@ class Cache:
             entry = StoredEntry.stored(stored_key[self._prefix_length :], value, revision, lease)
         except CorruptObject as error:
             log.error("%s cannot be served: %s", stored_key, error)
-            self.tally.undecodable += 1
+            self.counters.undecodable += 1
             raise
         return packed(entry) if self.packed else entry
 

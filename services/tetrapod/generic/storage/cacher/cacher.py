@@ -21,7 +21,7 @@ from tetrapod.generic.storage.cacher.freshness import Freshness
 from tetrapod.generic.storage.cacher.history import History
 from tetrapod.generic.storage.cacher.listing import Lister
 from tetrapod.generic.storage.cacher.reflector import Reflector
-from tetrapod.generic.storage.cacher.tally import tally_of
+from tetrapod.generic.storage.cacher.tally import counters_of
 from tetrapod.generic.storage.cacher.watching import CacheWatch
 from tetrapod.generic.storage.cacher.window import MOST
 from tetrapod.generic.storage.cacher.writing import Writer
@@ -66,8 +66,8 @@ class Cacher:
         self.config = config
         self.prefix = f"{root}/{config.prefix}/"
         self._backend = backend = metrics.Measured(backend, config)
-        tally = tally_of(*config.group_resource)
-        self._cache = Cache(len(self.prefix), tally, window=window, packed=config.packed)
+        counters = counters_of(*config.group_resource)
+        self._cache = Cache(len(self.prefix), counters, window=window, packed=config.packed)
         self._reflector = Reflector(backend, self.prefix, self._cache, config.group_resource, scheduling)
         self._freshness = Freshness(backend, self._cache, self._reflector)
         self._history = History(backend, self.prefix, self._cache)
@@ -75,8 +75,8 @@ class Cacher:
         self._writer = Writer(backend, self.prefix, self._cache, config, leases or LeaseManager(backend))
         self._bookmark_seconds = bookmark_seconds
         self._bookmark_timer: asyncio.TimerHandle | None = None
-        self._bookmarking: asyncio.Task[None] | None = None
-        metrics.known(self)
+        self._bookmark_task: asyncio.Task[None] | None = None
+        metrics.register(self)
 
     # Reads
 
@@ -145,15 +145,15 @@ class Cacher:
         now = self._reflector.revision()
         watch = CacheWatch(self._cache.fanout, query, max(requested, now))
         if not complete:
-            return self._too_old(watch, requested)
+            return self._end_as_too_old(watch, requested)
         if query.initial_events or (query.initial_events is None and not requested):
             end = WatchEvent("BOOKMARK", None, now, initial_end=True) if query.initial_events and query.bookmarks else None
             watch.begin_with(self._snapshot(query), end)
         elif resumed:
-            watch.begin_after(self._missed(query, requested))
+            watch.begin_after(self._events_since(query, requested))
         self._cache.fanout.add(watch)
-        if query.bookmarks and not self._bookmarks_planned:
-            self._plan_bookmarks()
+        if query.bookmarks and not self._bookmarks_scheduled:
+            self._schedule_bookmarks()
         return watch
 
     def _snapshot(self, query: WatchQuery) -> Sequence[StoredEntry]:
@@ -162,32 +162,32 @@ class Cacher:
         entry = self._cache.entries.get(query.prefix)
         return [] if entry is None else [entry]
 
-    def _missed(self, query: WatchQuery, asked: int) -> Sequence[WatchEvent]:
-        """Return the events of changes after revision `asked`."""
+    def _events_since(self, query: WatchQuery, revision: int) -> Sequence[WatchEvent]:
+        """Return the events of changes after revision `revision`."""
         events = []
-        for change in self._cache.window.since(asked):
-            concerned = change.key == query.prefix if query.single else change.key.startswith(query.prefix)
-            if concerned and (event := change.event(query.predicate)) is not None:
+        for change in self._cache.window.since(revision):
+            matches = change.key == query.prefix if query.single else change.key.startswith(query.prefix)
+            if matches and (event := change.event(query.predicate)) is not None:
                 events.append(event)
         return events
 
-    def _too_old(self, watch: CacheWatch, asked: int) -> Watch:
-        status = resource_expired(f"too old resource version: {asked} ({self._cache.window.start})").to_status()
+    def _end_as_too_old(self, watch: CacheWatch, revision: int) -> Watch:
+        status = resource_expired(f"too old resource version: {revision} ({self._cache.window.start})").to_status()
         watch.push([WatchEvent("ERROR", None, 0, status=status)])
         watch.close()
         return watch
 
     @property
-    def _bookmarks_planned(self) -> bool:
-        return self._bookmark_timer is not None or (self._bookmarking is not None and not self._bookmarking.done())
+    def _bookmarks_scheduled(self) -> bool:
+        return self._bookmark_timer is not None or (self._bookmark_task is not None and not self._bookmark_task.done())
 
-    def _plan_bookmarks(self) -> None:
+    def _schedule_bookmarks(self) -> None:
         seconds = self._bookmark_seconds * random.uniform(0.75, 1.0)
         self._bookmark_timer = asyncio.get_running_loop().call_later(seconds, self._bookmark)
 
     def _bookmark(self) -> None:
         self._bookmark_timer = None
-        self._bookmarking = asyncio.create_task(self._send_bookmarks(), name=f"bookmarks {self.prefix}")
+        self._bookmark_task = asyncio.create_task(self._send_bookmarks(), name=f"bookmarks {self.prefix}")
 
     async def _send_bookmarks(self) -> None:
         """Send bookmarks to all watches that want them, and plan the next ones while there are such watches.
@@ -197,7 +197,7 @@ class Cacher:
         with contextlib.suppress(Unavailable):
             await self._freshness.latest()
         if self._cache.fanout.bookmark():
-            self._plan_bookmarks()
+            self._schedule_bookmarks()
 
     # Writes
 
@@ -220,8 +220,8 @@ class Cacher:
     async def close(self) -> None:
         if self._bookmark_timer is not None:
             self._bookmark_timer.cancel()
-        if self._bookmarking is not None:
-            self._bookmarking.cancel()
-            await asyncio.gather(self._bookmarking, return_exceptions=True)
+        if self._bookmark_task is not None:
+            self._bookmark_task.cancel()
+            await asyncio.gather(self._bookmark_task, return_exceptions=True)
         self._cache.fanout.close()
         await self._reflector.close()

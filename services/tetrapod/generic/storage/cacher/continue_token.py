@@ -40,7 +40,7 @@ def encode(continuation: Continuation) -> str:
 def decode(token: str) -> Continuation:
     """Parse a continue token. Raises ValueError with upstream's text."""
     try:
-        return _checked(_fields(token))
+        return _validate(_fields(token))
     except ValueError as error:
         raise ValueError(f"invalid continue token: continue key is not valid: {error}") from None
 
@@ -49,7 +49,7 @@ def _fields(token: str) -> dict[str, object]:
     """Parse the token as Go's encoding/json does into upstream's struct, with its error texts, because clients see
     them.
     """
-    data = _decoded(token)
+    data = _decode_base64(token)
     try:
         fields = json.loads(data, parse_float=_Fraction)
     except (ValueError, RecursionError) as error:
@@ -58,10 +58,12 @@ def _fields(token: str) -> dict[str, object]:
         return {}
     if not isinstance(fields, dict):
         raise ValueError(f"json: cannot unmarshal {_kind(fields)} into Go value of type storage.continueToken")
-    for name, wanted in _FIELDS.items():
+    for name, go_type in _FIELDS.items():
         value = fields.get(name)
-        if value is not None and not _fits(value, wanted):
-            raise ValueError(f"json: cannot unmarshal {_found(value, wanted)} into Go struct field continueToken.{name} of type {wanted}")
+        if value is not None and not _fits(value, go_type):
+            raise ValueError(
+                f"json: cannot unmarshal {_go_value(value, go_type)} into Go struct field continueToken.{name} of type {go_type}"
+            )
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -71,23 +73,23 @@ class _Fraction(str):
     __slots__ = ()
 
 
-def _fits(value: object, wanted: str) -> bool:
-    if wanted == "string":
+def _fits(value: object, go_type: str) -> bool:
+    if go_type == "string":
         return isinstance(value, str) and not isinstance(value, _Fraction)
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
 
 
-def _found(value: object, wanted: str) -> str:
+def _go_value(value: object, go_type: str) -> str:
     """Return Go's name of the JSON value; a number that does not fit the field's type is quoted."""
     kind = _kind(value)
-    return f"number {value}" if kind == "number" and wanted != "string" else kind
+    return f"number {value}" if kind == "number" and go_type != "string" else kind
 
 
 def _kind(value: object) -> str:
     return "number" if isinstance(value, _Fraction) else json_kind(value)
 
 
-def _decoded(token: str) -> bytes:
+def _decode_base64(token: str) -> bytes:
     for at, character in enumerate(token):
         if character not in ALPHABET:
             raise ValueError(f"illegal base64 data at input byte {at}")
@@ -97,7 +99,7 @@ def _decoded(token: str) -> bytes:
         raise ValueError(f"illegal base64 data at input byte {len(token) - 1}") from None
 
 
-def _checked(fields: dict[str, object]) -> Continuation:
+def _validate(fields: dict[str, object]) -> Continuation:
     version, revision, start = fields.get("v", ""), fields.get("rv", 0), fields.get("start", "")
     if version != "meta.k8s.io/v1":
         raise ValueError(f"server does not recognize this encoded version {version}")

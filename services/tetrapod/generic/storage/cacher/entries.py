@@ -14,13 +14,13 @@ class Entries:
     slice.
     """
 
-    __slots__ = ("_by_key", "_kept", "_keys", "get")
+    __slots__ = ("_by_key", "_keys", "_last_span", "get")
 
     def __init__(self) -> None:
         self._by_key: dict[str, StoredEntry] = {}
         self._keys: list[str] = []
         self.get = self._by_key.get
-        self._kept: tuple[str, str, list[StoredEntry]] | None = None  # the last result of `within`, valid until the next change
+        self._last_span: tuple[str, str, list[StoredEntry]] | None = None  # the last result of `within`, valid until the next change
 
     def __contains__(self, key: str) -> bool:
         return key in self._by_key
@@ -40,7 +40,7 @@ class Entries:
 
     def put(self, entry: StoredEntry) -> StoredEntry | None:
         """Add or replace an entry and return the replaced one."""
-        self._kept = None
+        self._last_span = None
         previous = self._by_key.get(entry.key)
         self._by_key[entry.key] = entry
         if previous is None:
@@ -49,7 +49,7 @@ class Entries:
 
     def remove(self, key: str) -> StoredEntry | None:
         """Remove an entry and return it, or None."""
-        self._kept = None
+        self._last_span = None
         previous = self._by_key.pop(key, None)
         if previous is not None:
             del self._keys[bisect_left(self._keys, key)]
@@ -74,10 +74,10 @@ class Entries:
         """Return the entries whose keys begin with `prefix`, from `start` on. The list is shared and must not be
         modified.
         """
-        kept = self._kept
-        if kept is not None and kept[0] == prefix and kept[1] == start:
-            return kept[2]
+        last = self._last_span
+        if last is not None and last[0] == prefix and last[1] == start:
+            return last[2]
         by_key = self._by_key
         entries = [by_key[key] for key in self.keys(prefix, start)]
-        self._kept = (prefix, start, entries)
+        self._last_span = (prefix, start, entries)
         return entries

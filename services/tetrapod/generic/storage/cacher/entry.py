@@ -1,7 +1,7 @@
 """`StoredEntry`: one revision of one object, kept as bytes.
 
 Most of the entries in memory are never inspected, only about one in ten thousand is. Derived data (the parsed object,
-other representations) is therefore kept only for recently used entries: `warm` is a process-wide queue, limited by
+other representations) is therefore kept only for recently used entries: `recently_used` is a process-wide queue, limited by
 the size of the objects and by time.
 
 The bytes are kept in two parts because list responses need them so: items of a list omit kind and apiVersion, and
@@ -21,9 +21,9 @@ import orjson
 from tetrapod.generic.storage.encoding import divided, respliced, splice
 from tetrapod.machinery.gvk import Object
 
-WARM_BYTES: Final = 4 << 20
+DERIVED_BYTES: Final = 4 << 20
 """Total size of the objects as JSON; in parsed form they take about ten times as much."""
-WARM_SECONDS: Final = 5.0
+DERIVED_SECONDS: Final = 5.0
 NO_LABELS: Final[Mapping[str, str]] = {}
 
 
@@ -83,14 +83,14 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
         return parsed
 
     def peek(self) -> Object:
-        derived = self._warmed()
+        derived = self._derived_data()
         if derived.parsed is None:
             derived.parsed = orjson.loads(self.raw)
         return derived.parsed
 
     @property
     def representations(self) -> dict[Any, Any]:
-        return self._warmed().representations
+        return self._derived_data().representations
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -115,24 +115,24 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
         """Return this state of the object with the resource version of its deletion."""
         return StoredEntry.of(self.key, respliced(self.raw, self.revision, revision), revision)
 
-    def cool(self) -> None:
+    def drop_derived_data(self) -> None:
         """Drop the derived data."""
         self._derived = None
 
     def _head(self) -> _Metadata:
         return _decode_head(b"{" + self.item).metadata
 
-    def _warmed(self) -> _Derived:
+    def _derived_data(self) -> _Derived:
         if self._derived is None:
             self._derived = _Derived()
-            warm.add(self)
+            recently_used.add(self)
         return self._derived
 
 
-class _Warm:
+class _RecentlyUsed:
     """The entries that have derived data, oldest first.
 
-    Entries are dropped when they exceed `WARM_BYTES` in total, and otherwise after one to two sweep intervals, even
+    Entries are dropped when they exceed `DERIVED_BYTES` in total, and otherwise after one to two sweep intervals, even
     if they were used meanwhile.
     """
 
@@ -148,31 +148,31 @@ class _Warm:
         self._entries.append((entry, size))
         self._bytes += size
         self._added += 1
-        while self._bytes > WARM_BYTES and len(self._entries) > 1:
-            self._cool_oldest()
+        while self._bytes > DERIVED_BYTES and len(self._entries) > 1:
+            self._drop_oldest()
         if self._sweeper is None or self._sweeper.cancelled():
-            self._plan()
+            self._schedule_sweep()
 
-    def _cool_oldest(self) -> None:
+    def _drop_oldest(self) -> None:
         oldest, size = self._entries.popleft()
         self._bytes -= size
-        oldest.cool()
+        oldest.drop_derived_data()
 
-    def _plan(self) -> None:
+    def _schedule_sweep(self) -> None:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # no event loop is running: command-line tools and tests
             return
-        self._sweeper = loop.call_later(WARM_SECONDS, self._sweep)
+        self._sweeper = loop.call_later(DERIVED_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
         """Drop the derived data of entries that were already present at the last sweep."""
         self._sweeper = None
         while len(self._entries) > self._added:
-            self._cool_oldest()
+            self._drop_oldest()
         self._added = 0
         if self._entries:
-            self._plan()
+            self._schedule_sweep()
 
 
-warm = _Warm()
+recently_used = _RecentlyUsed()

@@ -32,7 +32,7 @@ class CachingStorageFactory:
         self.backend = backend
         self._encryption = encryption
         self._scheduling = scheduling
-        sizes.known(backend)
+        sizes.register(backend)
         self._root = path_prefix.rstrip("/")
         self._leases = LeaseManager(backend)
         self._cachers: dict[str, Cacher] = {}

@@ -11,7 +11,7 @@ from tetrapod.generic.storage.cacher.reflector import Reflector
 from tetrapod.generic.storage.interface import TooLargeResourceVersion
 from tetrapod.generic.tracing.spans import traced
 
-PATIENCE: Final = 3.0
+TIMEOUT: Final = 3.0
 """Seconds to wait for a revision (upstream: blockTimeout)."""
 
 
@@ -35,21 +35,21 @@ class Freshness:
         if self._cache.filled:
             return True
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 await self._reflector.ready()
         except TimeoutError:
             return False
         return True
 
     @traced("waiting for the latest revision", detailed=True)
-    async def latest(self, *, patient: bool = True) -> bool:
+    async def latest(self, *, wait_for_fill: bool = True) -> bool:
         """Wait until the cache includes every write that was acknowledged before this call.
 
         With etcd, all concurrent callers share one request for the current revision; SQLite knows it without a
         request.
 
         Args:
-            patient: wait for a cache that is still being loaded without a time limit, instead of three seconds.
+            wait_for_fill: wait for a cache that is still being loaded without a time limit, instead of three seconds.
 
         Returns:
             False if the read must go to the backend instead.
@@ -57,12 +57,12 @@ class Freshness:
         if not self._backend.progress_reliable:
             return False
         if not self._cache.filled:
-            if patient:
+            if wait_for_fill:
                 await self._reflector.ready()
             elif not await self.loaded():
                 return False
         revision = await self._backend.revision()
-        return self._reflector.revision() >= revision or await self._reflector.reach(revision, PATIENCE)
+        return self._reflector.revision() >= revision or await self._reflector.reach(revision, TIMEOUT)
 
     async def at_least(self, revision: int) -> bool:
         """Wait for `revision`.
@@ -79,7 +79,7 @@ class Freshness:
             return True
         if not self._backend.progress_reliable and await self._backend.revision() >= revision:
             return False  # without reliable progress notifications the cache may never learn that it has reached the revision
-        if await self._reflector.reach(revision, PATIENCE):
+        if await self._reflector.reach(revision, TIMEOUT):
             return True
         raise TooLargeResourceVersion(revision, self._reflector.revision())
 

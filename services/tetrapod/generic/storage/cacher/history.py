@@ -33,7 +33,7 @@ OLDEST: Final = 2
 """
 
 
-class _Unknown(Exception):
+class _Incomplete(Exception):
     """The store cannot return every change since a revision."""
 
 
@@ -45,7 +45,7 @@ class History:
         self._prefix = prefix
         self._cache = cache
         self._reading = asyncio.Lock()
-        self._wanted: list[int] = []
+        self._requested: list[int] = []
         self._oldest = OLDEST  # changes since an older revision have been found to be unavailable
 
     async def reach(self, revision: int) -> bool:
@@ -57,20 +57,20 @@ class History:
         Raises:
             Unavailable: the store did not answer in time.
         """
-        self._wanted.append(revision)
+        self._requested.append(revision)
         try:
             async with self._reading:
                 while self._oldest <= revision < self._cache.window.start:
-                    await self._extend(min(wanted for wanted in self._wanted if wanted >= self._oldest))
+                    await self._extend(min(requested for requested in self._requested if requested >= self._oldest))
                 return revision >= self._cache.window.start
         finally:
-            self._wanted.remove(revision)
+            self._requested.remove(revision)
 
     async def _extend(self, revision: int) -> None:
         try:
             async with asyncio.timeout(TIMEOUT):
                 changes = await self._changes_since(revision)
-        except (Compacted, _Unknown) as error:
+        except (Compacted, _Incomplete) as error:
             compacted = error.revision if isinstance(error, Compacted) else 0
             self._oldest = max(revision + 1, compacted - 1)
             log.debug("%s has no history since revision %d: %s", self._prefix, revision, error)
@@ -82,7 +82,7 @@ class History:
     async def _changes_since(self, revision: int) -> list[Change]:
         """Read the changes between `revision` and the start of the window, which may advance meanwhile."""
         if not self._backend.progress_reliable:
-            raise _Unknown("the store does not tell when a watch has caught up")
+            raise _Incomplete("the store does not tell when a watch has caught up")
         changes = _Changes(self._cache, len(self._prefix))
         read = revision
         while read < self._cache.window.start:
@@ -108,16 +108,16 @@ class _Changes:
         """Add the change of an event.
 
         Raises:
-            _Unknown: the previous object is compacted or unreadable, or there are too many changes.
+            _Incomplete: the previous object is compacted or unreadable, or there are too many changes.
         """
         if len(self.collected) == self._cache.window.free:
-            raise _Unknown("more changes than a watch cache keeps")
+            raise _Incomplete("more changes than a watch cache keeps")
         key = event.key[self._prefix_length :]
         try:
             previous = self._latest[key] if key in self._latest else self._previous(key, event)
             entry = None if event.value is None else self._entry(key, event.value, event.revision, event.lease)
         except (CorruptObject, NotTransformable) as error:
-            raise _Unknown(str(error)) from error
+            raise _Incomplete(str(error)) from error
         self._latest[key] = entry
         if entry is not None or previous is not None:
             self.collected.append(Change(key, entry, previous, event.revision))
@@ -130,12 +130,12 @@ class _Changes:
         if event.created:
             return None
         if event.previous is None:
-            raise _Unknown(f"the object {key} before revision {event.revision} has been compacted")
+            raise _Incomplete(f"the object {key} before revision {event.revision} has been compacted")
         return self._entry(key, event.previous.value, event.previous.mod_revision, event.previous.lease)
 
     def _entry(self, key: str, value: bytes, revision: int, lease: int) -> StoredEntry:
-        known = self._cache.entries.get(key)
-        if known is not None and known.revision == revision:
-            return known
+        cached = self._cache.entries.get(key)
+        if cached is not None and cached.revision == revision:
+            return cached
         entry = StoredEntry.stored(key, value, revision, lease)
         return packed(entry) if self._cache.packed else entry

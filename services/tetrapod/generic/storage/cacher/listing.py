@@ -57,15 +57,15 @@ class Lister:
         if query.continue_token:
             continuation = continue_token.decode(query.continue_token)
             if not query.single:  # for a single object there is nothing to continue
-                return await self._continued(query, continuation)
+                return await self._list_continued(query, continuation)
         try:
             requested = parse_resource_version(query.resource_version)
         except ValueError as error:
             raise ValueError(f"invalid resource version: {error}") from None
         if query.match == "Exact" or (not query.match and query.limit and requested):
-            return await self._at(query, requested, "")
+            return await self._list_at(query, requested, "")
         if not query.resource_version:
-            return await self._latest(query, "")
+            return await self._list_latest(query, "")
         if requested == 0:
             await self._freshness.filled()
             return await self._from_cache(query, limit=0)
@@ -73,41 +73,41 @@ class Lister:
             return await self._from_cache(query, limit=query.limit)
         return await self._from_backend(query, "", 0)
 
-    async def _continued(self, query: ListQuery, continuation: Continuation) -> ListPage:
+    async def _list_continued(self, query: ListQuery, continuation: Continuation) -> ListPage:
         if query.resource_version not in {"", "0"}:
             raise ValueError("specifying resource version is not allowed when using continue")
         if query.resource_version == "0":
             query = replace(query, limit=0)  # upstream ignores the limit for resourceVersion=0, also on later pages
         start = query.prefix + continuation.start
         if continuation.revision == INCONSISTENT:
-            return await self._latest(query, start)
+            return await self._list_latest(query, start)
         try:
-            return await self._at(query, continuation.revision, start)
+            return await self._list_at(query, continuation.revision, start)
         except TooOldResourceVersion:
             fresh = continue_token.encode(Continuation(continuation.start, INCONSISTENT))
             raise TooOldResourceVersion(TOKEN_TOO_OLD, fresh) from None
 
-    async def _latest(self, query: ListQuery, start: str) -> ListPage:
+    async def _list_latest(self, query: ListQuery, start: str) -> ListPage:
         cheap = query.limit > 0 and _is_plain(query)  # the store would read only one page
-        if await self._freshness.latest(patient=not cheap):
-            self._cache.tally.consistent += 1
+        if await self._freshness.latest(wait_for_fill=not cheap):
+            self._cache.counters.consistent += 1
             return await self._from_cache(query, start, limit=query.limit)
-        self._cache.tally.fallbacks += self._backend.progress_reliable
+        self._cache.counters.fallbacks += self._backend.progress_reliable
         return await self._from_backend(query, start, 0)
 
-    async def _at(self, query: ListQuery, revision: int, start: str) -> ListPage:
+    async def _list_at(self, query: ListQuery, revision: int, start: str) -> ListPage:
         """List exactly at `revision`: from the cache by undoing later changes, or from the store if the cache does
         not know them.
         """
         if not await self._freshness.loaded():
             return await self._from_backend(query, start, revision)
         await self._check_revision(revision)
-        known = revision <= self._freshness.revision() or await self._freshness.at_least(revision)
-        undo = self._cache.window.undo(revision) if known else None
+        is_reached = revision <= self._freshness.revision() or await self._freshness.at_least(revision)
+        undo = self._cache.window.undo(revision) if is_reached else None
         if undo is None:
             return await self._from_backend(query, start, revision)
-        most = query.limit + len(undo) if query.limit else 0  # each undone change may replace one current entry
-        return await self._page(query, self._rewound(query, self._present(query, start, most), start, undo), revision, query.limit)
+        needed = query.limit + len(undo) if query.limit else 0  # each undone change may replace one current entry
+        return await self._page(query, self._rewind(query, self._current(query, start, needed), start, undo), revision, query.limit)
 
     async def _check_revision(self, revision: int) -> None:
         """Check that the store still has a revision.
@@ -124,23 +124,23 @@ class Lister:
         except FutureRevision:
             return  # it may be reached in time: see Freshness
 
-    def _rewound(self, query: ListQuery, present: Snapshot, start: str, undo: dict[str, StoredEntry | None]) -> Snapshot:
+    def _rewind(self, query: ListQuery, present: Snapshot, start: str, undo: dict[str, StoredEntry | None]) -> Snapshot:
         """Return `present` as it was before the changes that `undo` reverts."""
-        concerned = {key: entry for key, entry in undo.items() if key.startswith(query.prefix) and key >= start}
+        affected = {key: entry for key, entry in undo.items() if key.startswith(query.prefix) and key >= start}
         if query.single:
-            concerned = {key: entry for key, entry in concerned.items() if key == query.prefix}
-        if not concerned:
+            affected = {key: entry for key, entry in affected.items() if key == query.prefix}
+        if not affected:
             return present
-        added = sum(key in self._cache.entries for key in concerned)
-        rewound = [entry for entry in present.entries if entry.key not in concerned]
+        added = sum(key in self._cache.entries for key in affected)
+        rewound = [entry for entry in present.entries if entry.key not in affected]
         # If the snapshot was cut by the limit, keys after its last entry belong to a later page.
         last = present.entries[-1].key if len(present.entries) < present.total else None
-        former = [entry for entry in concerned.values() if entry is not None]
+        former = [entry for entry in affected.values() if entry is not None]
         rewound += [entry for entry in former if last is None or entry.key <= last]
         rewound.sort(key=lambda entry: entry.key)
         return Snapshot(rewound, present.total - added + len(former))
 
-    def _present(self, query: ListQuery, start: str, most: int) -> Snapshot:
+    def _current(self, query: ListQuery, start: str, most: int) -> Snapshot:
         """Return the cache's current entries: the first `most` if these suffice to answer the query (0: all of them)."""
         if query.single:
             entry = self._cache.entries.get(query.prefix)
@@ -152,15 +152,15 @@ class Lister:
         return Snapshot(everything, len(everything))
 
     async def _from_cache(self, query: ListQuery, start: str = "", *, limit: int) -> ListPage:
-        return await self._page(query, self._present(query, start, limit), self._freshness.revision(), limit)
+        return await self._page(query, self._current(query, start, limit), self._freshness.revision(), limit)
 
     async def _page(self, query: ListQuery, snapshot: Snapshot, revision: int, limit: int) -> ListPage:
         """Select the entries that match. With a selector, this yields to the event loop every `YIELD_EVERY` entries."""
         chosen: list[Entry] = []
         entries = snapshot.entries
         if query.view is not None:
-            chosen, seen = await _viewed(query.view, entries, limit)
-            remaining = len(entries) - seen
+            chosen, examined = await _apply_view(query.view, entries, limit)
+            remaining = len(entries) - examined
             more = remaining > 0
         elif query.predicate.empty:
             more = 0 < limit < snapshot.total
@@ -177,7 +177,7 @@ class Lister:
                 if not count % YIELD_EVERY:
                     await asyncio.sleep(0)
         self._lists.cached(snapshot.total, len(chosen))
-        return _finished(query, chosen, revision, more, remaining)
+        return _page_of(query, chosen, revision, more, remaining)
 
     async def _from_backend(self, query: ListQuery, start: str, revision: int) -> ListPage:
         """Answer the query from the store, at `revision` (0: the current one), from the key `start` on."""
@@ -189,15 +189,17 @@ class Lister:
             first = first or page
             fetched += len(page.kvs)
             entries = [StoredEntry.stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease) for kv in page.kvs]
-            matching, seen = await _viewed(query.view or _matching(query.predicate), entries, query.limit and query.limit - len(chosen))
-            evaluated += seen
+            matching, examined = await _apply_view(
+                query.view or _filter_view(query.predicate), entries, query.limit and query.limit - len(chosen)
+            )
+            evaluated += examined
             chosen += matching
             if len(chosen) == query.limit:
-                more = seen < len(entries) or page.more
+                more = examined < len(entries) or page.more
                 break
         assert first is not None
         self._lists.stored(fetched, evaluated, len(chosen), time.monotonic() - began)
-        return _finished(query, chosen, revision or first.revision, more, first.total - len(chosen))
+        return _page_of(query, chosen, revision or first.revision, more, first.total - len(chosen))
 
     async def _backend_pages(self, query: ListQuery, start: str, revision: int) -> AsyncIterator[Range]:
         """Read pages at one revision. Page sizes grow, because a selector may match little in the first ones (as
@@ -230,7 +232,7 @@ def _is_plain(query: ListQuery) -> bool:
     return query.predicate.empty and query.view is None
 
 
-async def _viewed(view: View, entries: Sequence[Entry], limit: int) -> tuple[list[Entry], int]:
+async def _apply_view(view: View, entries: Sequence[Entry], limit: int) -> tuple[list[Entry], int]:
     """Return the entries that a view selects, at most `limit` (0: all), and the number of entries examined."""
     chosen: list[Entry] = []
     start, size = 0, limit or len(entries)
@@ -246,7 +248,7 @@ async def _viewed(view: View, entries: Sequence[Entry], limit: int) -> tuple[lis
     return chosen, len(entries)
 
 
-def _matching(predicate: Predicate) -> View:
+def _filter_view(predicate: Predicate) -> View:
     """Return the view of unconverted entries that match `predicate`."""
 
     async def view(entries: Sequence[Entry]) -> Sequence[Entry | None]:
@@ -255,7 +257,7 @@ def _matching(predicate: Predicate) -> View:
     return view
 
 
-def _finished(query: ListQuery, chosen: list[Entry], revision: int, more: bool, remaining: int) -> ListPage:
+def _page_of(query: ListQuery, chosen: list[Entry], revision: int, more: bool, remaining: int) -> ListPage:
     """Return the page with its continue token, if `more` entries follow."""
     if not more:
         return ListPage(chosen, str(revision), "", None)

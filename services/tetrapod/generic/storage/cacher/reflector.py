@@ -62,10 +62,10 @@ class Reflector:
         self._end = prefix_end(prefix)
         self._cache = cache
         self._stream: BackendWatch | None = None
-        self._rest: deque[BackendEvent] = deque()  # received events that have not been applied
+        self._pending_events: deque[BackendEvent] = deque()  # received events that have not been applied
         self._task: asyncio.Task[None] | None = None
-        self._asking: asyncio.Task[None] | None = None
-        self._first: asyncio.Future[Failure[Unavailable] | None] | None = None
+        self._progress_requests: asyncio.Task[None] | None = None
+        self._first_fill: asyncio.Future[Failure[Unavailable] | None] | None = None
         cache.fanout.revision = self.revision
 
     def revision(self) -> int:
@@ -73,7 +73,7 @@ class Reflector:
 
         A stream without pending events may know a later revision than that of its last event.
         """
-        if self._stream is not None and not self._rest:
+        if self._stream is not None and not self._pending_events:
             return max(self._cache.revision, self._stream.progress)
         return self._cache.revision
 
@@ -94,9 +94,9 @@ class Reflector:
         if not self._cache.filled:
             if self._unreadable:
                 raise NotReady(self._unreadable)
-            if self._first is None:
-                self._first = asyncio.get_running_loop().create_future()
-            if (failure := await result_of(self._first)) is not None:
+            if self._first_fill is None:
+                self._first_fill = asyncio.get_running_loop().create_future()
+            if (failure := await result_of(self._first_fill)) is not None:
                 raise failure.error()
 
     async def reach(self, revision: int, seconds: float) -> bool:
@@ -107,25 +107,25 @@ class Reflector:
             return True
         started = time.monotonic()
         reached = self._cache.reached(revision)
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._ask_progress())
+        if self._progress_requests is None:
+            self._progress_requests = asyncio.create_task(self._request_progress())
         try:
             async with asyncio.timeout(seconds):
                 await reached
         except TimeoutError:
             return self.revision() >= revision
         finally:
-            self._cache.tally.waited(time.monotonic() - started)
+            self._cache.counters.record_wait(time.monotonic() - started)
         return True
 
-    async def _ask_progress(self) -> None:
+    async def _request_progress(self) -> None:
         try:
             while self._cache.awaited:
                 with contextlib.suppress(Unavailable):
                     await self._backend.request_progress()
                 await asyncio.sleep(PROGRESS_SECONDS)
         finally:
-            self._asking = None
+            self._progress_requests = None
 
     async def _run(self) -> None:
         wait = FIRST_WAIT
@@ -158,17 +158,17 @@ class Reflector:
     async def _fill(self) -> None:
         started = time.monotonic()
         try:
-            self._cache.replace(*await self._everything())
+            self._cache.replace(*await self._read_all())
         except Exception:
-            self._cache.tally.fill_errors += 1
+            self._cache.counters.fill_errors += 1
             raise
-        self._cache.tally.filled(time.monotonic() - started)
+        self._cache.counters.record_fill(time.monotonic() - started)
         self._unreadable = ""
-        if self._first is not None and not self._first.done():
-            self._first.set_result(None)
-        self._first = None
+        if self._first_fill is not None and not self._first_fill.done():
+            self._first_fill.set_result(None)
+        self._first_fill = None
 
-    async def _everything(self) -> tuple[Entries, int]:
+    async def _read_all(self) -> tuple[Entries, int]:
         """Read all objects at one revision, in pages."""
         entries = Entries()
         page = await self._backend.range(self._prefix, self._end, limit=PAGE, counted=False)
@@ -186,7 +186,7 @@ class Reflector:
             NotTransformable: objects of the page cannot be decrypted.
         """
         encrypted: list[tuple[str, str]] = []
-        until = time.perf_counter() + LOAD_SECONDS
+        deadline = time.perf_counter() + LOAD_SECONDS
         for kv in kvs:
             try:
                 entries.append(self._cache.entry(kv.key, kv.value, kv.mod_revision, kv.lease))
@@ -194,9 +194,9 @@ class Reflector:
                 pass
             except NotTransformable as error:
                 encrypted.append((kv.key, error.reason))
-            if time.perf_counter() >= until:
+            if time.perf_counter() >= deadline:
                 await asyncio.sleep(0)
-                until = time.perf_counter() + LOAD_SECONDS
+                deadline = time.perf_counter() + LOAD_SECONDS
         if encrypted:
             raise NotTransformable(encrypted[0][1], encrypted[0][0], len(encrypted) - 1)
 
@@ -205,36 +205,36 @@ class Reflector:
             self._stream = stream
             try:
                 async for batch in stream:
-                    self._rest.extend(batch.events)
-                    while self._is_sliced():
-                        self._cache.apply(self._slice())
+                    self._pending_events.extend(batch.events)
+                    while self._needs_slicing():
+                        self._cache.apply(self._next_slice())
                         await asyncio.sleep(0)  # a read may apply the rest in between (`_catch_up`)
-                    if self._rest or not batch.events:
-                        self._apply_rest(batch.revision, stream)
+                    if self._pending_events or not batch.events:
+                        self._apply_pending(batch.revision, stream)
             finally:
-                if not self._rest:
+                if not self._pending_events:
                     self._cache.advance(stream.progress)
-                self._rest.clear()
+                self._pending_events.clear()
                 self._stream = None
 
-    def _is_sliced(self) -> bool:
+    def _needs_slicing(self) -> bool:
         """Return whether there are too many pending events for one step of the event loop, and few enough watchers to
         delay them.
         """
         scheduling = self._scheduling
-        return scheduling.enabled and len(self._rest) > scheduling.events and len(self._cache.fanout) <= scheduling.few_watchers
+        return scheduling.enabled and len(self._pending_events) > scheduling.events and len(self._cache.fanout) <= scheduling.few_watchers
 
-    def _slice(self) -> list[BackendEvent]:
+    def _next_slice(self) -> list[BackendEvent]:
         """Take the next few events, keeping the events of one revision together."""
-        rest = self._rest
-        events = [rest.popleft() for _ in range(self._scheduling.events)]
-        while rest and rest[0].revision == events[-1].revision:
-            events.append(rest.popleft())
+        pending = self._pending_events
+        events = [pending.popleft() for _ in range(self._scheduling.events)]
+        while pending and pending[0].revision == events[-1].revision:
+            events.append(pending.popleft())
         return events
 
-    def _apply_rest(self, revision: int, stream: BackendWatch) -> None:
-        self._cache.apply(list(self._rest))
-        self._rest.clear()
+    def _apply_pending(self, revision: int, stream: BackendWatch) -> None:
+        self._cache.apply(list(self._pending_events))
+        self._pending_events.clear()
         self._cache.advance(max(revision, stream.progress))
 
     def _catch_up(self) -> None:
@@ -245,11 +245,11 @@ class Reflector:
         stream = self._stream
         if stream is None:
             return
-        if self._rest:
-            self._apply_rest(self._rest[-1].revision, stream)
-        while (batch := stream.at_hand()) is not None:
-            self._rest.extend(batch.events)
-            self._apply_rest(batch.revision, stream)
+        if self._pending_events:
+            self._apply_pending(self._pending_events[-1].revision, stream)
+        while (batch := stream.next_if_ready()) is not None:
+            self._pending_events.extend(batch.events)
+            self._apply_pending(batch.revision, stream)
 
     def _report(self, error: Exception) -> None:
         """Log why the cache could not be filled or followed, and fail the reads that wait for the first fill."""
@@ -261,14 +261,14 @@ class Reflector:
             log.error("following %s failed: %s", self._prefix, error, exc_info=error)
         else:
             log.debug("following %s: %s", self._prefix, error)
-        if self._first is not None and not self._first.done():
+        if self._first_fill is not None and not self._first_fill.done():
             reported = error if isinstance(error, Unavailable) else Unavailable(f"the cache could not be filled: {error}")
-            self._first.set_result(Failure(reported))
-        self._first = None
+            self._first_fill.set_result(Failure(reported))
+        self._first_fill = None
 
     async def close(self) -> None:
         """Stop the background tasks."""
-        tasks = [task for task in (self._task, self._asking) if task is not None]
+        tasks = [task for task in (self._task, self._progress_requests) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
 from tetrapod.generic.storage.cacher.entry import StoredEntry
-from tetrapod.generic.storage.cacher.tally import Tally
+from tetrapod.generic.storage.cacher.tally import CacheCounters
 from tetrapod.generic.storage.cacher.window import Change
 from tetrapod.generic.storage.interface import Predicate, Sink, WatchEvent, WatchQuery
 from tetrapod.machinery.failure import result_of
@@ -23,7 +23,7 @@ CHUNK: Final = 500
 
 
 class CacheWatch:
-    """The implementation of `Watch`. `after` is the revision of its initial state; only later changes are delivered."""
+    """The implementation of `Watch`. `start_revision` is the revision of its initial state; only later changes are delivered."""
 
     __slots__ = (
         "_end",
@@ -34,19 +34,19 @@ class CacheWatch:
         "_snapshot",
         "_snapshot_end",
         "_waiter",
-        "after",
         "bookmarks",
         "closed",
         "predicate",
         "scope",
+        "start_revision",
     )
 
-    def __init__(self, fanout: Fanout, query: WatchQuery, after: int) -> None:
+    def __init__(self, fanout: Fanout, query: WatchQuery, start_revision: int) -> None:
         self._fanout = fanout
         self.scope = query.prefix
         self.predicate: Predicate = query.predicate
         self.bookmarks = query.bookmarks
-        self.after = after
+        self.start_revision = start_revision
         self.closed = False
         self._snapshot: deque[StoredEntry] = deque()
         self._missed: deque[WatchEvent] = deque()
@@ -70,12 +70,12 @@ class CacheWatch:
     def push(self, events: Sequence[WatchEvent]) -> None:
         """Deliver events to the sink or queue them. Ends the watch if its queue is too long."""
         if self._sink is not None:
-            self._hand_over(self._sink, events)
+            self._send(self._sink, events)
             return
         self._queue.extend(events)
         if len(self._queue) > QUEUE:
             log.warning("a watch of %r was ended: its client is too slow", self.scope)
-            self._fanout.tally.terminated += 1
+            self._fanout.counters.terminated += 1
             self._queue.clear()
             self._snapshot.clear()
             self._missed.clear()
@@ -89,7 +89,7 @@ class CacheWatch:
         return self._batches()
 
     async def initial(self) -> AsyncIterator[list[WatchEvent]]:
-        while self._beginning:
+        while self._has_initial_events:
             if chunk := self._next_chunk():
                 yield chunk
             else:
@@ -110,13 +110,13 @@ class CacheWatch:
                 await self._waiter
 
     def subscribe(self, sink: Sink) -> None:
-        while self._beginning:
+        while self._has_initial_events:
             if chunk := self._next_chunk():
-                self._hand_over(sink, chunk)
+                self._send(sink, chunk)
         if self._queue:
             batch = list(self._queue)
             self._queue.clear()
-            self._hand_over(sink, batch)
+            self._send(sink, batch)
         if not self.closed:
             self._sink = sink
 
@@ -127,7 +127,7 @@ class CacheWatch:
             await result_of(self._end)
 
     def bookmark(self) -> WatchEvent:
-        return WatchEvent("BOOKMARK", None, max(self.after, self._fanout.revision()))
+        return WatchEvent("BOOKMARK", None, max(self.start_revision, self._fanout.revision()))
 
     def close(self) -> None:
         if self.closed:
@@ -140,24 +140,24 @@ class CacheWatch:
             self._end.set_result(None)
 
     @property
-    def _beginning(self) -> bool:
+    def _has_initial_events(self) -> bool:
         return bool(self._snapshot or self._missed) or self._snapshot_end is not None
 
     def _next_chunk(self) -> list[WatchEvent]:
         if self._missed:
             missed = [self._missed.popleft() for _ in range(min(CHUNK, len(self._missed)))]
-            self._fanout.tally.initial += len(missed)
+            self._fanout.counters.initial += len(missed)
             return missed
         matches = self.predicate.matches
-        taken = [self._snapshot.popleft() for _ in range(min(CHUNK, len(self._snapshot)))]
-        chunk = [WatchEvent("ADDED", entry, entry.revision) for entry in taken if matches(entry)]
-        self._fanout.tally.initial += len(chunk)
+        entries = [self._snapshot.popleft() for _ in range(min(CHUNK, len(self._snapshot)))]
+        chunk = [WatchEvent("ADDED", entry, entry.revision) for entry in entries if matches(entry)]
+        self._fanout.counters.initial += len(chunk)
         if not self._snapshot and self._snapshot_end is not None:
             chunk.append(self._snapshot_end)
             self._snapshot_end = None
         return chunk
 
-    def _hand_over(self, sink: Sink, events: Sequence[WatchEvent]) -> None:
+    def _send(self, sink: Sink, events: Sequence[WatchEvent]) -> None:
         try:
             sink(events)
         except Exception:
@@ -172,9 +172,9 @@ class CacheWatch:
 class Fanout:
     """The open watches by scope: everything (""), a namespace ("ns/"), or one key."""
 
-    def __init__(self, revision: Callable[[], int], tally: Tally) -> None:
+    def __init__(self, revision: Callable[[], int], counters: CacheCounters) -> None:
         self.revision = revision
-        self.tally = tally
+        self.counters = counters
         self._by_scope: dict[str, dict[CacheWatch, None]] = {}
 
     def add(self, watch: CacheWatch) -> None:
@@ -192,22 +192,22 @@ class Fanout:
     def __len__(self) -> int:
         return sum(map(len, self._by_scope.values()))
 
-    def deliver(self, changes: Sequence[Change], came: float) -> None:
-        """Deliver the changes of one step, received at the time `came`, to the watches concerned, with one push for
+    def deliver(self, changes: Sequence[Change], received: float) -> None:
+        """Deliver the changes of one step, received at the time `received`, to the watches concerned, with one push for
         each watch.
         """
         if not self._by_scope:
             return
-        times = self._deliver_one(changes[0]) if len(changes) == 1 else self._deliver_many(changes)
-        if times:
-            self.tally.delivered(times, came, changes[0].at, time.monotonic())
+        deliveries = self._deliver_one(changes[0]) if len(changes) == 1 else self._deliver_many(changes)
+        if deliveries:
+            self.counters.record_delivery(deliveries, received, changes[0].at, time.monotonic())
 
     def _deliver_many(self, changes: Sequence[Change]) -> int:
         """Deliver several changes and return the number of events delivered."""
         batches: dict[CacheWatch, list[WatchEvent]] = {}
         for change in changes:
-            for watch in self._concerned(change.key):
-                if change.revision > watch.after and (event := change.event(watch.predicate)) is not None:
+            for watch in self._watches_of(change.key):
+                if change.revision > watch.start_revision and (event := change.event(watch.predicate)) is not None:
                     batches.setdefault(watch, []).append(event)
         for watch, events in batches.items():
             watch.push(events)
@@ -215,16 +215,16 @@ class Fanout:
 
     def _deliver_one(self, change: Change) -> int:
         batch: tuple[WatchEvent, ...] = ()
-        times = 0
-        for watch in self._concerned(change.key):
-            if change.revision > watch.after and (event := change.event(watch.predicate)) is not None:
+        deliveries = 0
+        for watch in self._watches_of(change.key):
+            if change.revision > watch.start_revision and (event := change.event(watch.predicate)) is not None:
                 if not batch or batch[0] is not event:
                     batch = (event,)
                 watch.push(batch)
-                times += 1
-        return times
+                deliveries += 1
+        return deliveries
 
-    def _concerned(self, key: str) -> list[CacheWatch]:
+    def _watches_of(self, key: str) -> list[CacheWatch]:
         namespace = key[: key.find("/") + 1]
         concerned = list(self._by_scope.get("", ()))
         if namespace:
@@ -238,7 +238,7 @@ class Fanout:
         wanting = [watch for watches in self._by_scope.values() for watch in watches if watch.bookmarks]
         event = [WatchEvent("BOOKMARK", None, revision)]
         for watch in wanting:
-            if revision >= watch.after:
+            if revision >= watch.start_revision:
                 watch.push(event)
         return bool(wanting)
 

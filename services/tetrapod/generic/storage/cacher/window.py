@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from tetrapod.generic.storage.cacher.entry import StoredEntry
-from tetrapod.generic.storage.cacher.tally import Tally
+from tetrapod.generic.storage.cacher.tally import CacheCounters
 from tetrapod.generic.storage.interface import Predicate, WatchEvent
 
 FRESH_SECONDS: Final = 75.0
@@ -73,10 +73,10 @@ class Window:
     empty.
     """
 
-    def __init__(self, start: int, *, most: int = MOST, tally: Tally | None = None) -> None:
+    def __init__(self, start: int, *, most: int = MOST, counters: CacheCounters | None = None) -> None:
         self.start = start
         self.capacity = FEWEST
-        self._tally = tally or Tally(("", ""))
+        self._tally = counters or CacheCounters(("", ""))
         self._most = most
         self._changes: deque[Change] = deque()
 

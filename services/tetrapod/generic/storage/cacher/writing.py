@@ -31,16 +31,16 @@ from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.gvk import Object
 
 
-class Known(NamedTuple):
+class BaseState(NamedTuple):
     """The state that a write is based on.
 
-    `certain` means that it was read from the store, not the cache. A `stale` one is rewritten even if nothing
+    `is_current` means that it was read from the store, not the cache. A `is_stale` one is rewritten even if nothing
     changes.
     """
 
     entry: StoredEntry | None
-    certain: bool
-    stale: bool = False
+    is_current: bool
+    is_stale: bool = False
 
 
 def check(preconditions: Preconditions, entry: StoredEntry | None) -> None:
@@ -52,9 +52,9 @@ def check(preconditions: Preconditions, entry: StoredEntry | None) -> None:
     if preconditions.resource_version is not None:
         version = str(entry.revision) if entry is not None else ""
         if version != preconditions.resource_version:
-            asked = preconditions.resource_version
+            required = preconditions.resource_version
             raise PreconditionFailed(
-                f"Precondition failed: ResourceVersion in precondition: {asked}, ResourceVersion in object meta: {version}"
+                f"Precondition failed: ResourceVersion in precondition: {required}, ResourceVersion in object meta: {version}"
             )
 
 
@@ -67,7 +67,7 @@ class Writer:
         self._cache = cache
         self._config = config
         self._leases = leases
-        self._under_way: dict[str, asyncio.Future[StoredEntry | None]] = {}
+        self._writes_in_progress: dict[str, asyncio.Future[StoredEntry | None]] = {}
 
     async def create(self, key: str, obj: Object, ttl: int) -> Entry:
         """Store a new object. Raises KeyExists."""
@@ -81,143 +81,143 @@ class Writer:
                 continue
             if not result.succeeded:
                 raise KeyExists(key)
-            return self._written(key, splice(value, result.revision), result.revision, lease)
+            return self._stored_entry(key, splice(value, result.revision), result.revision, lease)
 
     async def guaranteed_update(self, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool) -> Entry:
         """Apply `try_update` to the stored object and write the result, retrying on conflicts."""
-        known = await self._known(key)
+        state = await self._base_state(key)
         while True:
-            if key in self._under_way:
-                known = await self._after_others(key, known)
-            if known.entry is None and not allow_absent:
-                if known.certain:
+            if key in self._writes_in_progress:
+                state = await self._wait_for_write(key, state)
+            if state.entry is None and not allow_absent:
+                if state.is_current:
                     raise KeyNotFound(key)
-                known = await self._read(key)
+                state = await self._read(key)
                 continue
             try:
-                check(preconditions, known.entry)
-                updated = await try_update(known.entry.object() if known.entry is not None else None, known.entry)
+                check(preconditions, state.entry)
+                updated = await try_update(state.entry.object() if state.entry is not None else None, state.entry)
             except Exception:
-                present = await self._changed_since(key, known)
-                if present is None:
+                current = await self._state_after_rejection(key, state)
+                if current is None:
                     raise
-                known = present
+                state = current
                 continue
-            attempt = await self._attempt(key, known, updated)
+            attempt = await self._attempt(key, state, updated)
             if isinstance(attempt, StoredEntry):
                 return attempt
-            known = attempt
+            state = attempt
 
-    async def _attempt(self, key: str, known: Known, updated: Updated | None) -> StoredEntry | Known:
+    async def _attempt(self, key: str, state: BaseState, updated: Updated | None) -> StoredEntry | BaseState:
         """Write `updated` and return the stored entry. If another write came first, return the state that is stored
         now.
         """
         value = self._encode(updated.object) if updated is not None else None
         if updated is None or value is None:
-            return await self._left_alone(key, known)
-        if known.entry is not None and not known.stale and self._same(known.entry, value):
-            return await self._left_alone(key, known, rewrite=True)
-        lease = await self._lease(known.entry, updated.ttl)
-        first = key not in self._under_way
-        if first:
-            self._under_way[key] = asyncio.get_running_loop().create_future()
+            return await self._unchanged(key, state)
+        if state.entry is not None and not state.is_stale and self._is_equal(state.entry, value):
+            return await self._unchanged(key, state, rewrite=True)
+        lease = await self._lease(state.entry, updated.ttl)
+        owns_write = key not in self._writes_in_progress
+        if owns_write:
+            self._writes_in_progress[key] = asyncio.get_running_loop().create_future()
         stored: StoredEntry | None = None
         try:
-            result = await self._backend.put_if(self._prefix + key, value, _revision(known.entry), lease=lease)
+            result = await self._backend.put_if(self._prefix + key, value, _revision(state.entry), lease=lease)
             if result.succeeded:
-                stored = self._written(key, splice(value, result.revision), result.revision, lease)
+                stored = self._stored_entry(key, splice(value, result.revision), result.revision, lease)
                 return stored
-            present = self._certain(key, result.current)
-            stored = present.entry
-            return present
+            current = self._current_state(key, result.current)
+            stored = current.entry
+            return current
         except LeaseNotFound:
             self._leases.forget()
             return await self._read(key)
         finally:
-            if first:
-                self._under_way.pop(key).set_result(stored)
+            if owns_write:
+                self._writes_in_progress.pop(key).set_result(stored)
 
-    async def _after_others(self, key: str, known: Known) -> Known:
+    async def _wait_for_write(self, key: str, state: BaseState) -> BaseState:
         """Wait for an update of this key that is in progress, and continue from its result.
 
         Without this, all but one of many concurrent updates of one object would conflict and start over. The wait
         covers only the write to the store, never a decision: admission may call a webhook, which may itself write
         here. It also ends when the store fails. Correctness still rests on the comparison of revisions.
         """
-        while (writing := self._under_way.get(key)) is not None:
-            stored = await result_of(writing)
+        while (write := self._writes_in_progress.get(key)) is not None:
+            stored = await result_of(write)
             if stored is None:
                 break
-            known = Known(stored, False)
+            state = BaseState(stored, False)
         cached = self._cache.entries.get(key)
-        if cached is not None and (known.entry is None or cached.revision > known.entry.revision):
-            return Known(cached, False)
-        return known
+        if cached is not None and (state.entry is None or cached.revision > state.entry.revision):
+            return BaseState(cached, False)
+        return state
 
-    async def _left_alone(self, key: str, known: Known, *, rewrite: bool = False) -> StoredEntry | Known:
+    async def _unchanged(self, key: str, state: BaseState, *, rewrite: bool = False) -> StoredEntry | BaseState:
         """Return the entry without writing, if it is known to be the current state and need not be rewritten. Else
         return the current state, for another attempt.
         """
-        if not known.certain:
-            present = await self._read(key)
-            if _revision(present.entry) != _revision(known.entry) or (rewrite and present.stale):
-                return present
-        if known.entry is None:
+        if not state.is_current:
+            current = await self._read(key)
+            if _revision(current.entry) != _revision(state.entry) or (rewrite and current.is_stale):
+                return current
+        if state.entry is None:
             raise KeyNotFound(key)
-        return known.entry
+        return state.entry
 
     async def delete(self, key: str, preconditions: Preconditions, validate: Callable[[Entry], Awaitable[None]] | None) -> Entry:
         """Delete an object and return it with the resource version of its deletion."""
-        known = await self._known(key)
+        state = await self._base_state(key)
         while True:
-            entry = known.entry
+            entry = state.entry
             if entry is None:
-                if known.certain:
+                if state.is_current:
                     raise KeyNotFound(key)
-                known = await self._read(key)
+                state = await self._read(key)
                 continue
             try:
                 check(preconditions, entry)
                 if validate is not None:
                     await validate(entry)
             except Exception:
-                present = await self._changed_since(key, known)
-                if present is None:
+                current = await self._state_after_rejection(key, state)
+                if current is None:
                     raise
-                known = present
+                state = current
                 continue
             result = await self._backend.delete_if(self._prefix + key, entry.revision)
             if result.succeeded:
                 return entry.as_deleted(result.revision)
-            known = self._certain(key, result.current)
+            state = self._current_state(key, result.current)
 
     # Current state
 
-    async def _known(self, key: str) -> Known:
+    async def _base_state(self, key: str) -> BaseState:
         """Return the state from the cache if it has the key, else from the store."""
         entry = self._cache.entries.get(key)
-        return Known(entry, False) if entry is not None else await self._read(key)
+        return BaseState(entry, False) if entry is not None else await self._read(key)
 
-    async def _changed_since(self, key: str, rejected: Known) -> Known | None:
+    async def _state_after_rejection(self, key: str, rejected: BaseState) -> BaseState | None:
         """Return the current state of an object, or None if it is the state that was rejected: then the rejection is
         final.
         """
-        if rejected.certain:
+        if rejected.is_current:
             return None
-        present = await self._read(key)
-        return None if _revision(present.entry) == _revision(rejected.entry) else present
+        current = await self._read(key)
+        return None if _revision(current.entry) == _revision(rejected.entry) else current
 
-    async def _read(self, key: str) -> Known:
-        return self._certain(key, await self._backend.get(self._prefix + key))
+    async def _read(self, key: str) -> BaseState:
+        return self._current_state(key, await self._backend.get(self._prefix + key))
 
-    def _certain(self, key: str, kv: KeyValue | None) -> Known:
+    def _current_state(self, key: str, kv: KeyValue | None) -> BaseState:
         if kv is None:
-            return Known(None, True)
+            return BaseState(None, True)
         stale = isinstance(kv, StaleKeyValue)
         cached = self._cache.entries.get(key)
         if cached is not None and cached.revision == kv.mod_revision:
-            return Known(cached, True, stale)
-        return Known(StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease), True, stale)
+            return BaseState(cached, True, stale)
+        return BaseState(StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease), True, stale)
 
     # Encoding
 
@@ -225,7 +225,7 @@ class Writer:
         return encode(obj, self._config.api_version, self._config.kind)
 
     @staticmethod
-    def _same(entry: StoredEntry, value: bytes) -> bool:
+    def _is_equal(entry: StoredEntry, value: bytes) -> bool:
         """Return whether the stored object would not change. Key order is irrelevant, and equal objects have equal
         lengths.
         """
@@ -237,7 +237,7 @@ class Writer:
             return entry.lease if entry is not None else 0
         return await self._leases.lease(ttl) if ttl else 0
 
-    def _written(self, key: str, raw: bytes, revision: int, lease: int) -> StoredEntry:
+    def _stored_entry(self, key: str, raw: bytes, revision: int, lease: int) -> StoredEntry:
         """Return the entry of a finished write.
 
         If the watch event has arrived already, this is the cache's entry, so that memory holds one copy instead of

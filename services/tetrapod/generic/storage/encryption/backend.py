@@ -63,7 +63,7 @@ class EncryptedBackend(ForwardingBackend):
         failed: list[tuple[str, str]] = []
         for kv in kvs:
             try:
-                plain.append(await self._of(kv))
+                plain.append(await self._decrypt(kv))
             except NotTransformable as error:
                 failed.append((error.reason, error.key))
         if failed:
@@ -71,9 +71,9 @@ class EncryptedBackend(ForwardingBackend):
         return plain
 
     async def _plain(self, kv: KeyValue | None) -> KeyValue | None:
-        return None if kv is None else await self._of(kv)
+        return None if kv is None else await self._decrypt(kv)
 
-    async def _of(self, kv: KeyValue) -> KeyValue:
+    async def _decrypt(self, kv: KeyValue) -> KeyValue:
         try:
             plain, stale = await self._transformer().from_storage(kv.value, kv.key.encode())
         except TransformError as error:
@@ -110,10 +110,10 @@ class EncryptedBackend(ForwardingBackend):
 
     async def _event(self, event: BackendEvent) -> BackendEvent:
         if event.previous is not None:
-            event = event._replace(previous=await self._of(event.previous))
+            event = event._replace(previous=await self._decrypt(event.previous))
         if event.value is None:
             return event
-        plain = await self._of(KeyValue(event.key, event.value, event.revision, 0))
+        plain = await self._decrypt(KeyValue(event.key, event.value, event.revision, 0))
         return event._replace(value=plain.value)
 
 
@@ -126,7 +126,7 @@ class _EncryptedWatch:
     def __init__(self, inner: BackendWatch, decrypt: Callable[[BackendEvent], Awaitable[BackendEvent]]) -> None:
         self._inner = inner
         self._decrypt = decrypt
-        self._before: int | None = None
+        self._decrypting_after: int | None = None
 
     def __aiter__(self) -> AsyncIterator[WatchBatch]:
         return self
@@ -135,14 +135,14 @@ class _EncryptedWatch:
         batch = await self._inner.__anext__()
         if not batch.events:
             return batch
-        self._before = batch.events[0].revision - 1
+        self._decrypting_after = batch.events[0].revision - 1
         events = [await self._decrypt(event) for event in batch.events]
-        self._before = None
+        self._decrypting_after = None
         return batch._replace(events=events)
 
-    def at_hand(self) -> WatchBatch | None:
+    def next_if_ready(self) -> WatchBatch | None:
         return None
 
     @property
     def progress(self) -> int:
-        return self._inner.progress if self._before is None else self._before
+        return self._inner.progress if self._decrypting_after is None else self._decrypting_after

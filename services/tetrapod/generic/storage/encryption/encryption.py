@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 HEALTH_CHECK: Final = "kms-providers"
 _RELOAD_HOOK: Final = "start-encryption-provider-config-automatic-reload"
-_LEAST_PATIENCE: Final = 10.0
+_MIN_TIMEOUT: Final = 10.0
 _POLL_SECONDS: Final = 0.1
 
 
@@ -131,7 +131,7 @@ async def _check(providers: Providers) -> None:
 async def _until_well(providers: Providers) -> None:
     """Wait until all plugins are healthy. Raises RuntimeError if that takes too long."""
     try:
-        async with asyncio.timeout(max(2 * providers.timeouts, _LEAST_PATIENCE)):
+        async with asyncio.timeout(max(2 * providers.timeouts, _MIN_TIMEOUT)):
             while True:
                 try:
                     return await _check(providers)

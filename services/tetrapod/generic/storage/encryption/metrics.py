@@ -91,7 +91,7 @@ def transformed(resource: str, kind: str, prefix: str, started: float, status: s
         _DURATION.observe((kind, prefix), time.perf_counter() - started)
 
 
-class _Latest:
+class _RecentLabels:
     """The most recently used labels of some metrics.
 
     Older labels are dropped, so that a plugin that keeps changing its key ID does not exhaust the memory.
@@ -111,20 +111,20 @@ class _Latest:
                 metric.values.pop(oldest, None)
 
 
-_used: Final = _Latest(_KEY_IDS, _KEY_ID_TIMES)
-_told: Final = _Latest(_STATUS_TIMES)
+_used_keys: Final = _RecentLabels(_KEY_IDS, _KEY_ID_TIMES)
+_status_keys: Final = _RecentLabels(_STATUS_TIMES)
 
 
-def key_used(kind: str, provider: str, key_id: str) -> None:
+def record_key_use(kind: str, provider: str, key_id: str) -> None:
     """Record the use of a plugin's key."""
     labels = (kind, provider, hashed(key_id), hashed(apiserver_id()))
-    _used.use(labels)
+    _used_keys.use(labels)
     _KEY_IDS.add(labels)
     _KEY_ID_TIMES.set(labels, time.time())
 
 
-def key_told(provider: str, key_id: str) -> None:
+def record_status_key(provider: str, key_id: str) -> None:
     """Record that a plugin's Status call returned this key as its current one."""
     labels = (provider, hashed(key_id), hashed(apiserver_id()))
-    _told.use(labels)
+    _status_keys.use(labels)
     _STATUS_TIMES.set(labels, time.time())

@@ -60,7 +60,7 @@ class Providers:
         self.probes: list[KmsProbe] = []
         self.timeouts = 0.0
         self._by_resource: dict[GroupResource, list[_Provider]] = {}
-        self._made: dict[GroupResource, Transformer] = {}
+        self._transformers: dict[GroupResource, Transformer] = {}
         try:
             for entry in config["resources"]:
                 self._add(entry)
@@ -71,9 +71,9 @@ class Providers:
         """Return the transformer of a resource, configured by its name, its group (`*.group`) or `*.*`, in this
         order.
         """
-        transformer = self._made.get(resource)
+        transformer = self._transformers.get(resource)
         if transformer is None:
-            transformer = self._made[resource] = self._make(resource)
+            transformer = self._transformers[resource] = self._build(resource)
         return transformer
 
     async def close(self) -> None:
@@ -81,9 +81,9 @@ class Providers:
         for probe in self.probes:
             await probe.service.close()
 
-    def _make(self, resource: GroupResource) -> Transformer:
-        for wanted in (resource, GroupResource(resource.group, "*"), EVERYTHING):
-            if (providers := self._by_resource.get(wanted)) is not None:
+    def _build(self, resource: GroupResource) -> Transformer:
+        for pattern in (resource, GroupResource(resource.group, "*"), EVERYTHING):
+            if (providers := self._by_resource.get(pattern)) is not None:
                 chosen = [_for(str(resource), provider) for provider in providers]
                 return PrefixTransformer(str(resource), "no matching prefix found", chosen)
         return Identity()
@@ -98,10 +98,12 @@ class Providers:
             self._by_resource.setdefault(resource, []).extend(providers)
 
     def _provider(self, provider: Object) -> _Provider:
-        for name, (cipher, about) in _CIPHERS.items():
-            if (given := provider.get(name)) is not None:
-                ciphers = [Prefixed(f"{key['name']}:".encode(), cipher(secret_of(key))) for key in given["keys"]]
-                return _Keyed(f"k8s:enc:{name}:v1:".encode(), ciphers, f"no matching key was found for the provided {about} transformer")
+        for name, (cipher, description) in _CIPHERS.items():
+            if (options := provider.get(name)) is not None:
+                ciphers = [Prefixed(f"{key['name']}:".encode(), cipher(secret_of(key))) for key in options["keys"]]
+                return _Keyed(
+                    f"k8s:enc:{name}:v1:".encode(), ciphers, f"no matching key was found for the provided {description} transformer"
+                )
         if (kms := provider.get("kms")) is not None:
             return self._kms(kms)
         return Prefixed(b"", Identity())

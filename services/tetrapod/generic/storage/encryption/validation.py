@@ -64,20 +64,20 @@ def validate(config: Object, *, reload: bool) -> list[FieldError]:
 def _overlaps(resources: Sequence[str], path: str) -> list[FieldError]:
     pairs = list(permutations(map(parse_resource, resources), 2))
     errors = []
-    if any(one == other for one, other in pairs):
+    if any(first == second for first, second in pairs):
         errors.append(field.invalid(path, resources, "the same resource cannot be specified multiple times"))
-    if any(_masks(one, other) for one, other in pairs if one != other):
+    if any(_masks(first, second) for first, second in pairs if first != second):
         errors.append(field.invalid(path, resources, _OVERLAP))
     return errors
 
 
-def _masks(one: GroupResource, other: GroupResource) -> bool:
-    return one == EVERYTHING or (one.group == other.group and "*" in (one.resource, other.resource))
+def _masks(pattern: GroupResource, resource: GroupResource) -> bool:
+    return pattern == EVERYTHING or (pattern.group == resource.group and "*" in (pattern.resource, resource.resource))
 
 
 def _resource_names(resources: Sequence[str], path: str) -> list[FieldError]:
     checked = [(field.index(path, i), name, _name_error(name)) for i, name in enumerate(resources)]
-    return [field.invalid(where, name, error) for where, name, error in checked if error]
+    return [field.invalid(element_path, name, error) for element_path, name, error in checked if error]
 
 
 def _name_error(name: str) -> str:
@@ -98,19 +98,19 @@ def _name_error(name: str) -> str:
 
 
 def _provider(provider: Object, path: str, kms_names: set[str], reload: bool) -> list[FieldError]:
-    given = [name for name in PROVIDERS if provider.get(name) is not None]
+    configured = [name for name in PROVIDERS if provider.get(name) is not None]
     errors = []
-    if not given:
+    if not configured:
         text = "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity"
         errors.append(field.invalid(path, _shown(provider), text))
-    elif len(given) > 1:
+    elif len(configured) > 1:
         text = "more than one provider specified in a single element, should split into different list elements"
         errors.append(field.invalid(path, _shown(provider), text))
-    if "kms" in given:
+    if "kms" in configured:
         errors += _kms(provider["kms"], f"{path}.kms", kms_names, reload)
         kms_names.add(provider["kms"].get("name") or "")
-    elif given and given[0] in _SIZES:
-        errors += _keys(provider[given[0]].get("keys") or [], f"{path}.{given[0]}.keys", _SIZES[given[0]])
+    elif configured and configured[0] in _SIZES:
+        errors += _keys(provider[configured[0]].get("keys") or [], f"{path}.{configured[0]}.keys", _SIZES[configured[0]])
     return errors
 
 
@@ -118,9 +118,9 @@ def _shown(provider: Object) -> Object:
     """Return the provider as Go prints its internal struct, but with secrets redacted, which upstream does not do."""
     shown: Object = {}
     for name, go in (("aesgcm", "AESGCM"), ("aescbc", "AESCBC"), ("secretbox", "Secretbox")):
-        given = provider.get(name)
-        keys = [{"Name": key.get("name") or "", "Secret": "REDACTED"} for key in (given or {}).get("keys") or []]
-        shown[go] = None if given is None else {"Keys": keys or None}
+        options = provider.get(name)
+        keys = [{"Name": key.get("name") or "", "Secret": "REDACTED"} for key in (options or {}).get("keys") or []]
+        shown[go] = None if options is None else {"Keys": keys or None}
     shown["Identity"] = provider.get("identity")
     kms = provider.get("kms")
     shown["KMS"] = (

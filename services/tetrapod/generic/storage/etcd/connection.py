@@ -30,7 +30,7 @@ from tetrapod.machinery.failure import Failure
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS: Final = 3.0
-PATIENCE: Final = 1.0
+RESPONSE_TIMEOUT: Final = 1.0
 """Seconds that a call waits before the member is pinged, and seconds to wait for the ping's answer. Used only if
 there are several endpoints.
 """
@@ -81,7 +81,7 @@ class Connection:
         if on_unresponsive is None:
             self.channel = Channel(host, port, tls)
         else:
-            self.channel = Channel(host, port, tls, response_timeout=PATIENCE, on_unresponsive=partial(on_unresponsive, self))
+            self.channel = Channel(host, port, tls, response_timeout=RESPONSE_TIMEOUT, on_unresponsive=partial(on_unresponsive, self))
         self._peer = {"server.address": host, "server.port": port}
         self.version = ""
         self.cluster = 0
@@ -145,10 +145,10 @@ class Connection:
 
 def _endpoint(url: str) -> tuple[str, str, int]:
     """Return scheme, host and port of a URL. Raises ValueError."""
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    url_parts = urlsplit(url if "://" in url else f"http://{url}")
+    if url_parts.scheme not in {"http", "https"} or not url_parts.hostname:
         raise ValueError(f"not an etcd endpoint: {url!r} (http://host:port or https://host:port)")
-    return parts.scheme, parts.hostname, parts.port or 2379
+    return url_parts.scheme, url_parts.hostname, url_parts.port or 2379
 
 
 class Endpoints:
@@ -207,13 +207,13 @@ class Endpoints:
         if self._urls[self._current] == connection.url:
             self._current = (self._current + 1) % len(self._urls)
 
-    def _silent(self, connection: Connection) -> None:
+    def _on_unresponsive(self, connection: Connection) -> None:
         log.info("etcd at %s is silent, and passed over", connection.url)
         self.leave(connection)
 
     def _open(self, url: str) -> Connection:
         if url not in self._connections:
-            self._connections[url] = Connection(url, self._credentials, self._silent if len(self._urls) > 1 else None)
+            self._connections[url] = Connection(url, self._credentials, self._on_unresponsive if len(self._urls) > 1 else None)
         return self._connections[url]
 
     @property

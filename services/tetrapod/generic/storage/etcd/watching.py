@@ -47,9 +47,9 @@ class EtcdWatch:
         self.id = watch_id
         self.created: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stream = stream
-        self._seen = max(0, from_revision - 1)
+        self._received_revision = max(0, from_revision - 1)
         self._created_at = 0
-        self._stale = 0
+        self._outdated_answers = 0
         self._queue: deque[WatchBatch] = deque()
         self._error: Failure[Exception] | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -57,7 +57,7 @@ class EtcdWatch:
     @property
     def progress(self) -> int:
         if not self._queue:
-            return self._seen
+            return self._received_revision
         first = self._queue[0]
         return (first.events[0].revision if first.events else first.revision) - 1
 
@@ -72,7 +72,7 @@ class EtcdWatch:
             await self._waiter
         return self._queue.popleft()
 
-    def at_hand(self) -> WatchBatch | None:
+    def next_if_ready(self) -> WatchBatch | None:
         return self._queue.popleft() if self._queue else None
 
     def receive(self, response: pb.WatchResponse) -> None:
@@ -82,9 +82,9 @@ class EtcdWatch:
             self.fail(Compacted(compacted) if compacted else Unavailable(f"etcd: watch was cancelled: {response.cancel_reason}"))
         elif response.created:
             self._created_at = response.header.revision
-            self._stale = self._stream.outstanding
-            if not self._seen:
-                self._seen = response.header.revision
+            self._outdated_answers = self._stream.outstanding
+            if not self._received_revision:
+                self._received_revision = response.header.revision
             if not self.created.done():
                 self.created.set_result(None)
         elif response.events:
@@ -93,7 +93,7 @@ class EtcdWatch:
             events = [_event(event) for event in response.events]
             self._put(WatchBatch(events, events[-1].revision))
         elif self._stream.reliable:
-            self._progressed(response.header.revision)
+            self._advance(response.header.revision)
 
     def progress_of_all(self, revision: int) -> None:
         """Process the answer to a progress request.
@@ -103,21 +103,21 @@ class EtcdWatch:
         """
         if not self.created.done() or self.created.cancelled():
             return
-        if self._stale > 0 and revision <= self._created_at:
-            self._stale -= 1
+        if self._outdated_answers > 0 and revision <= self._created_at:
+            self._outdated_answers -= 1
             return
-        self._progressed(revision)
+        self._advance(revision)
 
-    def _progressed(self, revision: int) -> None:
-        if revision >= self._seen:
+    def _advance(self, revision: int) -> None:
+        if revision >= self._received_revision:
             self._put(WatchBatch((), revision))
 
     def _put(self, batch: WatchBatch) -> None:
-        self._seen = max(self._seen, batch.revision)
+        self._received_revision = max(self._received_revision, batch.revision)
         self._queue.append(batch)
         if len(self._queue) > QUEUE:
             self._queue.clear()
-            self._seen = 0  # the reader has to start again, so its progress is unknown
+            self._received_revision = 0  # the reader has to start again, so its progress is unknown
             self.fail(Unavailable("etcd: a watch was not read fast enough"))
         self._wake()
 

@@ -193,7 +193,7 @@ class SqliteBackend:
         self._use()
         expires = self._housekeeping.clock() + ttl
         lease = await self._writer.submit(lambda transaction: transaction.grant(expires))
-        self._housekeeping.lease_ends(expires)
+        self._housekeeping.schedule_expiry(expires)
         return lease
 
     async def compact(self, revision: int) -> None:
@@ -213,7 +213,7 @@ class SqliteBackend:
         now = self._housekeeping.clock()
         changed, next_expiry = await self._writer.submit(lambda t: snapshots.restore(t, self._for_writes, snapshot, now))
         if next_expiry is not None:
-            self._housekeeping.lease_ends(next_expiry)
+            self._housekeeping.schedule_expiry(next_expiry)
         return changed
 
     async def copy(self) -> SqliteBackend:

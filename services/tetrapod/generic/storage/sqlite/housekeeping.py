@@ -35,17 +35,17 @@ class Housekeeping:
     def start(self, next_expiry: float | None) -> None:
         """Start the timers. `next_expiry` is the time at which the first lease expires, if there is one."""
         if next_expiry is not None:
-            self.lease_ends(next_expiry)
+            self.schedule_expiry(next_expiry)
         self._plan_compaction(self._revision())
 
-    def lease_ends(self, when: float) -> None:
+    def schedule_expiry(self, when: float) -> None:
         """Schedule a sweep for a lease that expires at the time `when` (of `clock`)."""
-        due = asyncio.get_running_loop().time() + max(0.0, when - self.clock())
+        deadline = asyncio.get_running_loop().time() + max(0.0, when - self.clock())
         if self._next_sweep is not None:
-            if self._next_sweep.when() <= due:
+            if self._next_sweep.when() <= deadline:
                 return
             self._next_sweep.cancel()
-        self._next_sweep = asyncio.get_running_loop().call_at(due, self._start, self.sweep)
+        self._next_sweep = asyncio.get_running_loop().call_at(deadline, self._start, self.sweep)
 
     async def sweep(self) -> None:
         """Delete the keys of every expired lease, as ordinary deletions."""
@@ -55,7 +55,7 @@ class Housekeeping:
             pass
         following = await self._writer.submit(lambda t: t.next_expiry())
         if following is not None:
-            self.lease_ends(following)
+            self.schedule_expiry(following)
 
     async def compact(self, revision: int) -> None:
         """Discard the history before `revision`, in several transactions."""

@@ -110,8 +110,8 @@ class Transaction:
         row = self._connection.execute("SELECT revision, created, lease FROM current WHERE key = ?", (key,)).fetchone()
         return row if row is not None else (0, 0, 0)
 
-    def _previous(self, key: str, found: int) -> KeyValue | None:
-        return reading.get(self._connection, key) if found and self._wants_previous(key) else None
+    def _previous(self, key: str, revision: int) -> KeyValue | None:
+        return reading.get(self._connection, key) if revision and self._wants_previous(key) else None
 
     def _next(self) -> int:
         self.changed = True

@@ -32,7 +32,7 @@ class SqliteWatch:
         self._lagging = self._next <= hub.revision
         self._queue: deque[BackendEvent] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        self._poked = False
+        self._progress_requested = False
         self._closed = False
 
     @property
@@ -52,21 +52,21 @@ class SqliteWatch:
                 replayed = await self._replay()
                 if replayed.events:
                     return replayed
-            elif (batch := self.at_hand()) is not None:
+            elif (batch := self.next_if_ready()) is not None:
                 return batch
             else:
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
 
-    def at_hand(self) -> WatchBatch | None:
+    def next_if_ready(self) -> WatchBatch | None:
         if self._closed or self._lagging:
             return None
         if self._queue:
             events = list(self._queue)
             self._queue.clear()
             return WatchBatch(events, events[-1].revision)
-        if self._poked:
-            self._poked = False
+        if self._progress_requested:
+            self._progress_requested = False
             return WatchBatch((), self._hub.revision)
         return None
 
@@ -91,9 +91,9 @@ class SqliteWatch:
             self._next = event.revision + 1
         self.wake()
 
-    def poke(self) -> None:
+    def request_progress_batch(self) -> None:
         """Make the watch yield a batch with its progress."""
-        self._poked = True
+        self._progress_requested = True
         self.wake()
 
     def close(self) -> None:
@@ -118,30 +118,30 @@ class WatchHub:
         self.revision = revision
         self.history = history
         self._of_folders: dict[str, list[SqliteWatch]] = {}
-        self._others: list[SqliteWatch] = []
+        self._of_ranges: list[SqliteWatch] = []
         self._want_previous = 0
 
     def add(self, span: tuple[str, str], from_revision: int, previous: bool) -> SqliteWatch:
         """Open a watch."""
         watch = SqliteWatch(self, span, from_revision, previous)
-        self._beside(watch).append(watch)
+        self._watches_like(watch).append(watch)
         self._want_previous += previous
         return watch
 
     def remove(self, watch: SqliteWatch) -> None:
         """Remove a closed watch."""
-        beside = self._beside(watch)
-        beside.remove(watch)
+        watches = self._watches_like(watch)
+        watches.remove(watch)
         self._want_previous -= watch.previous
-        if not beside and beside is not self._others:
+        if not watches and watches is not self._of_ranges:
             del self._of_folders[watch.start]
 
-    def _beside(self, watch: SqliteWatch) -> list[SqliteWatch]:
+    def _watches_like(self, watch: SqliteWatch) -> list[SqliteWatch]:
         folder = watch.start.endswith("/") and watch.end == prefix_end(watch.start)
-        return self._of_folders.setdefault(watch.start, []) if folder else self._others
+        return self._of_folders.setdefault(watch.start, []) if folder else self._of_ranges
 
     def _watching(self, key: str) -> list[SqliteWatch]:
-        watches = [watch for watch in self._others if watch.start <= key < watch.end]
+        watches = [watch for watch in self._of_ranges if watch.start <= key < watch.end]
         slash = key.find("/")
         while slash >= 0:
             watches += self._of_folders.get(key[: slash + 1], ())
@@ -149,7 +149,7 @@ class WatchHub:
         return watches
 
     def _all(self) -> list[SqliteWatch]:
-        return [*self._others, *(watch for watches in self._of_folders.values() for watch in watches)]
+        return [*self._of_ranges, *(watch for watches in self._of_folders.values() for watch in watches)]
 
     def publish(self, events: list[BackendEvent], revision: int) -> None:
         """Deliver the events of a commit to the watches. `revision` is set first, because woken watches read it."""
@@ -165,7 +165,7 @@ class WatchHub:
     def request_progress(self) -> None:
         """Make every watch yield a batch with its progress."""
         for watch in self._all():
-            watch.poke()
+            watch.request_progress_batch()
 
     def close(self) -> None:
         """End every watch."""

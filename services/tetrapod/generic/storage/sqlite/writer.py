@@ -37,13 +37,13 @@ DISK_SHARE = 0.25
 class _Batch:
     """Writes that share a transaction. `done` holds each caller's result, or the error of its own operation."""
 
-    __slots__ = ("done", "futures", "taken", "transaction")
+    __slots__ = ("done", "futures", "seconds", "transaction")
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
         self.futures: list[asyncio.Future[Any]] = []
         self.done: list[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]] = []
-        self.taken = 0.0  # seconds
+        self.seconds = 0.0  # seconds
 
     def run(self, operation: Operation, future: asyncio.Future[Any]) -> None:
         """Run one operation and record its result. A database error is raised, because it fails the whole batch."""
@@ -120,11 +120,11 @@ class Writer:
         except sqlite3.Error as error:
             self._failed(batch.futures, error)
             return
-        batch.taken += now - started
+        batch.seconds += now - started
         loop = asyncio.get_running_loop()
         if self._thread is None or not batch.transaction.changed:
-            self._settle(batch, self._commit())
-        elif self._pending and len(batch.futures) < BATCH and batch.taken < self._disk * DISK_SHARE:
+            self._finish_batch(batch, self._commit())
+        elif self._pending and len(batch.futures) < BATCH and batch.seconds < self._disk * DISK_SHARE:
             loop.call_soon(self._fill, batch)
         else:
             self._thread.submit(self._commit_in_thread, loop, batch)
@@ -141,17 +141,17 @@ class Writer:
         error = self._commit()
         self._disk = time.perf_counter() - started
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile, so no caller waits any more
-            loop.call_soon_threadsafe(self._settle, batch, error)
+            loop.call_soon_threadsafe(self._finish_batch, batch, error)
 
-    def _settle(self, batch: _Batch, failure: sqlite3.Error | None) -> None:
+    def _finish_batch(self, batch: _Batch, failure: sqlite3.Error | None) -> None:
         if failure is not None:
             self._failed(batch.futures, failure)
             return
         self._committed(batch.transaction)
-        self._tell(deque(batch.done))
+        self._deliver_results(deque(batch.done))
         self._next()
 
-    def _tell(self, done: deque[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]]) -> None:
+    def _deliver_results(self, done: deque[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]]) -> None:
         """Pass the results to the callers, one per step of the event loop, because a caller's remaining work may take
         longer than the write.
         """
@@ -165,7 +165,7 @@ class Writer:
                 future.set_exception(error.error())
             break
         if done:
-            asyncio.get_running_loop().call_soon(self._tell, done)
+            asyncio.get_running_loop().call_soon(self._deliver_results, done)
 
     def _failed(self, futures: list[asyncio.Future[Any]], error: sqlite3.Error) -> None:
         log.error("the embedded store could not write: %s", error)

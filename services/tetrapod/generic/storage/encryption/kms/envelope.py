@@ -16,7 +16,7 @@ from tetrapod.generic.storage.encryption.ciphers import AesGcm, SeededGcm
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.kms.objects import SEED, check, decoded, source_key
 from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
-from tetrapod.generic.storage.encryption.metrics import CACHE_MISSES, FROM_STORAGE, SEED_CACHE_SIZE, TO_STORAGE, key_used
+from tetrapod.generic.storage.encryption.metrics import CACHE_MISSES, FROM_STORAGE, SEED_CACHE_SIZE, TO_STORAGE, record_key_use
 from tetrapod.generic.storage.encryption.transformer import Plain, Transformer, TransformError
 from tetrapod.machinery.failure import result_of
 
@@ -36,7 +36,7 @@ class Envelope:
         obj = decoded(data)
         state = self._probe.state()
         cipher = await self._cipher(obj)
-        key_used(FROM_STORAGE, self._probe.name, obj.keyID)
+        record_key_use(FROM_STORAGE, self._probe.name, obj.keyID)
         plain, stale = await cipher.from_storage(obj.encryptedData, context)
         differs = obj.keyID != state.sealed.keyID or obj.encryptedDEKSourceType != state.sealed.encryptedDEKSourceType
         return Plain(plain, stale or differs)
@@ -48,7 +48,7 @@ class Envelope:
         sealed = pb.EncryptedObject()
         sealed.CopyFrom(state.sealed)
         sealed.encryptedData = await state.cipher.to_storage(data, context)
-        key_used(TO_STORAGE, self._probe.name, sealed.keyID)
+        record_key_use(TO_STORAGE, self._probe.name, sealed.keyID)
         check(sealed)
         return sealed.SerializeToString()
 

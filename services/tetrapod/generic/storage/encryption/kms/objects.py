@@ -90,9 +90,9 @@ def _domain_error(name: str) -> field.FieldError | None:
 def source_key(obj: pb.EncryptedObject) -> bytes:
     """Return the cache key of a seed. It is the same for all values with the same seed, key ID and annotations."""
     digest = hashlib.sha256()
-    parts = [bytes([obj.encryptedDEKSourceType]), obj.encryptedDEKSource, obj.keyID.encode()]
+    fields = [bytes([obj.encryptedDEKSourceType]), obj.encryptedDEKSource, obj.keyID.encode()]
     for name in sorted(obj.annotations):
-        parts += [name.encode(), obj.annotations[name]]
-    for part in parts:
-        digest.update(len(part).to_bytes(4, "big") + part)
+        fields += [name.encode(), obj.annotations[name]]
+    for field_bytes in fields:
+        digest.update(len(field_bytes).to_bytes(4, "big") + field_bytes)
     return digest.digest()

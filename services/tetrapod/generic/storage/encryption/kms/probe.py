@@ -21,7 +21,7 @@ from tetrapod.generic.storage.encryption.ciphers import SEED_SIZE, SeededGcm
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.kms.objects import SEED, check, key_id_error, source_key
 from tetrapod.generic.storage.encryption.kms.service import KmsService
-from tetrapod.generic.storage.encryption.metrics import INVALID_KEY_IDS, KEY_GENERATION, key_told
+from tetrapod.generic.storage.encryption.metrics import INVALID_KEY_IDS, KEY_GENERATION, record_status_key
 from tetrapod.generic.storage.encryption.transformer import TransformError
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.golang.quoting import go_quote
@@ -117,7 +117,7 @@ class KmsProbe:
             INVALID_KEY_IDS.add((self.name, key_error[0]))
             errors.append(f"got invalid KMSv2 KeyID hash {go_quote(hashed(status.key_id))}: {key_error[1]}")
         else:
-            key_told(self.name, status.key_id)
+            record_status_key(self.name, status.key_id)
             errors += await self._follow_key(status.key_id)
         if not errors:
             return None

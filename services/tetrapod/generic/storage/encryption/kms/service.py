@@ -53,9 +53,11 @@ class KmsService:
         """Encrypt a seed."""
         return await self._call("Encrypt", pb.EncryptRequest(plaintext=plaintext, uid=uid), pb.EncryptResponse)
 
-    async def decrypt(self, uid: str, of: pb.EncryptedObject) -> bytes:
+    async def decrypt(self, uid: str, encrypted: pb.EncryptedObject) -> bytes:
         """Decrypt the seed of a stored value."""
-        request = pb.DecryptRequest(ciphertext=of.encryptedDEKSource, uid=uid, key_id=of.keyID, annotations=of.annotations)
+        request = pb.DecryptRequest(
+            ciphertext=encrypted.encryptedDEKSource, uid=uid, key_id=encrypted.keyID, annotations=encrypted.annotations
+        )
         return (await self._call("Decrypt", request, pb.DecryptResponse)).plaintext
 
     async def close(self) -> None:
