@@ -19,6 +19,9 @@ NONE: Final = "<none>"
 UNSET: Final = "<unset>"
 
 
+MAX_ENDPOINTS: Final = 3
+
+
 def name_of(obj: Object) -> str:
     """Return the object's name, or ""."""
     name: str = obj["metadata"].get("name", "")

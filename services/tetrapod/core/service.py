@@ -36,10 +36,10 @@ from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, ResizeStrategy
 from tetrapod.core.strategies.resource_claims import ClaimAccess
 from tetrapod.core.subresources.binding import BindingRest, PodBindingRest
-from tetrapod.core.subresources.component_status import ComponentStatusRest, Probe, local_components
 from tetrapod.core.subresources.eviction import EvictionRest
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends, KubeletConfig
 from tetrapod.core.subresources.streams import stream_rests
+from tetrapod.core.v1.component_statuses import ComponentStatusRest, Probe, local_components
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.leaderelection.leadership import ALONE, Leadership, lead

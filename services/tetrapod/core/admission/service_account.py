@@ -13,6 +13,7 @@ from tetrapod.core.admission.lookups import name_complaint
 from tetrapod.core.admission.mirror_pods import refers_to_secrets
 from tetrapod.core.admission.mountable_secrets import check_ephemeral, check_mountable
 from tetrapod.core.admission.pod_plugin import object_of, spec_of
+from tetrapod.core.v1.service_accounts import ENFORCE
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.registry.names import random_suffix
@@ -24,7 +25,6 @@ DEFAULT: Final = "default"
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_PREFIX: Final = "kube-api-access-"
 MIRROR: Final = "kubernetes.io/config.mirror"
-ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
 _TOKEN_SECONDS: Final = 3607
 """An hour and 7 seconds: the unusual value identifies tokens that were mounted automatically."""
 _ATTEMPTS: Final = 10

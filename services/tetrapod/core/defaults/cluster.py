@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Final
 
 from tetrapod.core.podspec.resource_lists import round_up
@@ -21,19 +20,6 @@ _NODE_INFO: Final = (
     "systemUUID",
 )
 """The fields of status.nodeInfo, which are always present because they have no omitempty upstream."""
-
-
-def default_namespace(obj: Object) -> None:
-    """Set the defaults of a Namespace."""
-    status = obj.setdefault("status", {})
-    if not status.get("phase"):
-        status["phase"] = "Active"
-    name = obj["metadata"].get("name")
-    if name:  # with generateName, the label is set once the name is known
-        labels = obj["metadata"].get("labels")
-        if labels is None:
-            labels = obj["metadata"]["labels"] = {}
-        labels["kubernetes.io/metadata.name"] = name
 
 
 def default_node(obj: Object) -> None:
@@ -59,48 +45,6 @@ def _alias_networks(spec: Object) -> None:
         spec["podCIDRs"] = [first]
     elif cidrs:
         spec["podCIDR"] = cidrs[0]
-
-
-def default_secret(obj: Object) -> None:
-    """Set the type of a Secret and merge stringData into data."""
-    if (string_data := obj.pop("stringData", None)) is not None:
-        data = obj.get("data") or {}
-        for key, value in string_data.items():
-            data[key] = base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
-        if data:
-            obj["data"] = data
-    if not obj.get("type"):
-        obj["type"] = "Opaque"
-
-
-def default_limit_range(obj: Object) -> None:
-    """Set the default limits and requests of a LimitRange from its bounds."""
-    for item in (obj.get("spec") or {}).get("limits") or ():
-        for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
-            if quantities := item.get(field):
-                round_up(quantities)
-        if item.get("type") != "Container":
-            continue
-        limits = dict(item.get("default") or {})
-        for name, value in (item.get("max") or {}).items():
-            limits.setdefault(name, value)
-        requests = dict(item.get("defaultRequest") or {})
-        for name, value in limits.items():
-            requests.setdefault(name, value)
-        for name, value in (item.get("min") or {}).items():
-            requests.setdefault(name, value)
-        if limits:
-            item["default"] = limits
-        if requests:
-            item["defaultRequest"] = requests
-
-
-def default_resource_quota(obj: Object) -> None:
-    """Round the quantities of a ResourceQuota."""
-    for part, fields in (("spec", ("hard",)), ("status", ("hard", "used"))):
-        for field in fields:
-            if quantities := (obj.get(part) or {}).get(field):
-                round_up(quantities)
 
 
 def default_webhooks(obj: Object) -> None:

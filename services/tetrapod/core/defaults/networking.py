@@ -5,14 +5,6 @@ from __future__ import annotations
 from tetrapod.machinery.gvk import Object
 
 
-def default_endpoints(obj: Object) -> None:
-    """Set the defaults of Endpoints."""
-    for subset in obj.get("subsets") or ():
-        for port in subset.get("ports") or ():
-            if not port.get("protocol"):
-                port["protocol"] = "TCP"
-
-
 def default_endpoint_slice(obj: Object) -> None:
     """Set the defaults of an EndpointSlice."""
     for port in obj.get("ports") or ():

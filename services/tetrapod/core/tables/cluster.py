@@ -11,16 +11,6 @@ from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, since, spec_of, s
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
-NAMESPACES: Final = TableConvertor(
-    (NAME, Column("Status"), AGE),
-    lambda obj: [name_of(obj), status_of(obj).get("phase", ""), age(obj)],
-)
-SECRETS: Final = TableConvertor(
-    (NAME, Column("Type"), Column("Data"), AGE),
-    lambda obj: [name_of(obj), obj.get("type", ""), len(obj.get("data") or {}), age(obj)],
-)
-SERVICE_ACCOUNTS: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
-
 
 def _node_row(obj: Object) -> list[Any]:
     spec, status = spec_of(obj), status_of(obj)
@@ -124,45 +114,6 @@ EVENTS: Final = TableConvertor(
         Column("Name", format="name", priority=1),
     ),
     _event_row,
-)
-
-
-def _quota_row(obj: Object) -> list[Any]:
-    status = status_of(obj)
-    hard, used = status.get("hard") or {}, status.get("used") or {}
-    requests: list[str] = []
-    limits: list[str] = []
-    for name in sorted(hard):
-        text = f"{name}: {used.get(name, '0')}/{hard[name]}"
-        (limits if name.startswith("limits") else requests).append(text)
-    return [name_of(obj), ", ".join(requests), ", ".join(limits), age(obj)]
-
-
-RESOURCE_QUOTAS: Final = TableConvertor(
-    (
-        NAME,
-        Column("Request"),
-        Column("Limit"),
-        AGE,
-    ),
-    _quota_row,
-)
-
-
-def _component_status_row(obj: Object) -> list[Any]:
-    condition: Object = next((c for c in obj.get("conditions") or [] if c.get("type") == "Healthy"), {})
-    state = {"True": "Healthy", "False": "Unhealthy"}.get(condition.get("status", ""), "Unknown")
-    return [name_of(obj), state, condition.get("message", ""), condition.get("error", "")]
-
-
-COMPONENT_STATUSES: Final = TableConvertor(
-    (
-        NAME,
-        Column("Status"),
-        Column("Message"),
-        Column("Error"),
-    ),
-    _component_status_row,
 )
 
 

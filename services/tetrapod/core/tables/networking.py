@@ -7,26 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, NONE, UNSET, age, more, name_of, selector_text, spec_of, status_of
+from tetrapod.core.cells import AGE, MAX_ENDPOINTS, NAME, NONE, UNSET, age, more, name_of, selector_text, spec_of, status_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
-
-_MAX_ENDPOINTS: Final = 3
-
-
-def _endpoints_row(obj: Object) -> list[Any]:
-    endpoints: list[str] = []
-    for subset in obj.get("subsets") or []:
-        addresses = [a.get("ip", "") for a in subset.get("addresses") or []]
-        ports = subset.get("ports") or []
-        if not ports:
-            endpoints.extend(addresses)
-        for port in ports:
-            endpoints.extend(f"[{a}]:{port.get('port')}" if ":" in a else f"{a}:{port.get('port')}" for a in addresses)
-    return [name_of(obj), more(endpoints, _MAX_ENDPOINTS) or NONE, age(obj)]
-
-
-ENDPOINTS: Final = TableConvertor((NAME, Column("Endpoints"), AGE), _endpoints_row)
 
 
 def _endpoint_slice_row(obj: Object) -> list[Any]:
@@ -34,13 +17,13 @@ def _endpoint_slice_row(obj: Object) -> list[Any]:
     if ports is None:
         port_text = UNSET if not obj.get("ports") else ""
     else:
-        port_text = more((str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in ports), _MAX_ENDPOINTS)
+        port_text = more((str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in ports), MAX_ENDPOINTS)
     addresses = [a for e in obj.get("endpoints") or [] for a in e.get("addresses") or []]
     return [
         name_of(obj),
         obj.get("addressType", ""),
         port_text or UNSET,
-        more(addresses, _MAX_ENDPOINTS) or UNSET,
+        more(addresses, MAX_ENDPOINTS) or UNSET,
         age(obj),
     ]
 

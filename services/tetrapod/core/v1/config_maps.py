@@ -1,4 +1,7 @@
-"""ConfigMap. Upstream: pkg/apis/core/validation/validation.go, ValidateConfigMap; pkg/registry/core/configmap/strategy.go."""
+"""ConfigMap.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateConfigMap and ValidateConfigMapUpdate; pkg/registry/core/configmap/strategy.go.
+"""
 
 from __future__ import annotations
 

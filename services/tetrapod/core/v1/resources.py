@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.defaults import cluster, networking, volumes, workloads
+from tetrapod.core.defaults import cluster, volumes, workloads
 from tetrapod.core.groups.events import core_events
 from tetrapod.core.kind_strategy import KindStrategy, status_of
 from tetrapod.core.podspec import templates
 from tetrapod.core.podspec.defaults import default_pod_template
 from tetrapod.core.strategies.claims import ClaimStatusStrategy, ClaimStrategy
-from tetrapod.core.strategies.limit_ranges import LimitRangeStrategy
-from tetrapod.core.strategies.namespace_store import NamespaceStore
-from tetrapod.core.strategies.namespaces import NamespaceFinalizeStrategy, NamespaceStatusStrategy, NamespaceStrategy
 from tetrapod.core.strategies.nodes import NodeStatusStrategy, NodeStrategy
 from tetrapod.core.strategies.persistent_volumes import VolumeStatusStrategy, VolumeStrategy
 from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
-from tetrapod.core.strategies.service_accounts import ServiceAccountStrategy
 from tetrapod.core.subresources.scale import scale
 from tetrapod.core.tables import cluster as tables
-from tetrapod.core.tables import networking as network_tables
 from tetrapod.core.tables import pods as pod_tables
 from tetrapod.core.tables import storage as storage_tables
-from tetrapod.core.v1 import config_maps
+from tetrapod.core.v1 import component_statuses, config_maps, endpoints, limit_ranges, namespaces, resource_quotas, service_accounts
+from tetrapod.core.v1.secrets import definition as secrets
 from tetrapod.core.v1.services import definition as services
-from tetrapod.core.validation import claims, endpoints, limit_ranges, nodes, quotas, secrets, volumes_persistent
+from tetrapod.core.validation import claims, nodes, volumes_persistent
 from tetrapod.core.warnings import cluster as cluster_warnings
 from tetrapod.core.warnings import volumes as volume_warnings
 from tetrapod.core.warnings import workloads as workload_warnings
@@ -46,21 +41,21 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
     """
     return [
         bindings_definition(_rest(rests, "bindings")),
-        component_statuses_definition(_rest(rests, "componentstatuses")),
+        component_statuses.definition(_rest(rests, "componentstatuses")),
         config_maps.definition(),
-        endpoints_definition(),
+        endpoints.definition(),
         core_events(event_ttl),
-        limit_ranges_definition(),
+        limit_ranges.definition(),
         pod_templates_definition(),
-        secrets_definition(),
-        namespaces_definition(),
+        secrets.definition(),
+        namespaces.definition(),
         nodes_definition(rests["nodes/proxy"]),
         claims_definition(),
         persistent_volumes_definition(),
         pods_definition(rests),
         replication_controllers_definition(),
-        quotas_definition(),
-        service_accounts_definition(rests["serviceaccounts/token"]),
+        resource_quotas.definition(),
+        service_accounts.definition(rests["serviceaccounts/token"]),
         services.definition(addresses, ports, rests["services/proxy"]),
     ]
 
@@ -77,45 +72,6 @@ def bindings_definition(rest: Rest) -> ResourceDefinition:
     return builtin("", "bindings", Strategy(), rest=rest)
 
 
-def component_statuses_definition(rest: Rest) -> ResourceDefinition:
-    """Return the definition of componentstatuses, which are probed instead of stored."""
-    return builtin(
-        "",
-        "componentstatuses",
-        Strategy(),
-        rest=rest,
-        table=tables.COMPONENT_STATUSES,
-        deprecated={"v1": "v1 ComponentStatus is deprecated in v1.19+"},
-    )
-
-
-def endpoints_definition() -> ResourceDefinition:
-    """Return the definition of endpoints."""
-    strategy = KindStrategy(
-        default=networking.default_endpoints,
-        create_on_update=True,
-        validate=endpoints.validate,
-        whole_update=endpoints.validate_update,
-        revalidates_generate_name=True,
-    )
-    return builtin(
-        "",
-        "endpoints",
-        strategy,
-        storage_prefix="services/endpoints",
-        table=network_tables.ENDPOINTS,
-        deprecated={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
-    )
-
-
-def limit_ranges_definition() -> ResourceDefinition:
-    """Return the definition of limitranges."""
-    strategy = LimitRangeStrategy(
-        default=cluster.default_limit_range, create_on_update=True, validate=limit_ranges.validate, revalidates_generate_name=True
-    )
-    return builtin("", "limitranges", strategy)
-
-
 def pod_templates_definition() -> ResourceDefinition:
     """Return the definition of podtemplates."""
     strategy = KindStrategy(
@@ -127,27 +83,6 @@ def pod_templates_definition() -> ResourceDefinition:
         warnings=workload_warnings.pod_template,
     )
     return builtin("", "podtemplates", strategy, table=pod_tables.POD_TEMPLATES)
-
-
-def secrets_definition() -> ResourceDefinition:
-    """Return the definition of secrets."""
-    strategy = KindStrategy(
-        default=cluster.default_secret,
-        fields={"type": lambda o: o.get("type") or ""},
-        validate=secrets.validate,
-        whole_update=secrets.validate_update,
-        warnings=cluster_warnings.secret_warnings,
-        revalidates_generate_name=True,
-    )
-    return builtin("", "secrets", strategy, table=tables.SECRETS)
-
-
-def namespaces_definition() -> ResourceDefinition:
-    """Return the definition of namespaces."""
-    subresources = {"finalize": NamespaceFinalizeStrategy(), "status": NamespaceStatusStrategy()}
-    for strategy in subresources.values():
-        strategy.namespaced = False
-    return replace(builtin("", "namespaces", NamespaceStrategy(), table=tables.NAMESPACES, subresources=subresources), store=NamespaceStore)
 
 
 def nodes_definition(proxy: Rest | Strategy) -> ResourceDefinition:
@@ -248,25 +183,3 @@ def replication_controllers_definition() -> ResourceDefinition:
         table=pod_tables.REPLICATION_CONTROLLERS,
         subresources={"scale": scale(), "status": status_of(strategy, validate=templates.validate_controller_status)},
     )
-
-
-def quotas_definition() -> ResourceDefinition:
-    """Return the definition of resourcequotas."""
-    strategy = KindStrategy(
-        default=cluster.default_resource_quota,
-        status=True,
-        returns_deleted=True,
-        validate=quotas.validate,
-        whole_update=quotas.validate_update,
-        warnings=cluster_warnings.quota_warnings,
-    )
-    status = status_of(strategy, validate=quotas.validate_status)
-    return builtin("", "resourcequotas", strategy, table=tables.RESOURCE_QUOTAS, subresources={"status": status})
-
-
-def service_accounts_definition(token: Rest | Strategy) -> ResourceDefinition:
-    """Return the definition of serviceaccounts."""
-    strategy = ServiceAccountStrategy(
-        returns_deleted=True, warnings=cluster_warnings.service_account_warnings, revalidates_generate_name=True
-    )
-    return builtin("", "serviceaccounts", strategy, table=tables.SERVICE_ACCOUNTS, subresources={"token": token})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tetrapod.core.v1 import config_maps
-from tetrapod.core.validation import secrets
+from tetrapod.core.v1.secrets import validation
 from tetrapod.machinery.gvk import Object
 
 _LIMIT = 1 << 20
@@ -63,11 +63,11 @@ def test_what_is_immutable_stays() -> None:
     ],
 )
 def test_types_of_secrets(obj: Object, wanted: list[str]) -> None:
-    assert fields(secrets.validate(obj)) == wanted
+    assert fields(validation.validate(obj)) == wanted
 
 
 def test_no_refusal_shows_what_a_secret_holds() -> None:
-    errors = secrets.validate(secret("kubernetes.io/dockerconfigjson", **{".dockerconfigjson": "hunter2"}))
-    errors += secrets.validate_update(secret("example.com/other", a="hunter2"), secret(a="hunter2"))
+    errors = validation.validate(secret("kubernetes.io/dockerconfigjson", **{".dockerconfigjson": "hunter2"}))
+    errors += validation.validate_update(secret("example.com/other", a="hunter2"), secret(a="hunter2"))
     assert errors
     assert not any("hunter2" in str(error) for error in errors)

@@ -1,15 +1,50 @@
-"""Validation of Endpoints.
+"""Endpoints.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidateEndpoints.
+Upstream: pkg/apis/core/validation/validation.go, ValidateEndpoints; pkg/registry/core/endpoint/strategy.go;
+pkg/printers/internalversion/printers.go, printEndpoints.
 """
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+from tetrapod.core.cells import AGE, MAX_ENDPOINTS, NAME, NONE, age, more, name_of
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.containers import PROTOCOLS
 from tetrapod.core.validation.names import address, dns_label, dns_subdomain, not_special_address, one_of, port_number, qualified_name
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of endpoints."""
+    strategy = KindStrategy(
+        default=default_endpoints,
+        create_on_update=True,
+        validate=validate,
+        whole_update=validate_update,
+        revalidates_generate_name=True,
+    )
+    return builtin(
+        "",
+        "endpoints",
+        strategy,
+        storage_prefix="services/endpoints",
+        table=TABLE,
+        deprecated={"v1": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"},
+    )
+
+
+def default_endpoints(obj: Object) -> None:
+    """Set the defaults of Endpoints."""
+    for subset in obj.get("subsets") or ():
+        for port in subset.get("ports") or ():
+            if not port.get("protocol"):
+                port["protocol"] = "TCP"
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -58,3 +93,18 @@ def _port(port: Object, named: bool, path: str) -> list[FieldError]:
     if (protocol := port.get("appProtocol")) is not None:
         errors += qualified_name(protocol, f"{path}.appProtocol")
     return errors
+
+
+def _endpoints_row(obj: Object) -> list[Any]:
+    endpoints: list[str] = []
+    for subset in obj.get("subsets") or []:
+        addresses = [a.get("ip", "") for a in subset.get("addresses") or []]
+        ports = subset.get("ports") or []
+        if not ports:
+            endpoints.extend(addresses)
+        for port in ports:
+            endpoints.extend(f"[{a}]:{port.get('port')}" if ":" in a else f"{a}:{port.get('port')}" for a in addresses)
+    return [name_of(obj), more(endpoints, MAX_ENDPOINTS) or NONE, age(obj)]
+
+
+TABLE: Final = TableConvertor((NAME, Column("Endpoints"), AGE), _endpoints_row)

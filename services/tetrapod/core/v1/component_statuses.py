@@ -1,4 +1,4 @@
-"""`componentstatuses`, deprecated and read-only: the health of the store and of the components that upstream expects on this machine.
+"""ComponentStatus, deprecated and read-only: the health of the store and of the components that upstream expects on this machine.
 
 Upstream: pkg/registry/core/componentstatus, pkg/probe/http.
 """
@@ -12,15 +12,31 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from tetrapod.core.cells import NAME, name_of
+from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery import fields, labels, status
 from tetrapod.machinery.gvk import GroupResource, Object
+from tetrapod.machinery.table import Column, TableConvertor
 
 Probe = Callable[[], Awaitable[None]]
-
 _PATIENCE: Final = 1.0
 _PORTS: Final = {"controller-manager": 10257, "scheduler": 10259}
+
+
+def definition(rest: Rest) -> ResourceDefinition:
+    """Return the definition of componentstatuses, which are probed instead of stored."""
+    return builtin(
+        "",
+        "componentstatuses",
+        Strategy(),
+        rest=rest,
+        table=TABLE,
+        deprecated={"v1": "v1 ComponentStatus is deprecated in v1.19+"},
+    )
 
 
 class ComponentStatusRest(Rest):
@@ -90,3 +106,20 @@ def _health_at(port: int) -> Probe:
 
 class ProbeError(Exception):
     """The error of an unhealthy component; its text is the reason."""
+
+
+def _component_status_row(obj: Object) -> list[Any]:
+    condition: Object = next((c for c in obj.get("conditions") or [] if c.get("type") == "Healthy"), {})
+    state = {"True": "Healthy", "False": "Unhealthy"}.get(condition.get("status", ""), "Unknown")
+    return [name_of(obj), state, condition.get("message", ""), condition.get("error", "")]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Status"),
+        Column("Message"),
+        Column("Error"),
+    ),
+    _component_status_row,
+)

@@ -1,24 +1,50 @@
-"""Strategies of Namespace, its status and its `/finalize` subresource.
+"""Namespace, its status and its `/finalize` subresource.
 
-A namespace is deleted in two steps: DELETE sets the deletion timestamp and the phase; the namespace controller empties it and then removes
-the finalizer `kubernetes` through `/finalize`. The object is removed when spec.finalizers and metadata.finalizers are both empty.
+A namespace is deleted in two steps. DELETE sets the deletion timestamp and the phase Terminating. The namespace controller empties it and
+then removes the finalizer `kubernetes` through `/finalize`. The object is removed when spec.finalizers and metadata.finalizers are empty.
 Upstream: pkg/registry/core/namespace/strategy.go and storage/storage.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from tetrapod.core.defaults.cluster import default_namespace
+from tetrapod.core.cells import AGE, NAME, age, name_of, status_of
+from tetrapod.generic.registry import dryrun
+from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.errors import Translated
+from tetrapod.generic.registry.hooks import ValidateObject
+from tetrapod.generic.registry.propagation import deletion_finalizers
+from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.storage.interface import Entry, Preconditions, Updated
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_qualified_name, name_is_dns_label
+from tetrapod.machinery.status import conflict
+from tetrapod.machinery.table import Column, TableConvertor
+from tetrapod.machinery.timestamps import now_rfc3339
 
 KUBERNETES: Final = "kubernetes"
+
+
+TABLE: Final = TableConvertor(
+    (NAME, Column("Status"), AGE),
+    lambda obj: [name_of(obj), status_of(obj).get("phase", ""), age(obj)],
+)
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of namespaces."""
+    subresources = {"finalize": NamespaceFinalizeStrategy(), "status": NamespaceStatusStrategy()}
+    for strategy in subresources.values():
+        strategy.namespaced = False
+    return replace(builtin("", "namespaces", NamespaceStrategy(), table=TABLE, subresources=subresources), store=NamespaceStore)
 
 
 class NamespaceStrategy(Strategy):
@@ -132,3 +158,66 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]
+
+
+class NamespaceStore(Store):
+    """A store that marks a namespace as Terminating before it removes it."""
+
+    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
+        entry = await self.get(ctx, name)
+        namespace = entry.peek()
+        self._check_preconditions(name, namespace["metadata"], options.get("preconditions") or {})
+        if namespace["metadata"].get("deletionTimestamp"):
+            if (namespace.get("spec") or {}).get("finalizers"):
+                return entry, False
+            return await super().delete(ctx, name, options, validate)
+        requested = options.get("preconditions") or {}
+        preconditions = Preconditions(requested.get("uid") or namespace["metadata"]["uid"], requested.get("resourceVersion"))
+
+        async def mark(current: Object | None, _: Entry | None) -> Updated | None:
+            assert current is not None
+            if validate is not None:
+                await validate(current)
+            meta = current["metadata"]
+            meta.setdefault("deletionTimestamp", now_rfc3339())
+            finalizers = deletion_finalizers(self.strategy, meta.get("finalizers") or [], options)
+            if finalizers is not None:
+                meta.pop("finalizers", None)
+                if finalizers:
+                    meta["finalizers"] = finalizers
+            current.setdefault("status", {})["phase"] = "Terminating"
+            return Updated(current)
+
+        with Translated(self.resource, name, "delete", self.path(name)):
+            if ctx.dry_run:
+                return await dryrun.guaranteed_update(self.storage, self.key(ctx, name), mark, preconditions, False), False
+            marked = await self.storage.guaranteed_update(self.key(ctx, name), mark, preconditions=preconditions)
+        remaining_finalizers = (marked.peek().get("spec") or {}).get("finalizers") or marked.peek()["metadata"].get("finalizers")
+        if remaining_finalizers:
+            return marked, False
+        return await super().delete(ctx, name, {}, None)
+
+    def _check_preconditions(self, name: str, meta: Object, wanted: Object) -> None:
+        """Compare the preconditions of the delete options with the stored metadata.
+
+        Raises:
+            StatusError: 409, a precondition does not hold.
+        """
+        for key, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            value, actual = wanted.get(key), meta.get(key, "")
+            if value is not None and value != actual:
+                message = f"Precondition failed: {label} in precondition: {value}, {label} in object meta: {actual}"
+                raise conflict(self.resource, name, message)
+
+
+def default_namespace(obj: Object) -> None:
+    """Set the defaults of a Namespace."""
+    status = obj.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Active"
+    name = obj["metadata"].get("name")
+    if name:  # with generateName, the label is set once the name is known
+        labels = obj["metadata"].get("labels")
+        if labels is None:
+            labels = obj["metadata"]["labels"] = {}
+        labels["kubernetes.io/metadata.name"] = name

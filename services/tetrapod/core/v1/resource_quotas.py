@@ -1,17 +1,26 @@
-"""Validation of ResourceQuota.
+"""ResourceQuota and its status.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuota.
+Upstream: pkg/apis/core/validation/validation.go, ValidateResourceQuota; pkg/registry/core/resourcequota/strategy.go;
+pkg/printers/internalversion/printers.go, printResourceQuota.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from tetrapod.core.cells import AGE, NAME, age, name_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec.pod_resources import amounts
+from tetrapod.core.podspec.resource_lists import round_up
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.names import IMMUTABLE
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
 
 SCOPES: Final = frozenset(
     {"Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass"}
@@ -24,6 +33,28 @@ _MUST_EXIST: Final = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
     "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
 )
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of resourcequotas."""
+    strategy = KindStrategy(
+        default=default_resource_quota,
+        status=True,
+        returns_deleted=True,
+        validate=validate,
+        whole_update=validate_update,
+        warnings=quota_warnings,
+    )
+    status = StatusStrategy(strategy, validate=validate_status)
+    return builtin("", "resourcequotas", strategy, table=TABLE, subresources={"status": status})
+
+
+def default_resource_quota(obj: Object) -> None:
+    """Round the quantities of a ResourceQuota."""
+    for part, fields in (("spec", ("hard",)), ("status", ("hard", "used"))):
+        for name in fields:
+            if quantities := (obj.get(part) or {}).get(name):
+                round_up(quantities)
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -117,3 +148,39 @@ def _operator(operator: str, values: list[str], path: str) -> list[FieldError]:
         text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
         return [field.invalid(f"{path}.values", values, text)] if values else []
     return [field.invalid(f"{path}.operator", operator, "not a valid selector operator")]
+
+
+def quota_warnings(quota: Object, old: Object | None) -> list[str]:
+    """Return warnings about request quotas that are larger than the limit quotas."""
+    if old is not None:
+        return []
+    hard = amounts((quota.get("spec") or {}).get("hard"))
+    out = []
+    for name in ("cpu", "memory", "ephemeral-storage"):
+        request, limit = hard.get(f"requests.{name}", hard.get(name)), hard.get(f"limits.{name}")
+        if request is not None and limit is not None and request > limit:
+            quota_name = f"requests.{name}" if f"requests.{name}" in hard else name
+            out.append(f"ResourceQuota {quota_name} ({request}) should be less than limits.{name} ({limit})")
+    return out
+
+
+def _quota_row(obj: Object) -> list[Any]:
+    status = status_of(obj)
+    hard, used = status.get("hard") or {}, status.get("used") or {}
+    requests: list[str] = []
+    limits: list[str] = []
+    for name in sorted(hard):
+        text = f"{name}: {used.get(name, '0')}/{hard[name]}"
+        (limits if name.startswith("limits") else requests).append(text)
+    return [name_of(obj), ", ".join(requests), ", ".join(limits), age(obj)]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Request"),
+        Column("Limit"),
+        AGE,
+    ),
+    _quota_row,
+)

@@ -1,15 +1,22 @@
-"""Validation of LimitRange.
+"""LimitRange.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidateLimitRange.
+Upstream: pkg/apis/core/validation/validation.go, ValidateLimitRange; pkg/registry/core/limitrange/strategy.go;
+pkg/apis/core/v1/defaults.go.
 """
 
 from __future__ import annotations
 
+import uuid
 from typing import Final
 
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.pod_resources import Amounts, amounts
+from tetrapod.core.podspec.resource_lists import round_up
 from tetrapod.core.validation.names import qualified_name
 from tetrapod.core.validation.quantities import container_resource_name, may_overcommit, resource_name
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -18,6 +25,42 @@ from tetrapod.machinery.quantity import Quantity
 _TYPES: Final = frozenset({"Pod", "Container", "PersistentVolumeClaim"})
 _ONE: Final = Quantity.from_int(1)
 _MAX_MILLI: Final = (1 << 63) // 1000
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of limitranges."""
+    strategy = LimitRangeStrategy(default=default_limit_range, create_on_update=True, validate=validate, revalidates_generate_name=True)
+    return builtin("", "limitranges", strategy)
+
+
+class LimitRangeStrategy(KindStrategy):
+    """A strategy that gives a LimitRange without a name a random UUID as name."""
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        if not obj["metadata"].get("name"):
+            obj["metadata"]["name"] = str(uuid.uuid4())
+
+
+def default_limit_range(obj: Object) -> None:
+    """Set the default limits and requests of a LimitRange from its bounds."""
+    for item in (obj.get("spec") or {}).get("limits") or ():
+        for bound in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+            if quantities := item.get(bound):
+                round_up(quantities)
+        if item.get("type") != "Container":
+            continue
+        limits = dict(item.get("default") or {})
+        for name, value in (item.get("max") or {}).items():
+            limits.setdefault(name, value)
+        requests = dict(item.get("defaultRequest") or {})
+        for name, value in limits.items():
+            requests.setdefault(name, value)
+        for name, value in (item.get("min") or {}).items():
+            requests.setdefault(name, value)
+        if limits:
+            item["default"] = limits
+        if requests:
+            item["defaultRequest"] = requests
 
 
 def validate(obj: Object) -> list[FieldError]:

@@ -1,0 +1,1 @@
+"""Secret: its definition, its validation, and the check of key pairs."""
