@@ -10,7 +10,7 @@ import click
 from tetrapod.cli.main import main
 
 
-def understood(arguments: Sequence[str]) -> str:
+def parsed_command(arguments: Sequence[str]) -> str:
     """Return the name of the command that would run. Fail the test if a flag is ignored or empty.
 
     Raises:
