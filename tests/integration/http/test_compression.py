@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from support.openapi import Kept
+from support.openapi import BufferWriter
 from tetrapod.generic.filters.compression import THRESHOLD, with_compression
 from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery.requestinfo import parse
@@ -41,7 +41,7 @@ async def test_an_answer_that_comes_through_several_servers_is_compressed_once(h
     assert [value for name, value in response.headers if name == b"content-encoding"] == [b"gzip"]
     body = response.body
     if isinstance(response, StreamResponse):
-        kept = Kept()
+        kept = BufferWriter()
         await response.run(kept)
         body = b"".join(kept.parts)
     assert gzip.decompress(body) == BODY
