@@ -1,4 +1,5 @@
-"""Faults, with nothing lost: concurrent clients write down what they saw while things die, and a checker proves that it fits together.
+"""Fault injection: concurrent clients record their operations while faults happen, and a checker proves that the record is consistent.
 
-`python -m chaos` (make chaos) runs long; tests/e2e/test_chaos.py is the short form of it. What was found: docs/explanation/reliability.md.
+`make chaos` (`python -m chaos`) runs all faults; tests/e2e/test_chaos.py is the short form. docs/explanation/reliability.md has the
+results.
 """

@@ -1,4 +1,7 @@
-"""`make chaos`: every fault for a while, a line for each, and figures as JSON. CHAOS_FAULTS, CHAOS_SECONDS, CHAOS_SEED, CHAOS_DIRECTORY."""
+"""`make chaos`: inject each fault for some time, print a line for each, and write the figures as JSON.
+
+Settings are CHAOS_FAULTS, CHAOS_SECONDS, CHAOS_SEED and CHAOS_DIRECTORY.
+"""
 
 from __future__ import annotations
 

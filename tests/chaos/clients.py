@@ -1,4 +1,4 @@
-"""Clients that write and read a few objects in everybody's way, and write down each thing that they asked and were told."""
+"""Clients that write and read a small set of shared objects, and record each request and its response."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from chaos.http import Address, Answer, Connection, NoAnswer, NotSent
 from chaos.kinds import KINDS, MARK, Kind
 
 NAMES: Final = 8  # objects of each kind
-PAUSE: Final = 0.03  # between two questions of a client, on average
+PAUSE: Final = 0.03  # the average pause between two requests of a client
 MERGE: Final = "application/merge-patch+json"
 FOREGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1"}
 
 
 class Client:
-    """One operation at a time, each request at the next of the doors, over one connection to each."""
+    """A client with one request at a time, sent to each server in turn over one connection to each."""
 
-    def __init__(self, name: str, doors: Sequence[Address], history: History, timeout: float = 10) -> None:
+    def __init__(self, name: str, addresses: Sequence[Address], history: History, timeout: float = 10) -> None:
         self.name = name
         self.history = history
-        self._connections = [Connection(door, timeout) for door in doors]
+        self._connections = [Connection(address, timeout) for address in addresses]
         self._turn = itertools.cycle(self._connections)
         self._marks = itertools.count(1)
 
@@ -36,7 +36,7 @@ class Client:
         return await self._write(operation, "POST", kind.collection, kind.object(name, operation.mark, 0))
 
     async def update(self, kind: Kind, name: str, on: Seen) -> Operation:
-        """Read-modify-write: the count goes up by one."""
+        """Increment the count with a read and an update."""
         operation = self._begin(Verb.UPDATE, kind, name, mark=self.mark(), expected=on.revision)
         return await self._write(operation, "PUT", kind.path(name), kind.object(name, operation.mark, on.count + 1, on.revision))
 
@@ -64,7 +64,7 @@ class Client:
         return operation
 
     async def list(self, kind: Kind, cached: bool = False, at_least: int = 0, limit: int = 0) -> Operation:
-        """`limit`: in pages, which together are one list."""
+        """List objects. With `limit` the pages together count as one list."""
         operation = self._begin(Verb.LIST, kind, cached=cached, at_least=at_least)
         query = f"limit={limit}" + (f"&resourceVersion={at_least}" if cached or at_least else "")
         more = ""
@@ -77,7 +77,7 @@ class Client:
             operation.items |= {item["metadata"]["name"]: Seen.of(item) for item in page["items"]}
             if not (token := page["metadata"].get("continue")):
                 return operation
-            operation.outcome = Outcome.UNKNOWN  # until the last page is there
+            operation.outcome = Outcome.UNKNOWN  # until the last page
             query, more = f"limit={limit}", f"&continue={token}"
 
     def _begin(self, verb: Verb, kind: Kind, name: str = "", **more: Any) -> Operation:
@@ -86,12 +86,12 @@ class Client:
     async def _write(self, operation: Operation, method: str, path: str, body: Any, content_type: str = "application/json") -> Operation:
         answer = await self._ask(operation, method, path, body, content_type)
         if operation.outcome is Outcome.DONE and answer is not None:
-            said = answer.json
+            document = answer.json
             if operation.verb is Verb.DELETE:
-                operation.uid = said.get("details", {}).get("uid") or said["metadata"]["uid"]
+                operation.uid = document.get("details", {}).get("uid") or document["metadata"]["uid"]
             else:
-                operation.revision = int(said["metadata"]["resourceVersion"])
-                operation.seen = Seen.of(said)
+                operation.revision = int(document["metadata"]["resourceVersion"])
+                operation.seen = Seen.of(document)
         return operation
 
     async def _ask(
@@ -100,20 +100,20 @@ class Client:
         try:
             answer = await next(self._turn).ask(method, path, body, content_type)
         except NotSent as error:
-            operation.outcome, operation.said = Outcome.REFUSED, f"not sent: {error}"
+            operation.outcome, operation.reason = Outcome.REFUSED, f"not sent: {error}"
             operation.ended = self.history.clock()
             return None
         except NoAnswer as error:
-            operation.outcome, operation.said = Outcome.UNKNOWN, str(error)
+            operation.outcome, operation.reason = Outcome.UNKNOWN, str(error)
             return None
         operation.status = answer.status
-        if answer.status >= 500:  # 5xx may come after the fact
-            operation.outcome, operation.said = Outcome.UNKNOWN, answer.body.decode(errors="replace")[:300]
+        if answer.status >= 500:  # the write may have happened despite a 5xx
+            operation.outcome, operation.reason = Outcome.UNKNOWN, answer.body.decode(errors="replace")[:300]
             return None
         operation.ended = self.history.clock()
         operation.outcome = Outcome.DONE if answer.status < 300 else Outcome.REFUSED
         if operation.outcome is Outcome.REFUSED:
-            operation.said = str(answer.json.get("message", ""))[:300]
+            operation.reason = str(answer.json.get("message", ""))[:300]
         return answer
 
     def close(self) -> None:
@@ -122,12 +122,12 @@ class Client:
 
 
 class Reader(Client):
-    """Reads in every way that there is, as its random numbers say; knows objects by what it was last told."""
+    """A client that reads in every way, chosen by its random numbers. It knows objects by the last response about them."""
 
     def __init__(
-        self, name: str, doors: Sequence[Address], history: History, seed: int, kinds: Sequence[Kind] = KINDS, timeout: float = 10
+        self, name: str, addresses: Sequence[Address], history: History, seed: int, kinds: Sequence[Kind] = KINDS, timeout: float = 10
     ) -> None:
-        super().__init__(name, doors, history, timeout)
+        super().__init__(name, addresses, history, timeout)
         self._kinds = kinds
         self._random = random.Random(f"{seed}/{name}")
         self._known: dict[tuple[str, str], Seen] = {}
@@ -165,7 +165,7 @@ class Reader(Client):
 
 
 class Worker(Reader):
-    """Writes too."""
+    """A client that also writes."""
 
     async def one(self) -> Operation:
         kind, name, known = self._which()

@@ -1,4 +1,4 @@
-"""What the clients did and saw. All times are of one clock: the recorder's, which is in the clients' process."""
+"""The operations of the clients and their results. All times are from the clock of the clients' process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chaos.kinds import COUNT, MARK
 class Verb(StrEnum):
     CREATE = "create"
     UPDATE = "update"  # with the resourceVersion as its precondition
-    REPLACE = "replace"  # without
+    REPLACE = "replace"  # without a precondition
     PATCH = "patch"
     DELETE = "delete"
     GET = "get"
@@ -30,13 +30,13 @@ WRITES = (Verb.CREATE, Verb.UPDATE, Verb.REPLACE, Verb.PATCH, Verb.DELETE)
 
 class Outcome(StrEnum):
     DONE = "done"
-    REFUSED = "refused"  # it had no effect, for certain
-    UNKNOWN = "unknown"  # nobody answered, or it was an error of the server
+    REFUSED = "refused"  # it certainly had no effect
+    UNKNOWN = "unknown"  # no response, or a server error
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An object as somebody was shown it."""
+    """An object as a client has seen it."""
 
     revision: int
     mark: str
@@ -55,20 +55,20 @@ class Operation:
     client: str
     verb: Verb
     kind: str
-    name: str  # "" of a list
+    name: str  # "" for a list
     began: float
     ended: float = math.inf
     outcome: Outcome = Outcome.UNKNOWN
-    status: int = 0  # HTTP's; 0: no answer
-    mark: str = ""  # what a write leaves
-    expected: int = 0  # the resourceVersion that a write is made on, as its precondition
-    cached: bool = False  # a read that may be old
-    at_least: int = 0  # a read that may be no older than this
-    revision: int = 0  # of what was written, or of a list
-    seen: Seen | None = None  # by a get
-    items: dict[str, Seen] = field(default_factory=dict)  # by a list
-    uid: str = ""  # of what was deleted
-    said: str = ""  # why not
+    status: int = 0  # the HTTP status; 0 without a response
+    mark: str = ""  # the mark that a write leaves
+    expected: int = 0  # the resourceVersion in the precondition of a write
+    cached: bool = False  # the read may return an old state
+    at_least: int = 0  # the read may not return a state older than this
+    revision: int = 0  # of the written object, or of a list
+    seen: Seen | None = None  # for a get
+    items: dict[str, Seen] = field(default_factory=dict)  # for a list
+    uid: str = ""  # of the deleted object
+    reason: str = ""  # of a failure
 
     def __str__(self) -> str:
         return f"{self.client}: {self.verb} {self.kind}/{self.name} ({self.began:.3f}..{self.ended:.3f} {self.outcome} {self.status})"
@@ -79,19 +79,19 @@ class Event:
     type: str
     name: str
     seen: Seen
-    initial_end: bool = False  # a bookmark: all that came before is the state at its revision
+    initial_end: bool = False  # for a bookmark: the state at its revision includes everything before
 
 
 @dataclass(slots=True)
 class Watched:
-    """One watch from its beginning to its end. `since` 0: it began with the state (sendInitialEvents)."""
+    """One watch from its start to its end. `since` is 0 if it began with the current state (sendInitialEvents)."""
 
     client: str
     kind: str
     since: int
     began: float
     events: list[Event] = field(default_factory=list)
-    expired: bool = False  # 410: too old
+    expired: bool = False  # 410, Expired
 
     @property
     def reached(self) -> int:
@@ -111,7 +111,7 @@ class History:
         return operation
 
     def dump(self, path: Path) -> None:
-        """Lines of JSON, to look into what went wrong."""
+        """Write the history as lines of JSON, for debugging."""
         with path.open("w") as out:
             out.writelines(json.dumps(dataclasses.asdict(operation)) + "\n" for operation in self.operations)
             out.writelines(json.dumps(dataclasses.asdict(watch)) + "\n" for watch in self.watches)

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 client that never tries anything twice: whether a request may have taken effect must stay known."""
+"""A small HTTP/1.1 client that never retries, so that it is known whether a request may have taken effect."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 
 class NotSent(Exception):
-    """No connection: the request cannot have had an effect."""
+    """The connection failed, so the request had no effect."""
 
 
 class NoAnswer(Exception):
-    """The request may have been carried out, or not."""
+    """The request may or may not have taken effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Answer:
 
 
 class Connection:
-    """One connection, opened when it is needed and dropped at the first trouble."""
+    """A connection that is opened when it is needed and closed at the first error."""
 
     def __init__(self, address: Address, timeout: float = 10) -> None:
         self._address = address
@@ -52,7 +52,7 @@ class Connection:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
-        """Raises NotSent and NoAnswer."""
+        """Send a request and return the response. Raises NotSent and NoAnswer."""
         try:
             async with asyncio.timeout(self._timeout):
                 reader, writer = await self._open()
@@ -77,7 +77,12 @@ class Connection:
 
     @contextlib.asynccontextmanager
     async def stream(self, method: str, path: str, body: Any = None, idle: float = 60) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
-        """The status, and the lines as they come, until the end or until `idle` seconds brought none. Raises NotSent and NoAnswer."""
+        """Send a request and yield the status and the lines of the response, until its end or until no line came for `idle` seconds.
+
+        Raises:
+            NotSent: the connection failed.
+            NoAnswer: no response came.
+        """
         try:
             async with asyncio.timeout(self._timeout):
                 reader, writer = await self._open()
@@ -109,7 +114,7 @@ class Connection:
 
     def close(self) -> None:
         if self._streams is not None:
-            with contextlib.suppress(RuntimeError):  # the loop is gone already
+            with contextlib.suppress(RuntimeError):  # the event loop is already closed
                 self._streams[1].transport.abort()
             self._streams = None
 

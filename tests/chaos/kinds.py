@@ -1,4 +1,4 @@
-"""What the clients write: one kind of each service that has objects. A write is told from all others by the mark that it leaves."""
+"""The kinds of objects that the clients write, one of each service with stored objects. Each write leaves a unique mark in its object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.definitions import definition, version
 NAMESPACE: Final = "chaos"
 MARK: Final = "chaos/mark"
 COUNT: Final = "chaos/count"
-CONTROLLERS_OWN: Final = ("kube-root-ca.crt",)  # objects that no client of ours has written
+CONTROLLERS_OWN: Final = ("kube-root-ca.crt",)  # objects that the clients did not write
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Kind:
     api_version: str
     kind: str
     collection: str
-    prefix: str  # of its keys in the store
-    service: str  # who serves it
+    prefix: str  # the prefix of its keys in the store
+    service: str  # the service that serves it
     creates_on_update: bool = False
 
     def path(self, name: str) -> str:

@@ -1,6 +1,7 @@
-"""The product with a bug planted in it from outside, `python -m chaos.planted BUG up ...`: the checker must find it (e2e/test_chaos.py).
+"""A server with a planted bug, `python -m chaos.planted BUG up ...`. The checker must find the bug (tests/e2e/test_chaos.py).
 
-Storage is wrapped before the command line begins; the product itself knows nothing of this. What the server needs for itself is let be.
+The storage is wrapped before the command line starts; the server's own code is unchanged. Objects that the server needs itself are
+spared.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from tetrapod.generic.storage.cacher.watching import CacheWatch
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.generic.storage.sqlite.watching import SqliteWatch
 
-EVERY: Final = 10  # how often a bug shows: seldom, as bugs do
+EVERY: Final = 10  # the share of operations in which the bug occurs: rare, like real bugs
 _WIDGETS: Final = WIDGETS.prefix.removesuffix(f"{NAMESPACE}/")
 
 
 def lost_write() -> None:
-    """One of many updates is acknowledged with the revision that the next write will get, and not made."""
+    """Acknowledge an occasional update with the revision of the next write, without applying it."""
     put_if, numbers = SqliteBackend.put_if, itertools.count(1)
 
     async def careless(self: SqliteBackend, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
@@ -36,7 +37,7 @@ def lost_write() -> None:
 
 
 def stale_read() -> None:
-    """Consistent reads of widgets take the cache for fresh, which is told of each write a little late."""
+    """Serve consistent reads of widgets from the cache without waiting for it to be current, and delay its events."""
     following, latest = SqliteWatch.__anext__, Freshness.latest
 
     async def at_once(self: Freshness, *, patient: bool = True) -> bool:
@@ -56,7 +57,7 @@ def stale_read() -> None:
 
 
 def watch_gap() -> None:
-    """A push to those who watch the clients' namespace is forgotten now and then."""
+    """Drop an occasional event for watchers of the clients' namespace."""
     push, numbers = CacheWatch.push, itertools.count(1)
 
     def careless(self: CacheWatch, events: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a run comes to, in figures."""
+"""The figures of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chaos.run import Result
 def figures(result: Result) -> dict[str, Any]:
     operations = result.history.operations
     outcomes = Counter(operation.outcome.value for operation in operations)
-    silences = [max(this.silence.values()) for this in result.rounds]
+    outages = [max(this.write_outage.values()) for this in result.rounds]
     return {
         "seconds": round(result.seconds, 1),
         "faults": len(result.rounds),
@@ -31,7 +31,7 @@ def figures(result: Result) -> dict[str, Any]:
         "most_relists": result.most_relists,
         "watchers": result.watchers,
         "recovery": _spread(this.recovered - this.healed for this in result.rounds),
-        "silence": _spread(silences),
+        "silence": _spread(outages),
         "what": sorted({this.what for this in result.rounds}),
         "violations": [str(violation) for violation in result.violations],
     }
@@ -57,7 +57,7 @@ def line(name: str, result: Result) -> str:
 
 
 def write(path: Path, name: str, known: dict[str, Any]) -> None:
-    """Beside what is there: the figures, and the same as a table."""
+    """Update the report: the figures as JSON, and as a table."""
     all_known = json.loads(path.read_text()) if path.exists() else {}
     all_known[name] = known
     path.write_text(json.dumps(all_known, indent=1))
@@ -65,7 +65,7 @@ def write(path: Path, name: str, known: dict[str, Any]) -> None:
 
 
 def table(all_known: Mapping[str, dict[str, Any]]) -> str:
-    """As in docs/explanation/reliability.md; times are in seconds."""
+    """Return the table for docs/explanation/reliability.md. Times are in seconds."""
     lines = [
         "| fault | times | in | operations | unknown | acknowledged writes | events | relists | no write for | recovered in | violations |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",

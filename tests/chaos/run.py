@@ -1,4 +1,4 @@
-"""One run: clients at work, faults one after another, recovery measured from outside, and at the end the proof."""
+"""One run: clients send requests, faults are injected one after the other, recovery is measured by requests, and the history is checked."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from chaos.worlds import World
 WORKERS: Final = 8
 WATCHERS: Final = 2
 MANY: Final = 10
-"""Watchers of a kind; of more than that each keeps its watch, as clients do."""
-CALM: Final = 2.0  # seconds between two faults, if nothing else is said
+"""Up to this number of watchers of a kind, each watch lasts 5 to 20 seconds; with more watchers, 5 to 10 minutes, as clients do."""
+PAUSE: Final = 2.0  # the default pause between two faults, in seconds
 TOGETHER: Final = 50  # watchers that connect at the same time
-TIMEOUT: Final = 120.0  # for a recovery
+TIMEOUT: Final = 120.0  # for a recovery, in seconds
 
 
 @dataclass
 class Round:
-    """One fault: what it was, the longest time from it to the recovery without an acknowledged write, by kind, and the time to recover."""
+    """One fault with its longest time without an acknowledged write, by kind, and the time to recover."""
 
     what: str
     began: float
     healed: float = 0.0
     recovered: float = 0.0
-    silence: dict[str, float] = field(default_factory=dict)
+    write_outage: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -51,38 +51,43 @@ class Result:
 
 
 class Run:
-    """`workers` write and read; `watchers` of each kind look on. Where a service has replicas, each is read and watched directly too."""
+    """A run.
 
-    def __init__(self, world: World, seed: int, calm: float = CALM, workers: int = WORKERS, watchers: int = WATCHERS) -> None:
+    Args:
+        workers: the number of clients that write and read.
+        watchers: the number of watchers of each kind. Each replica of a service is also read and watched directly.
+    """
+
+    def __init__(self, world: World, seed: int, pause: float = PAUSE, workers: int = WORKERS, watchers: int = WATCHERS) -> None:
         self.history = History()
         self.rounds: list[Round] = []
         self._world = world
-        self._doors = world.doors
+        self._addresses = world.addresses
         self._seed = seed
-        self._calm = calm
+        self._pause = pause
         self._workers = workers
         lasts = (5, 20) if watchers <= MANY else (300, 600)
         self._watchers = [
-            Watcher(f"watcher-{kind.name}-{number}", kind, doors, self.history, seed, streams=number % 2 == 1, lasts=lasts)
+            Watcher(f"watcher-{kind.name}-{number}", kind, addresses, self.history, seed, streams=number % 2 == 1, lasts=lasts)
             for kind in KINDS
-            for doors in [(*world.doors, *world.replicas(kind))]
+            for addresses in [(*world.addresses, *world.replicas(kind))]
             for number in range(watchers)
         ]
 
     async def through(self, faults: Sequence[Fault], seconds: float = 0, operations: int = 0) -> Result:
-        """All the faults in turn, each at least once, and again until the time is up and so many operations have been done."""
+        """Inject all faults in turn, each at least once, and repeat until the time is over and enough operations were done."""
         begun = self.history.clock()
         async with running(self._world.witness.work()) if self._world.witness else contextlib.nullcontext():
-            await _prepare(self._doors[0])
+            await _prepare(self._addresses[0])
             async with self._watching():
                 async with running(*(client.work() for client in self._clients())):
                     await self._recovered()
                     turn = 0
                     while turn < len(faults) or self.history.clock() < begun + seconds or len(self.history.operations) < operations:
-                        await asyncio.sleep(self._calm)
+                        await asyncio.sleep(self._pause)
                         await self._round(faults[turn % len(faults)])
                         turn += 1
-                    await asyncio.sleep(self._calm)
+                    await asyncio.sleep(self._pause)
                 await self._watchers_have_seen_all()
             truth = await self._world.truth()
         violations = check(self.history, truth)
@@ -92,14 +97,14 @@ class Run:
 
     def _clients(self) -> Iterator[Reader]:
         for number in range(self._workers):
-            yield Worker(f"worker-{number}", self._doors, self.history, self._seed)
+            yield Worker(f"worker-{number}", self._addresses, self.history, self._seed)
         for kind in KINDS:
             for number, replica in enumerate(self._world.replicas(kind)):
                 yield Reader(f"reader-{kind.name}-{number}", [replica], self.history, self._seed, [kind])
 
     @asynccontextmanager
     async def _watching(self) -> AsyncIterator[None]:
-        """All watchers are there; they come in groups, since handshakes take time."""
+        """Connect all watchers, in groups because TLS handshakes take time."""
         async with AsyncExitStack() as stack:
             for start in range(0, len(self._watchers), TOGETHER):
                 group = self._watchers[start : start + TOGETHER]
@@ -115,16 +120,16 @@ class Run:
         await asyncio.to_thread(fault.heal)
         await self._recovered()
         this.recovered = self.history.clock()
-        this.silence = {kind.name: self._silence(kind, began, this.recovered) for kind in KINDS}
+        this.write_outage = {kind.name: self._write_outage(kind, began, this.recovered) for kind in KINDS}
         self.rounds.append(this)
 
     async def _recovered(self) -> None:
-        """Returns once a write and a consistent read of each kind succeed through the front door."""
+        """Wait until a write and a consistent read of each kind succeed through the aggregator."""
         async with asyncio.timeout(TIMEOUT):
             await asyncio.gather(*(self._works(kind) for kind in KINDS))
 
     async def _works(self, kind: Kind) -> None:
-        probe = Client(f"probe-{kind.name}-{len(self.rounds)}-{self.history.clock():.0f}", self._doors, self.history, timeout=2)
+        probe = Client(f"probe-{kind.name}-{len(self.rounds)}-{self.history.clock():.0f}", self._addresses, self.history, timeout=2)
         name = f"probe-{len(self.rounds)}"
         try:
             while True:
@@ -137,7 +142,7 @@ class Run:
         finally:
             probe.close()
 
-    def _silence(self, kind: Kind, first: float, last: float) -> float:
+    def _write_outage(self, kind: Kind, first: float, last: float) -> float:
         ends = [
             operation.ended
             for operation in self.history.operations
@@ -150,9 +155,9 @@ class Run:
         return max(later - earlier for earlier, later in pairwise(moments))
 
     async def _watchers_have_seen_all(self) -> None:
-        """A last write of each kind, of which each watcher must come to hear."""
+        """Write each kind a last time, and wait until each watcher has received it."""
         for kind in KINDS:
-            client = Client(f"last-{kind.name}", self._doors, self.history)
+            client = Client(f"last-{kind.name}", self._addresses, self.history)
             try:
                 written = await client.create(kind, "last")
                 assert written.outcome is Outcome.DONE, written
@@ -165,7 +170,7 @@ class Run:
 
 @asynccontextmanager
 async def running(*work: Awaitable[None]) -> AsyncIterator[None]:
-    """Tasks that go on until the end; one that fails is heard of."""
+    """Run tasks until the end, and raise the error of one that fails."""
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
         yield
@@ -179,7 +184,7 @@ async def running(*work: Awaitable[None]) -> AsyncIterator[None]:
 
 
 async def _prepare(address: Address) -> None:
-    """The namespace and the definition of the widgets."""
+    """Create the namespace and the definition of the widgets."""
     await ensure_namespace(address)
     connection = Connection(address)
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

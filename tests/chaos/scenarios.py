@@ -1,4 +1,4 @@
-"""Every fault by name, with the world that it takes place in, and what a machine must allow for it."""
+"""All faults by name, with the servers that each is injected into and its requirements of the machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ Make = Callable[[Any, random.Random], Fault]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`open` makes the world, `fault` what goes wrong in it, `missing` says why this machine cannot (or nothing)."""
+    """A fault by name.
+
+    Attributes:
+        open: starts the servers.
+        fault: creates the fault.
+        missing: returns why this machine cannot run it, or an empty string.
+    """
 
     name: str
     world: Callable[[Path], Any]

@@ -1,4 +1,4 @@
-"""The store's own history of each key, read from the store itself and by none of the product's code: what the checker measures by."""
+"""The history of each key, read from the store without the server's code. The checkers compare with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOR_EVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a revision made of a key. `mark` None: it was deleted; the uid is then of what was deleted."""
+    """The state of a key from a revision on. `mark` is None for a deletion; the uid is then that of the deleted object."""
 
     revision: int
     mark: str | None
@@ -30,7 +30,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A revision of a kind, beside what was there before. What a watch must tell."""
+    """A change of a kind: the new state and the state before. Watches must send it."""
 
     name: str
     before: Version | None
@@ -38,7 +38,7 @@ class Change:
 
 
 class Spans:
-    """Revisions at which something held, as ranges that ascend."""
+    """Revisions at which a condition held, as ascending ranges."""
 
     def __init__(self, *ranges: tuple[int, int]) -> None:
         self.ranges = [span for span in ranges if span[0] <= span[1]]
@@ -48,13 +48,13 @@ class Spans:
             self.ranges.append((first, last))
 
     def first_from(self, floor: int) -> int | None:
-        """The smallest of them that is no smaller than `floor`."""
+        """Return the smallest revision that is at least `floor`."""
         index = bisect.bisect_left(self.ranges, floor, key=lambda span: span[1])
         return max(floor, self.ranges[index][0]) if index < len(self.ranges) else None
 
 
 class Truth:
-    """`versions` of a key ascend."""
+    """The versions of all keys. Those of a key are added in ascending order."""
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[int, Spans, Spans]] = {}
@@ -63,7 +63,7 @@ class Truth:
         self._revisions: dict[str, list[int]] = defaultdict(list)
 
     def add(self, kind: str, name: str, version: Version) -> None:
-        """In the order of revisions."""
+        """Add a version. Call it in the order of revisions."""
         versions = self.versions[kind, name]
         before = versions[-1] if versions and versions[-1].mark is not None else None
         if version.mark is None and before is not None:
@@ -73,13 +73,13 @@ class Truth:
         self._revisions[kind].append(version.revision)
 
     def add_raw(self, key: str, value: bytes | None, revision: int) -> None:
-        """As the store has it; what is none of ours is passed over."""
+        """Add a change of the store, ignoring keys of other objects."""
         for kind in KINDS:
             if key.startswith(kind.prefix):
                 self.add(kind.name, key.removeprefix(kind.prefix), _version(value, revision))
 
     def present(self, kind: str, name: str) -> Spans:
-        """When there was an object."""
+        """Return the revisions at which the object existed."""
         return self._presence(kind, name)[0]
 
     def absent(self, kind: str, name: str) -> Spans:
@@ -99,19 +99,19 @@ class Truth:
         return known[1:]
 
     def while_it_was(self, kind: str, name: str, revision: int) -> tuple[int, int]:
-        """The first and the last revision at which the version that came with `revision` was the present one."""
+        """Return the first and the last revision at which the version created at `revision` was current."""
         versions = self.versions.get((kind, name), [])
         index = bisect.bisect_right(versions, revision, key=lambda version: version.revision)
         return revision, versions[index].revision - 1 if index < len(versions) else FOR_EVER
 
     def at(self, kind: str, name: str, revision: int) -> Version | None:
-        """What the key was at that revision; None: no object."""
+        """Return the version of a key at a revision, or None if the object did not exist."""
         versions = self.versions.get((kind, name), [])
         index = bisect.bisect_right(versions, revision, key=lambda version: version.revision) - 1
         return versions[index] if index >= 0 and versions[index].mark is not None else None
 
     def exactly(self, kind: str, name: str, revision: int) -> Version | None:
-        """The version that came with that revision, deletions too."""
+        """Return the version created at a revision, which may be a deletion."""
         versions = self.versions.get((kind, name), [])
         index = bisect.bisect_left(versions, revision, key=lambda version: version.revision)
         return versions[index] if index < len(versions) and versions[index].revision == revision else None
@@ -122,7 +122,7 @@ class Truth:
         return {name: version for name, version in found.items() if version is not None}
 
     def after(self, kind: str, revision: int) -> int:
-        """The index of the first change of a kind after that revision."""
+        """Return the index of the first change of a kind after a revision."""
         return bisect.bisect_right(self._revisions[kind], revision)
 
 
@@ -135,7 +135,11 @@ def _version(value: bytes | None, revision: int) -> Version:
 
 
 def truth_of(changes: Iterable[tuple[str, bytes | None, int]]) -> Truth:
-    """Key, value (None: deleted) and revision of each change, in any order."""
+    """Build the history.
+
+    Args:
+        changes: key, value (None for a deletion) and revision of each change, in any order.
+    """
     truth = Truth()
     for key, value, revision in sorted(changes, key=lambda change: change[2]):
         truth.add_raw(key, value, revision)

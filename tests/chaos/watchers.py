@@ -1,6 +1,6 @@
-"""Watchers as client-go's reflector is one: list, watch from there, go on from where a watch ended, list again only when told 410.
+"""Watchers that behave like client-go's reflector: list, watch from there, resume where a watch ended, and list again only after a 410.
 
-Where there are several doors each watch is at the next of them, and goes on from where another replica's ended.
+With several servers, each watch is sent to the next of them and resumes where the watch of another replica ended.
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ from chaos.http import Address, Connection, NoAnswer, NotSent
 from chaos.kinds import Kind
 
 INITIAL_END: Final = "k8s.io/initial-events-end"
-IDLE: Final = 90.0
-"""Seconds without a word, not even a bookmark, after which a watcher takes its connection for dead."""
+IDLE_TIMEOUT: Final = 90.0
+"""Seconds without an event or a bookmark after which a watcher closes its connection."""
 
 
 class Watcher:
-    """`streams`: begin with the state in the watch (sendInitialEvents) instead of a list. `lasts`: how long each watch is asked for.
-    `since`: somebody has listed for it.
+    """A watcher of a kind.
+
+    Args:
+        streams: begin with the state in the watch (sendInitialEvents) instead of a list.
+        lasts: the timeout that each watch requests.
+        since: the resource version of a list that was made before.
     """
 
     def __init__(
         self,
         name: str,
         kind: Kind,
-        doors: Sequence[Address],
+        addresses: Sequence[Address],
         history: History,
         seed: int,
         *,
@@ -42,13 +46,13 @@ class Watcher:
         self.name = name
         self.kind = kind
         self.reached = since
-        self.relists = 0 if since else -1  # the first is none
-        self._doors = itertools.cycle(doors)
+        self.relists = 0 if since else -1  # the first watch is not a resumed one
+        self._addresses = itertools.cycle(addresses)
         self._history = history
         self._random = random.Random(f"{seed}/{name}")
         self._streams = streams
         self._lasts = lasts
-        self._lister = Client(name, doors, history)
+        self._lister = Client(name, addresses, history)
         self._moved = asyncio.Event()
 
     async def work(self) -> None:
@@ -74,31 +78,34 @@ class Watcher:
         return False
 
     async def _watch(self) -> None:
-        """One watch, to its end."""
+        """Read one watch to its end."""
         query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds={self._random.randint(*self._lasts)}"
         query += f"&resourceVersion={self.reached}" if self.reached else "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
         watched = Watched(self.name, self.kind.name, self.reached, self._history.clock())
         self._history.watches.append(watched)
-        began_anew = not self.reached
+        began_with_list = not self.reached
         try:
-            async with Connection(next(self._doors)).stream("GET", f"{self.kind.collection}?{query}", idle=IDLE) as (status, lines):
+            async with Connection(next(self._addresses)).stream("GET", f"{self.kind.collection}?{query}", idle=IDLE_TIMEOUT) as (
+                status,
+                lines,
+            ):
                 if status == 410:
                     watched.expired, self.reached = True, 0
                 elif status == 200:
-                    await self._read(watched, lines, begun=not began_anew)
+                    await self._read(watched, lines, begun=not began_with_list)
         except (NotSent, NoAnswer):
             pass
-        if began_anew and not self.reached and not watched.expired:
-            self.relists -= 1  # it never began
+        if began_with_list and not self.reached and not watched.expired:
+            self.relists -= 1  # the watch was rejected
 
     async def _read(self, watched: Watched, lines: AsyncIterator[bytes], begun: bool) -> None:
         async for line in lines:
-            said: dict[str, Any] = json.loads(line)
-            if said["type"] == "ERROR":
-                if said["object"].get("code") == 410:
+            document: dict[str, Any] = json.loads(line)
+            if document["type"] == "ERROR":
+                if document["object"].get("code") == 410:
                     watched.expired, self.reached = True, 0
                 return
-            event = _event(said)
+            event = _event(document)
             watched.events.append(event)
             begun = begun or event.initial_end
             if begun:
@@ -106,15 +113,15 @@ class Watcher:
                 self._moved.set()
 
     async def until(self, revision: int) -> None:
-        """Returns once it has been told of everything up to there."""
+        """Wait until all events up to a revision have been received."""
         while self.reached < revision:
             self._moved.clear()
             await self._moved.wait()
 
 
-def _event(said: dict[str, Any]) -> Event:
-    metadata = said["object"]["metadata"]
-    if said["type"] == "BOOKMARK":
+def _event(document: dict[str, Any]) -> Event:
+    metadata = document["object"]["metadata"]
+    if document["type"] == "BOOKMARK":
         initial_end = (metadata.get("annotations") or {}).get(INITIAL_END) == "true"
         return Event("BOOKMARK", "", Seen(int(metadata["resourceVersion"]), ""), initial_end)
-    return Event(said["type"], metadata["name"], Seen.of(said["object"]))
+    return Event(document["type"], metadata["name"], Seen.of(document["object"]))

@@ -1,6 +1,6 @@
-"""Writes down every change of etcd's keys while they happen: at the end, history may have been compacted.
+"""Record every change of etcd's keys as it happens, because the history may be compacted before the end.
 
-It speaks etcd's own JSON gateway, goes from member to member as they die, and goes on where it stopped.
+It uses etcd's JSON gateway, switches to another member when one fails, and resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from chaos.truth import Truth, truth_of
 from support.etcd import Etcd, EtcdCluster
 
 END: Final = "/chaos/end"
-IDLE: Final = 3.0
+IDLE_TIMEOUT: Final = 3.0
 
 
 class Lost(Exception):
-    """The witness missed something: nothing can be proved."""
+    """The witness missed a change, so the history cannot be checked."""
 
 
 def _coded(text: str) -> str:
@@ -37,11 +37,11 @@ class Witness:
 
     @property
     def revision(self) -> int:
-        """Everything up to there has been seen."""
+        """Wait until all changes up to a revision are recorded."""
         return self._next - 1
 
     def wait_for(self, revision: int, timeout: float = 30) -> None:
-        """For a thread: returns once everything up to there has been seen."""
+        """As `until`, called from a thread: wait until all changes up to a revision are recorded."""
         deadline = time.monotonic() + timeout
         while self.revision < revision:
             if time.monotonic() > deadline:
@@ -60,7 +60,7 @@ class Witness:
 
     async def _follow(self, member: Etcd) -> None:
         create = {"key": _coded("/"), "range_end": _coded("0"), "start_revision": str(self._next), "progress_notify": True}
-        async with Connection(Address(member.url), 2).stream("POST", "/v3/watch", {"create_request": create}, IDLE) as (_, lines):
+        async with Connection(Address(member.url), 2).stream("POST", "/v3/watch", {"create_request": create}, IDLE_TIMEOUT) as (_, lines):
             async for line in lines:
                 result = json.loads(line).get("result", {})
                 if int(result.get("compact_revision", 0)) >= self._next:
@@ -80,7 +80,7 @@ class Witness:
         self._next = revision + 1
 
     async def truth(self) -> Truth:
-        """All of it, up to a mark that is set now. etcd must be well."""
+        """Return all changes up to a mark that is written now. etcd must be healthy."""
         await asyncio.to_thread(self._members[0].call, "/v3/kv/put", {"key": _coded(END), "value": ""})
         async with asyncio.timeout(60):
             await self._ended.wait()

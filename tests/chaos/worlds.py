@@ -1,6 +1,4 @@
-"""What is put to the test: four services, or replicas of each, over three members of etcd with a redis beside them; or one process over
-SQLite.
-"""
+"""The servers under test: four services or replicas of each, over three etcd members and a redis; or one process over SQLite."""
 
 from __future__ import annotations
 
@@ -34,24 +32,24 @@ MEMBERS: Final = ("etcd1", "etcd2", "etcd3")
 
 class World(Protocol):
     @property
-    def doors(self) -> Sequence[Address]:
-        """Each of them leads to everything."""
+    def addresses(self) -> Sequence[Address]:
+        """The addresses that serve all kinds."""
 
     def replicas(self, kind: Kind) -> Sequence[Address]:
-        """Who serves a kind, where there are several to read from."""
+        """Return the addresses of the replicas that serve a kind, if there are several."""
 
     @property
     def witness(self) -> Witness | None:
-        """Whoever must look on from the beginning, if somebody must."""
+        """The witness that must record from the beginning, if the store needs one."""
 
     async def truth(self) -> Truth:
-        """The store's history. Nothing may be written any more."""
+        """Return the store's history. Nothing may write any more."""
 
     def logs(self) -> list[Path]: ...
 
 
 def address_of(url: str, kubeconfig: Path) -> Address:
-    """As the user of a kubeconfig with a certificate in it."""
+    """Return the address with the client certificate of a kubeconfig's user."""
     config = yaml.safe_load(kubeconfig.read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
@@ -64,7 +62,13 @@ def address_of(url: str, kubeconfig: Path) -> Address:
 
 
 class FourServices:
-    """`environments`, `flags`: further variables and flags of each service, `replicas`: how many of each."""
+    """Four services.
+
+    Args:
+        environments: additional variables of each service.
+        flags: additional flags of each service.
+        replicas: the number of replicas of each service.
+    """
 
     def __init__(
         self,
@@ -87,14 +91,14 @@ class FourServices:
         self._flags = flags or {}
 
     def keys(self, name: str) -> list[str]:
-        """Of the replicas of a service."""
+        """Return the replicas of a service."""
         return [key for key in self.services.keys if key.partition("-")[0] == name]
 
     def address(self, key: str) -> Address:
         return address_of(self.services.address(key), self.services.kubeconfig)
 
     @property
-    def doors(self) -> list[Address]:
+    def addresses(self) -> list[Address]:
         return [self.address(key) for key in self.keys("aggregator")]
 
     def replicas(self, kind: Kind) -> list[Address]:
@@ -133,7 +137,7 @@ class FourServices:
 
 
 class Embedded:
-    """`launcher`: a module that is run instead of the product's own, for planted bugs."""
+    """One process over SQLite. `launcher` is a module to run instead of the command line, for planted bugs."""
 
     witness: Witness | None = None
 
@@ -149,7 +153,7 @@ class Embedded:
         return f"https://127.0.0.1:{self._port}"
 
     @property
-    def doors(self) -> list[Address]:
+    def addresses(self) -> list[Address]:
         return [address_of(self.url, self.directory / "kubeconfig")]
 
     def replicas(self, kind: Kind) -> list[Address]:
@@ -171,7 +175,7 @@ class Embedded:
             self.process = None
 
     async def truth(self) -> Truth:
-        """From the file, which has every revision of the last five minutes."""
+        """Read the history from the file, which has every revision of the last five minutes."""
         assert self.process is not None
         self.process.terminate()
         self.process.wait(30)
@@ -191,7 +195,7 @@ class Embedded:
 
 @contextmanager
 def four_services(directory: Path, *, cables: bool = False, **more: Any) -> Iterator[FourServices]:
-    """`cables`: in network namespaces."""
+    """Run the servers. With `cables` each is in its own network namespace."""
     network = Namespaces() if cables else Loopback()
     try:
         world = FourServices(directory, network, **more)

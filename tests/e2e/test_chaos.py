@@ -21,7 +21,7 @@ SEED = 7
 
 
 def run(world: World, faults: list[Fault], directory: Path, operations: int = 0) -> Result:
-    load = Run(world, SEED, calm=1.0)
+    load = Run(world, SEED, pause=1.0)
     try:
         return asyncio.run(load.through(faults, operations=operations))
     finally:

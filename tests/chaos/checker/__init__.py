@@ -1,7 +1,7 @@
-"""Proves of a history that nothing was lost, nothing was seen that was not so, and everything in an order that can be.
+"""Prove from a history that no write was lost, no read returned a state that never existed, and the order of operations is possible.
 
-The store's revisions are the witness: they put all writes into one order, so that it need not be searched for (as Wing and Gong's
-algorithm does); what is to be shown is that every operation fits into that order between its beginning and its end.
+The revisions of the store give a total order of all writes, so no search is needed (as in Wing and Gong's algorithm). It remains to be
+shown that each operation fits into that order between its start and its end.
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ __all__ = ["Violation", "check"]
 
 
 def check(history: History, truth: Truth) -> list[Violation]:
-    """Everything that is wrong; nothing, if all is well."""
+    """Return all violations; an empty list if the history is consistent."""
     found = check_writes(history.operations, truth) + check_reads(history.operations, truth)
     return found + check_order(history.operations, truth) + check_watches(history.watches, truth)

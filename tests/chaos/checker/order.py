@@ -1,10 +1,13 @@
-"""Linearizability, of each key and of all together: each operation took effect at one moment between its beginning and its end.
+"""Linearizability of each key and of all keys: each operation took effect at one moment between its start and its end.
 
-The moments are revisions. A write's is known. A consistent read, or a refusal that tells of the state (AlreadyExists, NotFound,
-Conflict), may have been at any revision at which what it says was so. The operations are taken by their ends, and each is given the
-earliest moment that is no earlier than those of all that had ended before it began: this makes the least demands on what follows, so
-that where it finds none there is none (operations that overlap may be in either order, those that do not may not).
-An unknown write that the store has is one that never ended; one that the store has not was never made.
+The moments are revisions. That of a write is known. A consistent read may have taken effect at any revision at which its result was
+true. So may a rejection that reveals the state (AlreadyExists, NotFound, Conflict).
+
+Operations are visited in the order of their ends. Each is assigned the earliest possible moment that is not before the moments of all
+operations that ended before it started. This restricts later operations the least: if none is found, none exists. Overlapping operations
+may take effect in either order, others may not.
+
+A write of unknown outcome counts as an operation without an end if the store has it, and is ignored otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from chaos.truth import FOR_EVER, Spans, Truth
 
 
 class _Floor:
-    """The latest moment of all operations that had ended by some time, and whose it was."""
+    """The latest moment of all operations that had ended at a given time, and the operation that it belongs to."""
 
     def __init__(self) -> None:
         self._ends: list[float] = []
@@ -30,7 +33,7 @@ class _Floor:
         return self._moments[index - 1] if index else (0, None)
 
     def ended(self, operation: Operation, moment: int) -> None:
-        """To be told in the order of ends."""
+        """Add an operation. Call it in the order of their ends."""
         if not self._moments or moment > self._moments[-1][0]:
             self._ends.append(operation.ended)
             self._moments.append((moment, operation))
@@ -60,7 +63,7 @@ def check_order(operations: Iterable[Operation], truth: Truth) -> list[Violation
 
 
 def _possible(operation: Operation, truth: Truth) -> Spans | None:
-    """When what an answer says was so; None: it says nothing."""
+    """Return the revisions at which a response was true, or None if it reveals nothing."""
     where = operation.kind, operation.name
     if operation.cached or operation.at_least or operation.outcome is Outcome.UNKNOWN:
         return None

@@ -1,4 +1,4 @@
-"""Whatever a read showed was once so: objects as they were at their revision, lists as everything was at theirs, nothing of the future."""
+"""Check that each read returned a state that existed: objects as at their revision, lists as at theirs, and nothing from the future."""
 
 from __future__ import annotations
 

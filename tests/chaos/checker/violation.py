@@ -1,4 +1,4 @@
-"""What a checker finds."""
+"""A violation that a checker reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watches tell every change after where they began, each once, in order, as what it was; bookmarks are behind all that they stand for."""
+"""Check that watches send each change after their start once, in order and unaltered, and no bookmark before the changes that it covers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_watches(watches: Iterable[Watched], truth: Truth) -> list[Violation]:
             found += wrong
             if wrong:
                 continue
-        found += _gapless(watch, since, rest, truth)[:1]  # what follows from the first would only hide it
+        found += _gapless(watch, since, rest, truth)[:1]  # the first violation causes the others
     return found
 
 
@@ -62,7 +62,7 @@ def _differs(event: Event, change: Change) -> str:
 
 
 def _initial(watch: Watched, truth: Truth) -> tuple[int, list[Event], list[Violation]]:
-    """Where the state that a watch began with ends, and what came after."""
+    """Return the revision at which the initial state of a watch ends, and the events after it."""
     state: dict[str, int] = {}
     for index, event in enumerate(watch.events):
         if event.initial_end:
@@ -75,4 +75,4 @@ def _initial(watch: Watched, truth: Truth) -> tuple[int, list[Event], list[Viola
             state.pop(event.name, None)
         elif event.type != "BOOKMARK":
             state[event.name] = event.seen.revision
-    return 0, [], []  # it ended before
+    return 0, [], []  # the watch ended before

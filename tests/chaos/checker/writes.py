@@ -1,4 +1,6 @@
-"""No acknowledged write is lost, none is made up, none is made twice, and each was made on what its precondition says."""
+"""Check that no acknowledged write is lost, invented or applied twice, and that each was applied to the object that its precondition
+names.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,14 @@ from chaos.truth import Change, Truth
 
 
 def effects(truth: Truth) -> dict[str, int]:
-    """The revision that each mark came with."""
+    """Return the revision of each mark."""
     return {
         version.mark: version.revision for versions in truth.versions.values() for version in reversed(versions) if version.mark is not None
     }
 
 
 def deletion_of(operation: Operation, truth: Truth) -> int | None:
-    """The revision of an acknowledged deletion, by the uid of what was deleted."""
+    """Return the revision of each acknowledged deletion, by the uid of the deleted object."""
     if operation.outcome is not Outcome.DONE:
         return None
     versions = truth.versions.get((operation.kind, operation.name), [])
@@ -52,7 +54,7 @@ def _acknowledged(operations: list[Operation], truth: Truth) -> list[Violation]:
 
 
 def _accounted_for(operations: list[Operation], truth: Truth) -> list[Violation]:
-    """Every change of the store was asked for, by somebody who was not told that it had not been made."""
+    """Check that a client requested each change of the store and was not told that it had failed."""
     by_mark = {operation.mark: operation for operation in operations if operation.mark}
     deleted = {operation.uid for operation in operations if operation.verb is Verb.DELETE and operation.outcome is Outcome.DONE}
     unknown: dict[tuple[str, str], list[Operation]] = defaultdict(list)
@@ -86,14 +88,14 @@ def _wrong(change: Change, operation: Operation | None) -> list[Violation]:
     if operation is None or operation.name != change.name:
         return [Violation("made up", f"{what} has the mark {after.mark}, which nobody wrote there")]
     if operation.outcome is Outcome.REFUSED:
-        return [Violation("made up", f"{operation} was refused ({operation.said}), but made {what}")]
+        return [Violation("made up", f"{operation} was refused ({operation.reason}), but made {what}")]
     if operation.outcome is Outcome.DONE and operation.revision != after.revision:
         return [Violation("double", f"{operation} was acknowledged at {operation.revision}, and made {what} too")]
     on = 0 if before is None else before.revision
     if operation.verb is Verb.CREATE and before is not None:
         return [Violation("lost update", f"{operation} made {what} over what was there at {on}")]
-    made_anew = before is None and BY_NAME[operation.kind].creates_on_update  # upstream does not look at the version then
-    if operation.verb is Verb.UPDATE and operation.expected != on and not made_anew:
+    recreated = before is None and BY_NAME[operation.kind].creates_on_update  # upstream does not compare the resource version here
+    if operation.verb is Verb.UPDATE and operation.expected != on and not recreated:
         return [Violation("lost update", f"{operation} was to be made on {operation.expected}, and made {what} on {on}")]
     if operation.verb is Verb.PATCH and (before is None or before.count != after.count):
         return [Violation("lost update", f"{operation} made {what}, and changed what it does not name: {before} to {after}")]

@@ -1,1 +1,1 @@
-"""Power cuts: every write and sync of SQLite is recorded, and the disks that could be left after each of them are made and opened."""
+"""Power cuts: record every write and sync of SQLite, build the disks that could remain after each of them, and open them."""

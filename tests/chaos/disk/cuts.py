@@ -1,7 +1,10 @@
-"""The disks that a power cut may leave, by what POSIX promises: what was synced is there; of the rest, any part may be, in any order.
+"""The disks that a power cut may leave, by the guarantees of POSIX: synced data is there, and any part of the rest may be, in any order.
 
-After each step that touches a file three disks are made: one with everything so far (which is also what `kill -9` leaves), one with
-nothing that was not synced, and one where chance has chosen, sector by sector.
+Three disks are built after each step that touches a file:
+
+- one with everything so far, which is also what `kill -9` leaves;
+- one without anything that was not synced;
+- one with a random choice, sector by sector.
 """
 
 from __future__ import annotations
@@ -20,13 +23,13 @@ SECTOR: Final = 512
 @dataclass
 class _File:
     durable: bytearray = field(default_factory=bytearray)
-    exists: bool = False  # for certain: its name was synced with it
+    exists: bool = False  # guaranteed: its name was synced with it
     pending: list[Write | Truncate] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Disk:
-    """What is left, by file name, and what had been acknowledged by then."""
+    """A remaining disk: its content by file name, and the writes that had been acknowledged before."""
 
     what: str
     files: dict[str, bytes]

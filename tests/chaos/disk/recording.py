@@ -1,7 +1,7 @@
-"""A VFS of SQLite, put in front of the one for Unix through ctypes, that writes down what is done to files before it is done.
+"""A SQLite VFS that wraps the one for Unix through ctypes, and records each file operation before it happens.
 
-Only the tables of functions are copied, with `xOpen`, `xDelete`, `xWrite`, `xTruncate` and `xSync` replaced; all else goes straight on.
-(sqlite.org/c3ref/vfs.html and io_methods.html; `sqlite3_file` begins with the pointer to its methods, which is all that we touch.)
+It copies the function tables and replaces only `xOpen`, `xDelete`, `xWrite`, `xTruncate` and `xSync`; all other calls go to the original.
+See sqlite.org/c3ref/vfs.html and io_methods.html. `sqlite3_file` begins with the pointer to its methods, the only field that is changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-# SQLite keeps the pointer to the name as the path of the file, so the very pointer is passed on: a Python string would be freed too early.
+# SQLite keeps the pointer to the name as the path of the file, so pass on the same pointer: a Python string would be freed too early.
 _OPEN = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int))
 _DELETE = CFUNCTYPE(c_int, c_void_p, c_char_p, c_int)
 _WRITE = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64)
@@ -69,7 +69,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Done: what was written to the file before is on the disk."""
+    """A sync: everything that was written to the file before is on the disk."""
 
     file: str
 
@@ -81,7 +81,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """Somebody was told that this is kept. `value` None: a deletion."""
+    """A write that was acknowledged to a client. `value` is None for a deletion."""
 
     key: str
     revision: int
@@ -97,7 +97,7 @@ class Recording:
 
 
 def _library() -> ctypes.CDLL:
-    """The one that Python's own module uses."""
+    """Return the SQLite library that Python's module uses."""
     sqlite3.connect(":memory:").close()
     loaded = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libsqlite3" in line}
     library = ctypes.CDLL(loaded.pop())
@@ -109,7 +109,7 @@ def _library() -> ctypes.CDLL:
 
 
 def can_record() -> bool:
-    """Whether Python uses a shared library of SQLite, on Linux."""
+    """Report whether Python uses a shared library of SQLite, on Linux."""
     try:
         _library()
     except (KeyError, OSError, AttributeError):
@@ -121,13 +121,13 @@ _NAME: Final = b"recording"
 
 
 class _Recorder:
-    """Keeps what the C side points to."""
+    """Keeps references to the objects that the C side points to."""
 
     def __init__(self, unix: _Vfs, recording: Recording, directory: Path) -> None:
         self._steps = recording.steps
         self._directory = str(directory)
         self._names: dict[int, str] = {}  # of open files, by their address
-        self._tables: dict[int, tuple[_Methods, tuple[Any, ...]]] = {}  # ours, by the address of the one that it stands for
+        self._tables: dict[int, tuple[_Methods, tuple[Any, ...]]] = {}  # our function tables, by the address of the original
         self._open = _OPEN(unix.open)
         self._delete = _DELETE(unix.delete)
         self._callbacks = (_OPEN(self.open), _DELETE(self.delete))
@@ -179,7 +179,7 @@ class _Recorder:
 
 @contextmanager
 def recorded(directory: Path) -> Iterator[Recording]:
-    """What databases below `directory` do to their files; they must be opened and closed within."""
+    """Record the file operations of databases below `directory`. They must be opened and closed within the context."""
     library = _library()
     found = library.sqlite3_vfs_find(None)
     unix = ctypes.cast(found, POINTER(_Vfs)).contents

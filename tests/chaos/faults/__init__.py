@@ -1,1 +1,1 @@
-"""What goes wrong: a fault is injected, held for a while, and healed."""
+"""Faults: each is injected, held for some time, and healed."""

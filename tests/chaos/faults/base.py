@@ -1,4 +1,4 @@
-"""What a fault is."""
+"""The interface of a fault."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Protocol
 
 
 class Fault(Protocol):
-    """Both are called in a thread, and may wait. It may be injected again after it was healed."""
+    """A fault. Both methods run in a thread and may block. After it was healed, it may be injected again."""
 
-    hold: float  # seconds from the injection to the healing
+    hold: float  # seconds from injection to healing
 
     def inject(self) -> str:
-        """What has been done, in a few words."""
+        """Inject the fault and return a short description of what was done."""
 
     def heal(self) -> None:
-        """Undo it. Whether all is well again is found out by asking."""
+        """Undo the fault. The caller measures the recovery by requests."""

@@ -1,4 +1,4 @@
-"""The network between two of them is cut, silently: what is sent never comes, and no connection is refused."""
+"""Cut the network between members silently: packets are dropped, and no connection is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def service_from_etcd(service: str) -> Callable[[], Pairs]:
 
 
 def leader_from_members(world: FourServices) -> Callable[[], Pairs]:
-    """It does not know that it leads no more; the services still reach it."""
+    """Isolate etcd's leader from the other members. It does not know that it has lost the leadership, and the services still reach it."""
 
     def choose() -> Pairs:
         first = world.etcd.leader().name

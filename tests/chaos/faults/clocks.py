@@ -1,4 +1,4 @@
-"""The clock of one service jumps, by libfaketime; monotonic clocks go on, as they do when a host's time is set."""
+"""Move the clock of one service with libfaketime. Monotonic clocks go on, as they do when the time of a host is set."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from chaos.worlds import FourServices
 from support.services import NAMES
 
 PLACES: Final = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/local/lib")
-JUMPS: Final = ("+600", "-240", "+7200", "-600")  # certificates are valid from five minutes before they are made
+JUMPS: Final = ("+600", "-240", "+7200", "-600")  # certificates are valid from five minutes before their creation
 
 
 def library() -> Path | None:
-    """Of Debian's package `faketime`; the one for programs with threads."""
+    """Return the library of Debian's package `faketime`, in its form for programs with threads, or None."""
     found = (Path(place) / "faketime" / "libfaketimeMT.so.1" for place in PLACES)
     return next((path for path in found if path.exists()), None)
 
@@ -25,7 +25,7 @@ def _clock(directory: Path, name: str) -> Path:
 
 
 def environments(directory: Path) -> Mapping[str, Mapping[str, str]]:
-    """Each service has a clock that can be set."""
+    """Return the variables that give each service its own adjustable clock."""
     preload = library()
     assert preload is not None
     found = {}

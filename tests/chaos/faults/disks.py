@@ -1,4 +1,4 @@
-"""Disks that are full: small file systems of their own, in memory, below one member of etcd or below the embedded server."""
+"""Full disks: a small file system in memory holds the data of one etcd member or of the embedded server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chaos.faults.etcds import FILLER, FILLER_SIZE, coded, make_room
 from chaos.worlds import Embedded, FourServices
 from support.etcd import Etcd
 
-LOG: Final = 128 << 20  # of etcd: a segment in use, and the next
+LOG: Final = 128 << 20  # of etcd: the segment in use and the next one
 
 
 @cache
@@ -39,7 +39,7 @@ def small_disk(where: Path, megabytes: int) -> Iterator[Path]:
 
 
 def fill(disk: Path) -> Path:
-    """Leaves not a byte."""
+    """Fill the file system to the last byte."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as out, contextlib.suppress(OSError):
         while True:
@@ -52,7 +52,7 @@ def fill(disk: Path) -> Path:
 
 
 class FullDiskOfMember:
-    """etcd gives up where it cannot write; the others go on. With room again, it is started again."""
+    """Fill the disk of a member. etcd exits when it cannot write, and the others go on. It is started again after space was freed."""
 
     hold = 6.0
 
@@ -62,7 +62,7 @@ class FullDiskOfMember:
 
     def inject(self) -> str:
         fill(self._member.directory)
-        for number in range(LOG // FILLER_SIZE + 1):  # its log has a segment in hand: it is used up
+        for number in range(LOG // FILLER_SIZE + 1):  # its log has preallocated a segment, which must be used up first
             with contextlib.suppress(OSError):
                 self._world.etcd.leader().call("/v3/kv/put", {"key": coded(f"{FILLER}{number}"), "value": coded("x" * FILLER_SIZE)})
             if not self._member.running:

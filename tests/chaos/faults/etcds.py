@@ -1,4 +1,4 @@
-"""etcd: members die, stop where they are, run out of space, and forget."""
+"""Faults of etcd: members crash, hang, run out of space, and compact their history."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.server import freeze
 
 FILLER: Final = "/filler/"
 FILLER_SIZE: Final = 1_000_000
-SPACE: Final = 24 << 20  # of etcd, where it is to run out
+SPACE: Final = 24 << 20  # etcd's space quota in the scenario that exhausts it
 
 
 def coded(text: str) -> str:
@@ -70,7 +70,7 @@ def follower(world: FourServices, chance: random.Random) -> Callable[[], list[Et
 
 
 class Compaction:
-    """Of all that the witness has seen, while watches are open and lists are read in pages."""
+    """Compact all revisions that the witness has recorded, while watches are open and lists are read in pages."""
 
     hold = 1.0
 
@@ -81,19 +81,19 @@ class Compaction:
         return f"compaction to {compact(self._world)}"
 
     def heal(self) -> None:
-        """There is nothing to undo."""
+        """Do nothing: a compaction cannot be undone."""
 
 
 def compact(world: FourServices) -> int:
-    """To where the witness is: nothing may be forgotten that it has not seen."""
+    """Compact up to the revision that the witness has recorded, so that it misses nothing."""
     revision = world.witness.revision
-    with contextlib.suppress(urllib.error.HTTPError):  # somebody was there before us
+    with contextlib.suppress(urllib.error.HTTPError):  # another compaction is already further
         world.etcd.leader().call("/v3/kv/compaction", {"revision": str(revision), "physical": True}, timeout=30)
     return revision
 
 
 class Oblivion:
-    """A service misses so much that etcd has forgotten it when the service goes on: its watch must be told, and it must list again."""
+    """Suspend a service until etcd has compacted the changes that it missed. Its watch must get an error, and it must list again."""
 
     hold = 1.0
 
@@ -118,14 +118,14 @@ class Oblivion:
 
 
 def make_room(world: FourServices) -> None:
-    """Nothing is left of what filled it up."""
+    """Delete the objects that filled the store."""
     removed = world.etcd.leader().call("/v3/kv/deleterange", {"key": coded(FILLER), "range_end": coded("/filler0")}, timeout=30)
     world.witness.wait_for(int(removed["header"]["revision"]))
     compact(world)
 
 
 class NoSpace:
-    """etcd's quota is used up: the alarm is raised, and nothing is written until somebody makes room."""
+    """Use up etcd's quota: it raises its alarm and rejects all writes until space is freed."""
 
     hold = 5.0
 

@@ -1,4 +1,4 @@
-"""Processes die or stop where they are: the four services, redis, the embedded server."""
+"""Crashes and hangs of processes: the four services, redis, the embedded server."""
 
 from __future__ import annotations
 

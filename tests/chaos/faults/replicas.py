@@ -1,6 +1,6 @@
-"""One of several replicas of a service dies, stops where it is, or is restarted: the others go on.
+"""One of several replicas of a service crashes, hangs or restarts, while the others go on.
 
-Whether the others do what they must meanwhile (leave it out, lead in its place) is waited for before the fault is held, and not for ever.
+Before the fault is held, it waits for the reaction of the other replicas (they stop sending requests to it, or take over the leadership).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from chaos.worlds import FourServices
 from support.server import freeze
 
 TIMEOUT: Final = 40.0
-"""Seconds. Three to five do, on a machine that has time."""
+"""Seconds. Three to five are enough on an idle machine."""
 _SHORT: Final = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms")
 FLAGS: Final[Mapping[str, tuple[str, ...]]] = {"auth": _SHORT, "core": _SHORT}
 
@@ -30,7 +30,7 @@ def anyone(world: FourServices, chance: random.Random) -> Callable[[], str]:
 
 
 def ask(world: FourServices, key: str, path: str, body: Any = None) -> str:
-    """A replica itself, as an admin. Raises OSError."""
+    """Send a request to a replica directly, as an administrator. Raises OSError."""
     address = world.address(key)
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address.url + path, None if body is None else json.dumps(body).encode(), headers)
@@ -45,7 +45,7 @@ def metric(world: FourServices, key: str, name: str, labels: str) -> float | Non
 
 
 def wait_until(what: str, holds: Callable[[], bool]) -> float:
-    """How long it took."""
+    """Return the seconds until `holds` was true."""
     began = time.monotonic()
     while True:
         with contextlib.suppress(OSError):
@@ -57,7 +57,7 @@ def wait_until(what: str, holds: Callable[[], bool]) -> float:
 
 
 class _OfOne:
-    """Of one replica, which is chosen when it is injected."""
+    """A fault of one replica, which is chosen at injection."""
 
     def __init__(self, world: FourServices, choose: Callable[[], str]) -> None:
         self._world = world
@@ -79,7 +79,7 @@ class Kill(_OfOne):
 
 
 class Pause(_OfOne):
-    """Whoever turns to replicas of it must leave it out, though it refuses nothing."""
+    """Suspend a replica. Its clients must stop using it, although it refuses no connection."""
 
     hold = 3.0
 
@@ -100,7 +100,7 @@ class Pause(_OfOne):
 
 
 class KillController:
-    """The replica that holds the Lease: another one takes it, and does its work."""
+    """Stop the replica that holds the Lease. Another one must take the Lease and do its work."""
 
     hold = 0.5
 
@@ -127,7 +127,7 @@ class KillController:
         return metric(self._world, key, "leader_election_master_status", f'name="tetrapod-{name}"') == 1
 
     def _works(self) -> None:
-        """A new namespace gets what a controller of core's and a token of auth's make."""
+        """Create a namespace, and wait for what a controller of core and a token of auth add to it."""
         self._number += 1
         front, space = self._world.keys("aggregator")[0], f"led-{self._number}"
         ask(self._world, front, "/api/v1/namespaces", {"metadata": {"name": space}})
@@ -140,7 +140,7 @@ class KillController:
 
 
 class RollingRestart:
-    """By SIGTERM, one replica after another, as a deployment does."""
+    """Restart the replicas one after the other by SIGTERM, as a Deployment does."""
 
     hold = 0.0
 
@@ -157,4 +157,4 @@ class RollingRestart:
         return f"{len(self._keys)} restarts"
 
     def heal(self) -> None:
-        """All are there already."""
+        """Do nothing: all replicas run already."""
