@@ -1,9 +1,9 @@
-"""Write what the columns of built-in resources mean (`machinery/types/data/column_texts.json`), as a kube-apiserver tells it in its Tables.
+"""Write the descriptions of the columns of built-in resources, taken from a kube-apiserver's Tables.
 
     TOKEN=… python tools/generate_column_texts.py https://SERVER [CA]
 
-The texts are those of pkg/printers/internalversion/printers.go and of the fields that it refers to. Out come all texts, each once, and
-the number of the text of each column of each resource (`deployments.apps`).
+The texts come from pkg/printers/internalversion/printers.go and the fields that it refers to. The output,
+`machinery/types/data/column_texts.json`, has each text once, and for each column of each resource (`deployments.apps`) its index.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ FIELD = re.compile(r'^\t(?:(\w+) )?([\w.\[\]*]+)\s+`json:"([\w$-]*)(?:,(\w+))?',
 BASIC = frozenset({"string", "bool", "int", "int32", "int64", "byte", "float64", "any"})
 
 Package: TypeAlias = str
-"""An import path: `k8s.io/api/core/v1`."""
+"""An import path such as `k8s.io/api/core/v1`."""
 
 
 class Sources:
@@ -51,7 +51,7 @@ class Sources:
         return [re.sub(r"[ \t]*//.*", "", f.read_text()) for f in files]
 
     def _struct(self, package: Package, name: str) -> dict[str, tuple[str, str]]:
-        """JSON names of the fields, with the structs that they are embedded by (`RuleWithOperations.Rule`) and their types."""
+        """Return the JSON names of the fields with their types and the structs that embed them (`RuleWithOperations.Rule`)."""
         found: dict[str, tuple[str, str]] = {}
         for text in self._files(package):
             for match in STRUCT.finditer(text):
@@ -128,7 +128,7 @@ def main(root: Path) -> None:
                 continue
             embedded, type_ = fields[name]
             names = {plain: go for plain, go in levels(sources, child, type_) if plain != go}
-            if embedded and embedded != "TypeMeta":  # an object's kind is read before the object is
+            if embedded and embedded != "TypeMeta":  # the decoder reads an object's kind before the object
                 names[""] = embedded
             if names:
                 found.setdefault(definition, {})[name] = names

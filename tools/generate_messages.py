@@ -1,4 +1,4 @@
-"""Generates the _pb2.py and .pyi beside each .proto: etcd's messages, KMS plugins' and Prometheus'. Needs grpcio-tools.
+"""Generate the _pb2.py and .pyi beside each .proto: the messages of etcd, KMS plugins and Prometheus. Needs grpcio-tools.
 
 python tools/generate_messages.py
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from grpc_tools import protoc
 
 SOURCES = Path(__file__).parent.parent / "services"
-# The path from the source root is the name under which protobuf knows the file, so it is unique in any process.
+# protobuf registers a file by its path from the source root, which makes the name unique in a process.
 PROTOS = (
     "tetrapod/generic/storage/etcd/etcd.proto",
     "tetrapod/generic/storage/encryption/kms/kms.proto",

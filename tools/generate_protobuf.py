@@ -2,10 +2,9 @@
 
     python tools/generate_protobuf.py FACTS
 
-FACTS has `protobuf.json`: message → field → [number, type, label], as upstream's generated.proto files say it. A file comes out for
-each package, and in it a line for each message that a served kind can reach: its name, a space, and number → [JSON name, type, label] as
-JSON. Types of the same package begin with a dot. Go's embedded structs are messages of their own on the wire and nothing in JSON; their
-label is `inline`.
+FACTS has `protobuf.json`: message → field → [number, type, label], as in upstream's generated.proto files. The output has a file for each
+package with a line for each message that a served kind can reach: its name, a space, and number → [JSON name, type, label] as JSON. Types
+of the same package begin with a dot. Embedded Go structs are messages on the wire but not in JSON; their label is `inline`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tetrapod.machinery.types import definitions
 
 OUTPUT = Path(__file__).parent.parent / "services/tetrapod/machinery/protobuf/data"
 SCALARS = ("string", "bytes", "bool", "int32", "int64", "double")
-RENAMED = {"ref": "$ref", "schema": "$schema"}  # of JSONSchemaProps, whose extensions are recognized by their x
+RENAMED = {"ref": "$ref", "schema": "$schema"}  # of JSONSchemaProps, whose extension fields begin with x
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 ROOTS = (

@@ -1,10 +1,13 @@
-"""Write the committed facts of the built-in types (`services/tetrapod/machinery/types/data/`) from what a server was asked.
+"""Write the committed facts of the built-in types (`services/tetrapod/machinery/types/data/`) from a server's OpenAPI and discovery.
 
     python tools/generate_types.py FACTS
 
-FACTS is a folder as `facts/README.md` of the project's shared material describes it: OpenAPI v3 documents and discovery.
-Two kinds of file come out. `PACKAGE.types`, one for each Go package, has a line for each definition: its name, a space, its
-schema as JSON. `resources.json` has what discovery says of each resource. `go_types.py` adds what OpenAPI leaves out.
+FACTS is a folder as `facts/README.md` of the project's shared material describes it. The output has two kinds of file:
+
+- `PACKAGE.types`, one for each Go package, has a line for each definition: its name, a space, its schema as JSON.
+- `resources.json` has the discovery data of each resource.
+
+`go_types.py` adds facts that OpenAPI lacks.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ def compact(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def presence(definition: str, name: str, schema: dict[str, Any], required: bool) -> str:
-    """Return how Go writes the field: "" (omitempty), "*" (when given), "=" (always), "0" (struct unless zero), "n" (null when empty)."""
+    """Return how Go encodes the field: "" (omitempty), "*" (if given), "=" (always), "0" (struct unless zero), "n" (null if empty)."""
     short = ".".join(definition.split(".")[-3:])
     if name in nulls.get(short, ()):
         return "n"

@@ -1,8 +1,9 @@
 """Facts about Go types that the OpenAPI documents lack and that re-encoding an object depends on.
 
-A scalar that is a pointer in Go is written when it was given, zero or not; a plain one with `omitempty` vanishes at zero.
-Read from the published API conventions and types (k8s.io/api); checked against recorded answers by the tests of the decoder.
-Names are `group.version.Type` as in the definitions' names, without their common prefixes. Used by `generate_types.py` only.
+A scalar that is a pointer in Go is written if it was given, zero or not; a plain one with `omitempty` is omitted at zero. The facts are
+taken
+from the published API conventions and types (k8s.io/api), and the tests of the decoder compare them with recorded responses. Names are
+`group.version.Type` as in the names of definitions, without their common prefixes. Only `generate_types.py` uses this module.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ meta.v1.Condition lastTransitionTime
 meta.v1.WatchEvent object
 apiregistration.v1.APIServiceCondition lastTransitionTime
 """
-"""Times, quantities and the like that are values, not pointers: written even when they are zero (as null, "0" or 0)."""
+"""Times, quantities and similar types that are values, not pointers: written even if they are zero (as null, "0" or 0)."""
 
 NULLS = """
 apps.v1.DaemonSetSpec selector
@@ -239,7 +240,7 @@ admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec validationActions
 resource.v1.CounterSet counters
 resource.v1.DeviceCounterConsumption counters
 """
-"""Required lists and maps that have `omitempty` all the same."""
+"""Required lists and maps that have `omitempty` anyway."""
 
 OMIT_EMPTY = """
 autoscaling.v1.ScaleSpec replicas
@@ -253,11 +254,11 @@ core.v1.SecretKeySelector name
 core.v1.SecretProjection name
 core.v1.ConfigMapVolumeSource name
 """
-"""Scalars with `omitempty` whose schema has a zero default all the same (of the field, not of the encoder)."""
+"""Scalars with `omitempty` whose schema has a zero default anyway (of the field, not of the encoder)."""
 
 OMIT_ZERO = """
 """
-"""Structs with `omitzero`: absent when nothing is set in them."""
+"""Structs with `omitzero`: omitted if no field is set."""
 
 
 def table(text: str) -> dict[str, set[str]]:

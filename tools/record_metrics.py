@@ -1,8 +1,8 @@
-"""Records what a kube-apiserver's metrics look like after the load of tests/support/metric_load.py.
+"""Record the metrics of a kube-apiserver after the load of tests/support/metric_load.py.
 
     python tools/record_metrics.py https://127.0.0.1:6443 > tests/integration/metrics/upstream.json
 
-The server must know the tokens of tests/contract/tokens.csv. Metrics of Go itself and of its gRPC client are left out.
+The server must accept the tokens of tests/contract/tokens.csv. Metrics of the Go runtime and of Go's gRPC client are left out.
 """
 
 from __future__ import annotations

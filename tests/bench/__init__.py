@@ -1,1 +1,3 @@
-"""`make bench`: what our servers cost, beside a raw ASGI hello in the same minute and, where there is one, the real kube-apiserver."""
+"""`make bench`: measure the cost of the servers, compared with a raw ASGI "hello" in the same minute and, if present, the real
+kube-apiserver.
+"""

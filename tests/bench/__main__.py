@@ -1,7 +1,8 @@
 """`make bench`: measure, and write docs/reference/benchmarks.md. `make bench ARGS='--only get,list'` measures a part and prints it.
 
-With KUBE_APISERVER each form of ours is measured beside it too, second by second (and it by itself, with `--real`). `--beside CHECKOUT`
-does that, and only that, with another tree of ours: what a change costs."""
+With KUBE_APISERVER each form of Tetrapod is also measured next to kube-apiserver, alternating every second (and kube-apiserver alone,
+with `--real`). `--beside CHECKOUT` measures next to another source tree only, which shows the cost of a change.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def main() -> int:
         print("bench needs wrk: apt-get install wrk", file=sys.stderr)
         return 2
     begun = time.monotonic()
-    # As an image is built: where bytecode is not written, every start would compile 700 files.
+    # Compile all modules, as the image build does: without bytecode each start would compile 700 files.
     compileall.compile_dir(str(SERVICES), quiet=1)
     plan = Plan(only=frozenset(filter(None, arguments.only.split(","))), pairs=max(2, arguments.pairs))
     if arguments.quick:

@@ -1,4 +1,4 @@
-"""Raw ASGI on stock uvicorn (httptools, uvloop) over TLS, in processes of their own: `hello`, the calibration, and an aggregated server."""
+"""Raw ASGI on stock uvicorn (httptools, uvloop) over TLS, in separate processes: `hello` for calibration, and an aggregated API server."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _HELLO_HEADERS = _headers(_HELLO)
 
 
 async def hello(scope: Any, receive: Any, send: Any) -> None:
-    """1 kB."""
+    """A response of 1 kB."""
     await send({"type": "http.response.start", "status": 200, "headers": _HELLO_HEADERS})
     await send({"type": "http.response.body", "body": _HELLO})
 
 
 async def aggregated(scope: Any, receive: Any, send: Any) -> None:
-    """Discovery of one group with one kind, and one object of 1 kB."""
+    """Serve the discovery of one group with one kind, and one object of 1 kB."""
     found = _ANSWERS.get(scope["path"])
     body = orjson.dumps(found) if found is not None else b"404 page not found\n"
     await send({"type": "http.response.start", "status": 200 if found is not None else 404, "headers": _headers(body)})
@@ -101,7 +101,7 @@ class Asgi:
         self._directory = directory
 
     def cpu_of_hello(self, seconds: float = 1) -> float:
-        """CPU seconds for one request, now."""
+        """Return the CPU seconds of one request, measured now."""
         before = processes.cpu_seconds(self.pid)
         figures = wrk.run(f"https://127.0.0.1:{self.port}", "hello", wrk.Load("/hello"), seconds, self._directory)
         return (processes.cpu_seconds(self.pid) - before) / max(1, figures.requests)

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 client of the bench's own: requests in parallel over a few TLS connections, for preparing and for counting bytes."""
+"""A small HTTP/1.1 client that sends requests in parallel over a few TLS connections, to create objects and to count bytes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Answer:
 
 
 class Refused(Exception):
-    """An answer that the bench cannot go on with."""
+    """An unexpected response, after which the benchmark cannot continue."""
 
 
 class Client:
-    """Where requests go. Each `connection()` is one TCP connection; certificates are not looked at: this is loopback."""
+    """A server. Each `connection()` opens one TCP connection; certificates are not verified, because this is loopback."""
 
     def __init__(self, url: str, token: str) -> None:
         parts = urlsplit(url)
@@ -46,13 +46,13 @@ class Client:
             connection.close()
 
     async def create(self, path: str, obj: Any) -> None:
-        """POST; what is there already is good."""
+        """Create an object by POST. An object that exists already is no error."""
         answer = await self.request("POST", path, obj)
         if answer.status not in (200, 201, 202, 409):
             raise Refused(f"POST {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")
 
     async def create_all(self, path: str, objects: Iterable[Any], connections: int = 12) -> None:
-        """POST many, in parallel."""
+        """Create many objects in parallel."""
         left = iter(objects)
 
         async def work() -> None:

@@ -1,4 +1,6 @@
-"""What thousands of idle definitions cost: memory, how soon one is served, a cold start, discovery, OpenAPI, and how long others wait."""
+"""The cost of thousands of idle definitions: memory, time until a new one is served, cold start, discovery, OpenAPI, and latency for
+others.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DISCOVERY: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _MB: Final = 1_000_000
 _SINGLE: Final = 20
-"""Definitions created one after the other, each then asked for until it is served."""
+"""The number of definitions that are created one after the other, each requested until it is served."""
 
 
 class Definitions:
-    """Over a target that `fresh` was called on: other work would leave free memory that hides what is used."""
+    """Measure a newly started target (`fresh`): memory freed by earlier work would hide what the definitions use."""
 
     def __init__(self, target: Target, count: int, directory: Path, put: Callable[[str, float], None]) -> None:
         self._target = target
@@ -53,7 +55,7 @@ class Definitions:
         self._openapi()
 
     async def _until_served(self, number: int) -> float:
-        """Seconds until its objects can be listed."""
+        """Return the seconds until objects of the definition can be listed."""
         path = f"/apis/crds.{objects.GROUP}/v1/namespaces/default/things{number}"
         connection = await self._client.connection()
         begun = time.monotonic()
@@ -67,7 +69,7 @@ class Definitions:
         return time.monotonic() - begun
 
     async def _served(self) -> float:
-        """The median of the seconds from the answer to the creation until it is served."""
+        """Return the median time in seconds from the response to the creation of a definition until it is served."""
         waits = []
         for number in range(self._count, self._count + _SINGLE):
             await self._client.create(CRDS, objects.crd(number))
@@ -75,13 +77,13 @@ class Definitions:
         return sorted(waits)[_SINGLE // 2]
 
     def _discovery(self) -> None:
-        """The median of warm answers; nothing but this is asked meanwhile."""
+        """Return the median of warm responses, without any other request."""
         load = wrk.Load("/apis", accept=DISCOVERY)
         wrk.run(self._target.url, TOKEN, load, 1, self._directory, connections=1)
         self._put("crd-discovery", wrk.run(self._target.url, TOKEN, load, 1, self._directory, connections=1).p50_ms)
 
     def _openapi(self) -> None:
-        """One client fetches /openapi/v2, the first time and again, while another asks for something small all the time."""
+        """Fetch /openapi/v2 with one client, for the first time and again, while another client keeps sending small requests."""
         for pid in self._target.pids:
             processes.reset_peak(pid)
         before = {pid: processes.resident(pid) for pid in self._target.pids}
@@ -92,10 +94,10 @@ class Definitions:
         self._put("crd-stall", stall * 1e3)
 
     async def _fetch_and_probe(self, path: str) -> tuple[int, float, float]:
-        """The bytes of an answer that curl reads, its seconds, and the longest that a small request took meanwhile.
+        """Fetch a path with curl. Return the size of the response, its time in seconds, and the longest small request during that time.
 
         Raises:
-            Refused: it was no answer, or left a definition out.
+            Refused: the request failed, or a definition is missing from the response.
         """
         output = "%{size_download} %{http_code}"
         file = self._directory / "openapi"

@@ -1,8 +1,7 @@
 """`make bench-envtest`: measure a control plane of envtest for docs/how-to/testing.md.
 
-With KUBE_APISERVER, and ETCD, the stock one is measured in turn with ours.
-
-The flags are those that controller-runtime gives (pkg/internal/testing/controlplane).
+With KUBE_APISERVER and ETCD, the stock control plane is measured in turn with Tetrapod's. The flags are those of controller-runtime
+(pkg/internal/testing/controlplane).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ ROUNDS: Final = 3
 
 @dataclass(frozen=True)
 class Binaries:
-    """What stands in TEST_ASSET_ETCD and in TEST_ASSET_KUBE_APISERVER."""
+    """Return the programs for TEST_ASSET_ETCD and TEST_ASSET_KUBE_APISERVER."""
 
     etcd: Sequence[str]
     apiserver: Sequence[str]
@@ -64,7 +63,7 @@ def _start(argv: Sequence[str], log: Path, url: str, ready: str) -> subprocess.P
 
 
 def measure(binaries: Binaries, directory: Path) -> Cost:
-    """One control plane, from nothing to its end."""
+    """Start, use and stop one control plane."""
     pki = write_pki(directory / "pki", ["localhost", "127.0.0.1"]).directory
     etcd_url, port = f"http://127.0.0.1:{free_port()}", free_port()
     store = {

@@ -1,4 +1,4 @@
-"""How long one user waits while another floods the server: GETs over one kept connection at a steady pace, timed by a plain socket."""
+"""The latency of one user while another floods the server: GETs at a steady rate over one connection, timed on a plain socket."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ FLOODS: Final = {
         modulus=CONNECTIONS,
     ),
 }
-"""By the quantity of the table that each makes."""
+"""Floods by the quantity of the results table that each measures."""
 
 
 async def prepare(client: Client) -> None:
-    """Both users may do everything, and neither is one of `system:masters`, who wait for nobody."""
+    """Both users may do everything. Neither is in `system:masters`, whose requests are never queued."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": USERS}]
     await client.create(_BINDINGS, {"metadata": {"name": USERS}, "roleRef": role, "subjects": subjects})
@@ -51,7 +51,7 @@ async def prepare(client: Client) -> None:
 
 
 def measure(url: str, directory: Path, rounds: int, put: Callable[[str, float], None], say: Callable[[str], None]) -> None:
-    """Each flood beside a quiet moment just before it; the round in the middle, by their ratio, counts."""
+    """Measure each flood and a quiet period just before it. The round with the median ratio is reported."""
     quiet: list[float] = []
     for key, load in FLOODS.items():
         ratios = []
@@ -83,7 +83,7 @@ def _flood(url: str, load: Load, directory: Path) -> Iterator[Callable[[], wrk.F
 
 
 def _p99(url: str) -> float:
-    """Seconds."""
+    """Return the latencies in seconds."""
     parts = urlsplit(url)
     request = f"GET {_MAPS}/one HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {QUIET}\r\nAccept: application/json\r\n\r\n".encode()
     context = ssl._create_unverified_context()

@@ -1,6 +1,6 @@
-"""Overhead of the HTTP front against a raw ASGI hello on stock uvicorn, both over TLS: CPU microseconds of the server per request.
+"""CPU overhead of the HTTP server compared with a raw ASGI "hello" on stock uvicorn, both over TLS, in microseconds per request.
 
-PYTHONPATH=services python tests/bench/http_front.py
+Run it with: PYTHONPATH=services python tests/bench/http_front.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Measures one target: starts it, fills it, drives it, and says for each figure what it is or why there is none."""
+"""Measure one target: start it, create its objects, put load on it, and return for each figure its value or the reason why it is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ MB = 1_000_000
 
 @dataclass(frozen=True)
 class Rate:
-    """A work's figures: requests a second, latencies, CPU seconds of one request, and the same in multiples of `hello`."""
+    """The figures of a work: requests per second, latencies, CPU seconds per request, and those as multiples of `hello`."""
 
     per_second: float
     p50_ms: float
@@ -40,41 +42,41 @@ class Rate:
 
 @dataclass(frozen=True)
 class Share:
-    """CPU of a request, of what another server needs for it: the median of pairs, and where half of them lie."""
+    """The CPU time of a request relative to that of another server: the median of pairs, and the interquartile range."""
 
     median: float
     low: float
     high: float
     ours: float
     theirs: float
-    """Seconds, medians."""
+    """Latencies in seconds, medians."""
 
 
 @dataclass
 class Measured:
-    """All that is known of a target. `missing` says why a figure is not there."""
+    """All results of a target. `missing` gives the reasons for missing figures."""
 
     title: str
     rates: dict[str, Rate] = field(default_factory=dict)
     beside: dict[str, Share] = field(default_factory=dict)
-    """By work, of kube-apiserver's."""
+    """By work, relative to kube-apiserver."""
     quantities: dict[str, float] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is done: `only` names works and quantities (empty: all)."""
+    """The amount of work. `only` names works and quantities; if empty, all are measured."""
 
     only: frozenset[str] = frozenset()
     pods: int = 10_000
     crds: int = 2_000
     seconds: float = 1
     rounds: int = 3
-    """The one in the middle, by multiples of `hello`, counts."""
+    """Each work is measured this many times; the median by multiples of `hello` counts."""
     events: int = 200
     pairs: int = 10
-    """Beside another server."""
+    """The number of pairs of measurements when two servers are compared."""
 
     def wants(self, *keys: str) -> bool:
         return not self.only or any(key.split("-")[0] in self.only or key in self.only for key in keys)
@@ -82,7 +84,11 @@ class Plan:
 
 class Measuring:
     def __init__(self, target: Target, plan: Plan, servers: tuple[Asgi, Asgi], ca: Path, directory: Path) -> None:
-        """`servers` are `hello` and the aggregated one, which `ca` signed."""
+        """Measure a target.
+
+        Args:
+            servers: `hello` and the aggregated server, whose certificates `ca` signed.
+        """
         self.target = target
         self.plan = plan
         self.result = Measured(target.title)
@@ -98,7 +104,7 @@ class Measuring:
         return Client(self.target.url, TOKEN)
 
     def begin(self) -> None:
-        """The target is up, and filled."""
+        """Start the target and create its objects."""
         self._starts()
         self._prepare()
         self._pods()
@@ -132,7 +138,7 @@ class Measuring:
         self.result.quantities[key] = value
         _say(f"  {key}: {value:.3g}")
 
-    # --- what is no rate
+    # --- figures that are not rates
 
     def _starts(self) -> None:
         _say(self.target.title)
@@ -165,7 +171,7 @@ class Measuring:
         asyncio.run(prepare())
 
     async def _custom_objects(self, client: Client) -> None:
-        """Those that are patched; their definition may take a moment until it is served."""
+        """Create the objects that are patched, retrying until their definition is served."""
         path = f"/apis/{objects.RULED_GROUP}/v1/namespaces/{objects.NAMESPACE}/ruled"
         deadline = time.monotonic() + 20
         while (answer := await client.request("GET", path)).status != 200:
@@ -188,7 +194,7 @@ class Measuring:
             self._guarded("peak", lambda: self._peak(path))
 
     def _peak(self, path: str) -> None:
-        """Of the largest process, while 20 connections list everything."""
+        """Return the memory of the largest process while 20 connections list everything."""
         for pid in self.target.pids:
             processes.reset_peak(pid)
         figures = wrk.run(self.target.url, TOKEN, wrk.Load(path), 3, self._directory, connections=20)
@@ -201,14 +207,14 @@ class Measuring:
         flood.measure(self.target.url, self._directory, self.plan.rounds + 2, self._put, _say)
 
     def _crds(self) -> None:
-        """In a server of its own: memory that other work has left free would hide it."""
+        """Measured on a separate server: memory freed by other work would hide it."""
         self.target.fresh()
         Definitions(self.target, self.plan.crds, self._directory, self._put).measure()
 
     # --- rates
 
     def _calibrate(self) -> float:
-        """What `hello` costs now; a figure is good for a few seconds."""
+        """Return the cost of `hello`. A measurement is reused for a few seconds."""
         if time.monotonic() - self._hello_at > 3:
             self._hello_now = self._hello.cpu_of_hello()
             self._hello_at = time.monotonic()
@@ -225,7 +231,9 @@ class Measuring:
         self._put_rate(work.key, rounds[len(rounds) // 2])
 
     def ready_for(self, work: Work) -> Callable[[], Rate]:
-        """What measures it once, for a second or a few; it has been done before. The rate knows no `hello` yet."""
+        """Return the function that measures a work once, for one or a few seconds. Its first call has been made. The result has no
+        `hello` yet.
+        """
         if work.key == "watch":
             return self._watch
         if work.key == "proxy":
@@ -237,7 +245,7 @@ class Measuring:
         return partial(self._load, work.load, self.plan.seconds * (3 if work.heavy else 1), size)
 
     def _load(self, load: wrk.Load, seconds: float, size: int) -> Rate:
-        """Requests are counted by the bytes of their answers where `size` is that of one."""
+        """Measure a work with wrk. Requests are counted by received bytes if `size` gives the bytes of one response."""
         cpu = processes.cpu_of(self.target.pids)
         figures = wrk.run(self.target.url, TOKEN, load, seconds, self._directory, start=next(self._numbers))
         cpu = processes.cpu_of(self.target.pids) - cpu
@@ -269,7 +277,7 @@ class Measuring:
         return Rate(found.rate, found.p50_ms, found.p99_ms, found.cpu, 0.0)
 
     async def _register(self) -> None:
-        """An aggregated server behind an ExternalName service; returns once requests reach it."""
+        """Create an aggregated server behind an ExternalName Service, and wait until requests reach it."""
         client = self.client
         await client.create(f"/api/v1/namespaces/{objects.NAMESPACE}/services", objects.external_service())
         await client.create("/apis/apiregistration.k8s.io/v1/apiservices", objects.api_service(self._aggregated.port, self._ca))

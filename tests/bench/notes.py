@@ -1,4 +1,4 @@
-"""Explanations of figures above their goals; the report shows a note only for such a figure."""
+"""Explanations of figures above their goals. The report shows a note only for such a figure."""
 
 from __future__ import annotations
 
@@ -75,4 +75,4 @@ NOTES: Final[dict[tuple[str, str], str]] = {
     ("four", "idle-auth"): _CODE,
     ("four", "crd"): "All four processes are counted, and three of them follow definitions.",
 }
-"""By target and work. Only measured causes are named."""
+"""Notes by target and work. They name only measured causes."""

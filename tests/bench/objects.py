@@ -1,4 +1,4 @@
-"""The objects that the bench creates."""
+"""The objects that the benchmark creates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def namespace(name: str) -> Object:
 
 
 def service_account(name: str) -> Object:
-    """Pods need `default`; with the real server nobody else makes it, for its controllers are not here."""
+    """The service account that pods need. No controller creates it on the real server, because they are not started."""
     return {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": name}}
 
 
@@ -31,7 +31,7 @@ def config_map(name: str) -> Object:
 
 
 def pod(name: str, group: int) -> Object:
-    """As a deployment's pod is: about 2.9 kB once defaults, the service account's volume and managedFields are in."""
+    """A pod like those of a Deployment: about 2.9 kB with defaults, the service account's volume and managedFields."""
     resources = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "256Mi"}}
     container = {
         "name": "server",
@@ -53,7 +53,7 @@ def pods(count: int) -> Iterator[Object]:
 
 
 def crd(number: int) -> Object:
-    """A definition whose schema is 24 kB of JSON."""
+    """A definition whose schema has 24 kB of JSON."""
     plural = f"things{number}"
     fields = {
         f"field{i}": {
@@ -85,7 +85,7 @@ def crd(number: int) -> Object:
 
 RULED_GROUP: Final = f"ruled.{GROUP}"
 RULED: Final = 64
-"""So many are patched, in turn."""
+"""The number of objects that are patched in turn."""
 _RULES: Final = (
     {"rule": "self.field0.count <= self.field1.count", "message": "field0 must not count beyond field1"},
     {"rule": "self.field2.items.all(i, i.size() <= 20)"},
@@ -94,7 +94,7 @@ _RULES: Final = (
 
 
 def ruled_crd() -> Object:
-    """The same schema with three CEL rules, one of them of a transition."""
+    """The same schema with three CEL rules, one of them a transition rule."""
     found = crd(0)
     names = {"plural": "ruled", "singular": "ruled", "kind": "Ruled", "listKind": "RuledList"}
     found["metadata"]["name"] = f"ruled.{RULED_GROUP}"
@@ -104,7 +104,7 @@ def ruled_crd() -> Object:
 
 
 def ruled(name: str) -> Object:
-    """Twenty of its fields are set: 1.9 kB."""
+    """An object that sets twenty fields of the schema: 1.9 kB."""
     spec = {f"field{i}": {"name": f"name-{i}", "count": i, "items": [f"item-{i}-{j}" for j in range(4)]} for i in range(20)}
     return {"kind": "Ruled", "apiVersion": f"{RULED_GROUP}/v1", "metadata": {"name": name, "labels": {"app": "bench"}}, "spec": spec}
 

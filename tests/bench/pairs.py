@@ -1,7 +1,8 @@
-"""Two servers side by side: both are up, each is loaded for a second in its turn, and each pair of seconds gives a ratio.
+"""Compare two running servers: each is loaded for a second in turn, and each pair of seconds gives a ratio.
 
-A machine that changes its speed by the minute changes it for both, so this tells differences of a few per cent, where figures of two runs
-tell none. Nothing else may run on the machine meanwhile.
+A machine whose speed changes every minute changes it for both servers. This method therefore shows differences of a few per cent, which
+two
+separate runs cannot. Nothing else may run on the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bench.works import WORKS
 
 
 def measure(ours: Target, theirs: Target, plan: Plan, servers: tuple[Asgi, Asgi], ca: Path, directory: Path) -> dict[str, Share]:
-    """Of ours, by work; those that the plan wants, in `plan.pairs` pairs each."""
+    """Return the ratios by work: `plan.pairs` pairs of each work that the plan selects."""
     both = [Measuring(target, plan, servers, ca, directory) for target in (ours, theirs)]
     shares: dict[str, Share] = {}
     try:
@@ -27,7 +28,8 @@ def measure(ours: Target, theirs: Target, plan: Plan, servers: tuple[Asgi, Asgi]
         for work in WORKS:
             if not plan.wants(work.key):
                 continue
-            share = shares[work.key] = _share(*(measuring.ready_for(work) for measuring in both), plan.pairs)
+            ours_once, theirs_once = (measuring.ready_for(work) for measuring in both)
+            share = shares[work.key] = _share(ours_once, theirs_once, plan.pairs)
             _say(
                 f"  {work.key}: {share.median:.2f} of it ({share.low:.2f} to {share.high:.2f}), "
                 f"{share.ours * 1e6:,.1f} beside {share.theirs * 1e6:,.1f} µs"
@@ -41,7 +43,7 @@ def measure(ours: Target, theirs: Target, plan: Plan, servers: tuple[Asgi, Asgi]
 def _share(one: Callable[[], Rate], other: Callable[[], Rate], pairs: int) -> Share:
     taken = []
     for number in range(pairs):
-        if number % 2:  # neither always has the word first
+        if number % 2:  # alternate which server is first
             theirs = other().cpu
             taken.append((one().cpu, theirs))
         else:

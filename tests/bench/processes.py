@@ -12,7 +12,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of all threads, those that have ended included."""
+    """Return the user and system time of all threads, including ended ones."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * _TICK
 
@@ -22,7 +22,7 @@ def cpu_of(pids: Iterable[int]) -> float:
 
 
 def resident(pid: int) -> int:
-    """Bytes."""
+    """Return the resident memory in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
 
 
@@ -31,7 +31,7 @@ def reset_peak(pid: int) -> None:
 
 
 def peak_resident(pid: int) -> int:
-    """Bytes; the highest since `reset_peak`."""
+    """Return the highest resident memory since `reset_peak`, in bytes."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
@@ -39,7 +39,7 @@ def peak_resident(pid: int) -> int:
 
 
 def settle(pids: Iterable[int], timeout: float = 10.0, quiet: float = 0.02) -> None:
-    """Wait until the processes do (nearly) nothing: half a second with less than `quiet` seconds of CPU."""
+    """Wait until the processes are idle: half a second with less than `quiet` seconds of CPU time."""
     pids = list(pids)
     deadline = time.monotonic() + timeout
     before = cpu_of(pids)

@@ -83,7 +83,7 @@ def _cells(rate: Rate) -> list[str]:
     failed = f" ({rate.failed} failed)" if rate.failed else ""
     return [
         _number(rate.per_second) + failed,
-        f"{rate.p50_ms:.2f}" if rate.p50_ms else "none ended",  # a round in which no request came to its end
+        f"{rate.p50_ms:.2f}" if rate.p50_ms else "none ended",  # a round in which no request completed
         f"{rate.p99_ms:.2f}" if rate.p99_ms else "none ended",
         _number(rate.cpu * 1e6),
         _number(rate.multiple),
@@ -129,7 +129,7 @@ def missed(key: str, measured: Measured) -> list[str]:
 
 
 def _notes(key: str, measured: Measured) -> list[str]:
-    titles: dict[str, list[str]] = {}  # by note: several works may share one
+    titles: dict[str, list[str]] = {}  # by note, because several works may share one
     for name in missed(key, measured):
         title = next(x.title for x in (*WORKS, *QUANTITIES) if x.key == name)
         titles.setdefault(NOTES.get((key, name), "Above the goal; not explained yet."), []).append(title)

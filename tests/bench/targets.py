@@ -1,4 +1,4 @@
-"""What is measured: our server as one process, as four over etcd, and the real kube-apiserver over etcd where there is one."""
+"""The servers that are measured: Tetrapod as one process, as four over etcd, and the real kube-apiserver over etcd if present."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tetrapod.generic.certificates.pki import write_pki
 TOKEN = "bench-0123456789abcdef"
 USERS = "bench:users"
 QUIET, FLOODING = "quiet-0123456789abcdef", "flooding-0123456789abcdef"
-"""Tokens of two of them."""
+"""The tokens of two users."""
 _CONTEXT = ssl._create_unverified_context()
 
 
 class NotStarted(Exception):
-    """With the reason, for the table."""
+    """The target could not be started. The message is shown in the table."""
 
 
 class Target(ABC):
-    """A server under measurement. `processes` are those whose CPU and memory count: never etcd's."""
+    """A server under measurement. `processes` are those whose CPU time and memory count, which excludes etcd."""
 
     title = ""
     key = ""
 
     def __init__(self, directory: Path, checkout: Path | None = None) -> None:
-        """`checkout`: of another tree than the one that this stands in."""
+        """Return the target for another source tree."""
         self.directory = directory
         self._environment = environment() if checkout is None else {**environment(), "PYTHONPATH": str(checkout / "services")}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -46,7 +46,7 @@ class Target(ABC):
         return [process.pid for process in self.processes.values()]
 
     def fresh(self) -> None:
-        """From now on with nothing stored."""
+        """Restart with an empty store."""
         self._number += 1
         self._data = self.directory / f"{self.key}-{self._number}"
         self._data.mkdir(parents=True)
@@ -56,12 +56,12 @@ class Target(ABC):
         self._prepare()
 
     def _prepare(self) -> None:
-        """What the server needs before its first start."""
+        """Prepare the files that the server needs before its first start."""
         return
 
     @abstractmethod
     def start(self) -> float:
-        """Start, wait until ready; returns the seconds that took."""
+        """Start, wait until ready, and return the seconds until then."""
 
     @property
     @abstractmethod
@@ -72,7 +72,7 @@ class Target(ABC):
             self.processes[name] = subprocess.Popen(argv, stdout=log, stderr=log, env=self._environment)
 
     def _wait_ready(self, name: str, port: int, timeout: float = 60) -> None:
-        """`/readyz` of one process is 200."""
+        """Wait until `/readyz` of one process returns 200."""
         deadline = time.monotonic() + timeout
         process = self.processes[name]
         while not _ready(port):
@@ -136,7 +136,7 @@ class Embedded(Target):
 
 
 class OverEtcd(Target):
-    """With an etcd of its own, which is not measured."""
+    """A target over its own etcd, which is not measured."""
 
     def __init__(self, directory: Path, checkout: Path | None = None) -> None:
         super().__init__(directory, checkout)

@@ -1,4 +1,4 @@
-"""200 watches of one collection, and one writer: what one event to one watcher costs."""
+"""The cost of one event to one watcher: 200 watches of one collection, and one writer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STAMP = re.compile(rb"~(\d+)")
 
 @dataclass(frozen=True)
 class FanOut:
-    """`cpu` is in seconds, for one event to one watcher, the write included."""
+    """A result. `cpu` is in seconds per event and watcher, including the write."""
 
     cpu: float
     rate: float
@@ -27,7 +27,7 @@ class FanOut:
 
 
 class _Watcher(asyncio.Protocol):
-    """Counts `~`, which every event of ours has exactly once. The first few also note when it came."""
+    """A protocol that counts `~`, which every event contains exactly once. The first watches also record the time of each event."""
 
     def __init__(self, hub: _Hub, head: bytes, sampled: bool) -> None:
         self._hub, self._head, self._sampled = hub, head, sampled
@@ -83,7 +83,7 @@ class _Hub:
 
 
 async def measure(client: Client, pids: list[int], events: int, watchers: int = WATCHERS) -> FanOut:
-    """`events` changes of one ConfigMap, each to all watchers."""
+    """Send `events` changes of one ConfigMap to all watchers."""
     await client.create(_PATH, {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "watched"}, "data": {"v": "first"}})
     version = (await client.request("GET", _PATH)).object()["metadata"]["resourceVersion"]
     hub = _Hub()
@@ -120,7 +120,7 @@ async def _open(client: Client, hub: _Hub, version: str, *, sampled: bool) -> _W
 
 
 async def _write(client: Client, count: int) -> None:
-    """One change after the other, over one connection."""
+    """Write one change after the other over one connection."""
     connection = await client.connection()
     try:
         for _ in range(count):

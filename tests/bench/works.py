@@ -1,4 +1,4 @@
-"""The works of the table: what each sends, what the real server needs for it, and our goal; both in multiples of `hello`."""
+"""The works of the results table: the requests of each, the cost on the real server, and the goal, both as multiples of `hello`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ _CUSTOM: Final = f"/apis/{RULED_GROUP}/v1/namespaces/{NAMESPACE}/ruled"
 
 @dataclass(frozen=True)
 class Work:
-    """`real` is kube-apiserver v1.37.1's CPU on this kind of machine (that of custom objects by its ratio to
-    APPLY in the same run); `goal` is 0 where the issue sets none."""
+    """A work of the table.
+
+    Attributes:
+        real: the CPU time on kube-apiserver v1.37.1 on this type of machine. For custom objects it follows from the ratio to APPLY in one
+        run.
+        goal: 0 if there is none.
+    """
 
     key: str
     title: str
@@ -26,7 +31,7 @@ class Work:
     real: float
     goal: float
     heavy: bool = False
-    """Whether requests take so long that those in flight at the end count too, by the bytes received."""
+    """Count requests that are in flight at the end too, by received bytes, because each takes long."""
 
 
 def _body(obj: dict[str, object], name: str) -> str:
@@ -110,7 +115,7 @@ WORKS: Final = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A figure that is no rate, in `unit`; the goal depends on the target (0: none)."""
+    """A figure that is not a rate, in `unit`. The goal depends on the target; 0 means that there is none."""
 
     key: str
     title: str

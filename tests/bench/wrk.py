@@ -1,4 +1,4 @@
-"""Runs wrk: one thread, 16 connections, over TLS with a bearer token; its figures come back by a line that scripts/report.lua prints."""
+"""Run wrk: one thread, 16 connections, over TLS with a bearer token. scripts/report.lua prints its figures in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONNECTIONS = 16
 
 @dataclass(frozen=True)
 class Load:
-    """What wrk sends. Without `body` it is a GET of `path`; with one see scripts/write.lua."""
+    """The requests that wrk sends: a GET of `path`, or with `body` the requests of scripts/write.lua."""
 
     path: str
     accept: str = "application/json"
@@ -40,12 +40,12 @@ def available() -> bool:
 
 
 def run(url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int = 0, connections: int = CONNECTIONS) -> Figures:
-    """Load the server for some seconds (wrk counts whole ones)."""
+    """Load the server for some seconds (wrk accepts whole seconds only)."""
     return figures(begin(url, token, load, seconds, directory, start=start, connections=connections))
 
 
 def begin(url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int, connections: int) -> subprocess.Popen[str]:
-    """Begin to load it."""
+    """Start wrk."""
     script = directory / "script.lua"
     parts = [(SCRIPTS / "report.lua").read_text()]
     arguments: list[str] = []
@@ -61,7 +61,7 @@ def begin(url: str, token: str, load: Load, seconds: float, directory: Path, *, 
 
 
 def figures(process: subprocess.Popen[str]) -> Figures:
-    """Wait for its end."""
+    """Wait until wrk ends."""
     output, _ = process.communicate()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, process.args, output)

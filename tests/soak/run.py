@@ -1,4 +1,4 @@
-"""One run: workers, samples at intervals, and what they say."""
+"""One run: workers, periodic samples, and the verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from soak.worlds import World
 
 
 async def run(form: str, world: World, settings: Settings, progress: Callable[[str], None] = lambda _: None) -> Result:
-    """Put traffic on a world for the given time, longer if there are too few samples, and judge what its processes hold."""
+    """Put traffic on the servers for the given time, longer if there are too few samples, and judge the growth of their processes."""
     gate = Gate()
     samples: dict[str, list[Sample]] = {process.name: [] for process in world.processes}
     async with AsyncExitStack() as stack:

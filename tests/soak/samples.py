@@ -43,7 +43,7 @@ class Sample:
 
 
 async def sample(process: Process, seconds: float, requests: int) -> Sample:
-    """Look into a process. It runs its garbage collector first; memory is read afterwards."""
+    """Sample a process. It runs its garbage collector first; memory is read afterwards."""
     connection = Connection(process.address, timeout=60)
     try:
         answer = await connection.ask("GET", _HEAP)

@@ -16,7 +16,7 @@ class Settings:
 
     seconds: float = 300.0
     warm_up: float = 120.0
-    """Samples of this time are not judged: caches fill, schemas are compiled, the allocator takes its arenas."""
+    """Samples of this time are not judged, because caches fill, schemas are compiled, and the allocator maps its arenas."""
     interval: float = 10.0
     """Time between two samples. Traffic pauses for each of them, so that nothing in flight is counted."""
     settle: float = 120.0
@@ -34,7 +34,7 @@ class Settings:
     object_floor: int = 25
     """Growth of fewer objects is never a failure."""
     connection_floor: int = 25
-    """As `object_floor`, for connections: the services keep those idle for a minute that a burst of requests needed."""
+    """As `object_floor`, for connections: after a burst of requests the services keep idle connections for a minute."""
     file_floor: int = 15
     """Most file descriptors that may be added."""
 

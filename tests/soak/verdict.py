@@ -1,4 +1,4 @@
-"""Whether a process grows: a robust line through its memory, the lower envelope of its live objects, and the thresholds for them."""
+"""Decide whether a process grows: a robust line through its memory, the lower envelope of its live objects, and thresholds for both."""
 
 from __future__ import annotations
 

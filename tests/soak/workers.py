@@ -77,7 +77,7 @@ async def errors(traffic: Traffic, number: int) -> None:
 
 
 async def watches(traffic: Traffic, number: int) -> None:
-    """Open watches, and cut them or let them end."""
+    """Open watches, and close them early or let them end."""
     draw = random.Random(number)
     cases = (traffic.world.admin, traffic.world.cases["static token"])
     initial = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
@@ -101,7 +101,7 @@ async def watch(traffic: Traffic, address: Address, path: str, seconds: float) -
 
 
 async def connections(traffic: Traffic, number: int) -> None:
-    """Open connections and break them off at every stage."""
+    """Open connections and close them at every stage."""
     admin, unknown = traffic.world.admin, traffic.world.unknown
     post = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n".encode()
     get = f"GET {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
@@ -133,7 +133,7 @@ async def broken_off(traffic: Traffic, address: Address, data: bytes, *, tls: bo
         if response:
             async with asyncio.timeout(_PATIENCE):
                 await reader.read(1)
-        await asyncio.sleep(0.02)  # so that some of it is on its way
+        await asyncio.sleep(0.02)  # so that a part of it is in transit
     finally:
         writer.transport.abort()
 

@@ -32,7 +32,9 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`admin` is the front's address with an administrator's client certificate; `cases` are all credentials by name."""
+    """The servers under test. `admin` is the aggregator's address with an administrator's client certificate; `cases` are all
+    credentials by name.
+    """
 
     processes: tuple[Process, ...]
     admin: Address

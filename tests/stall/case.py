@@ -14,7 +14,7 @@ HEAD: Final = (1 << 20) - 8192
 BODY: Final = 3 << 20
 """Bytes of the largest body that is accepted. Upstream: staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestBodyBytes."""
 WAITS: Final = {"anonymous": 0.1, "user": 0.1, "editor": 0.25, "admin": float("inf")}
-"""Seconds that a request may keep all others waiting, by who sends it. An administrator's are shown only."""
+"""Seconds that a request may keep all others waiting, by its sender. Those of an administrator are only reported."""
 _PROBED: Final = (256, 512)
 """Numbers of elements from which the bytes of any number are estimated."""
 

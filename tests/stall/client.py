@@ -1,4 +1,4 @@
-"""Sends messages to a server and reads the answers; never repeats a request."""
+"""A client that sends messages to a server and reads the responses. It never repeats a request."""
 
 from __future__ import annotations
 

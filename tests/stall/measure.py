@@ -1,4 +1,4 @@
-"""Sends the cases to a server, and measures what each costs other users."""
+"""Send the cases to a server, and measure the cost of each for other users."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORTH: Final = 0.25
 _TOO_LARGE: Final = (413, 414, 431)
 _REPEATED: Final = 3
 LEAST: Final = 0.03
-"""Seconds of CPU time from which on a size counts for the growth."""
+"""Seconds of CPU time from which a size counts for the growth."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class Result:
         last, first = counted[0], counted[-1]
         return math.log(last.cpu / first.cpu) / math.log(last.n / first.n)
 
-    def complaints(self) -> list[str]:
+    def failures(self) -> list[str]:
         """Return why the case fails; nothing if it passes."""
         if self.who == "admin":
             return []
@@ -131,7 +131,7 @@ class Measuring:
                 break
             n = max(1, n // 2)
         result.grown = self._memory() - before
-        for _ in range(_REPEATED):  # caches and the pools of malloc are filled once: what a further request leaves counts
+        for _ in range(_REPEATED):  # the first request fills caches and malloc's pools; only what a further one leaves behind counts
             if result.grown <= GROWTH or case.who == "admin":
                 break
             before = self._memory()
@@ -186,4 +186,4 @@ def probing(world: World) -> Iterator[Probe]:
 
 def failed(results: Sequence[Result]) -> list[Result]:
     """Return the results of cases that fail."""
-    return [result for result in results if result.complaints()]
+    return [result for result in results if result.failures()]

@@ -1,4 +1,4 @@
-"""docs/reference/stalls.md out of what was measured."""
+"""Write docs/reference/stalls.md from the measurements."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def line(form: str, result: Result) -> str:
     """Return one line for the terminal."""
     last = result.largest
     exponent = f"n^{result.exponent:.1f}" if result.exponent else ""
-    complaints = "; ".join(result.complaints())
+    failures = "; ".join(result.failures())
     caused = max(sample.caused for sample in result.samples)
     return (
         f"{form:5} {result.who:9} {result.case:52} {last.size:8} B {last.status:3} wait {_milliseconds(result.wait):>6} ms "
-        f"(step {_milliseconds(caused):>6} {last.where}) CPU {last.cpu:6.2f} s {exponent:6} {result.grown / 1e6:6.1f} MB  {complaints}"
+        f"(step {_milliseconds(caused):>6} {last.where}) CPU {last.cpu:6.2f} s {exponent:6} {result.grown / 1e6:6.1f} MB  {failures}"
     )
 
 
@@ -69,7 +69,7 @@ def _cell(form: str, result: Result | None) -> str:
     last = result.largest
     exponent = f"{result.exponent:.1f}" if result.exponent else ""
     wait = _milliseconds(result.wait)
-    if form != "kube-apiserver" and result.complaints():
+    if form != "kube-apiserver" and result.failures():
         wait = f"**{wait}**"
     return f"| {wait} | {last.cpu:.2f} | {exponent} | {max(result.grown, 0) / 1e6:.0f} "
 

@@ -1,4 +1,4 @@
-"""The cases of the short form: the requests that once stalled the server, and one of every parser."""
+"""The cases of the short form: the requests that once stalled the server, and one case for each parser."""
 
 from __future__ import annotations
 
