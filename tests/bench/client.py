@@ -46,7 +46,7 @@ class Client:
             connection.close()
 
     async def create(self, path: str, obj: Any) -> None:
-        """Create an object by POST. An object that exists already is no error."""
+        """Create an object by POST. It may exist already."""
         answer = await self.request("POST", path, obj)
         if answer.status not in (200, 201, 202, 409):
             raise Refused(f"POST {path}: {answer.status} {answer.body[:300].decode(errors='replace')}")

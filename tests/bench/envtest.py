@@ -26,7 +26,7 @@ ROUNDS: Final = 3
 
 @dataclass(frozen=True)
 class Binaries:
-    """Return the programs for TEST_ASSET_ETCD and TEST_ASSET_KUBE_APISERVER."""
+    """The programs for TEST_ASSET_ETCD and TEST_ASSET_KUBE_APISERVER."""
 
     etcd: Sequence[str]
     apiserver: Sequence[str]

@@ -49,7 +49,7 @@ class Share:
     high: float
     ours: float
     theirs: float
-    """Latencies in seconds, medians."""
+    """CPU seconds per request, medians."""
 
 
 @dataclass

@@ -22,7 +22,7 @@ class Work:
     Attributes:
         real: the CPU time on kube-apiserver v1.37.1 on this type of machine. For custom objects it follows from the ratio to APPLY in one
         run.
-        goal: 0 if there is none.
+        goal: 0 if there is no goal.
     """
 
     key: str
@@ -115,7 +115,7 @@ WORKS: Final = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A figure that is not a rate, in `unit`. The goal depends on the target; 0 means that there is none."""
+    """A figure that is not a rate, in `unit`. The goal depends on the target; 0 means no goal."""
 
     key: str
     title: str

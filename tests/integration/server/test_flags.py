@@ -6,7 +6,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from integration.server.test_bad_start import complaint
+from integration.server.test_invalid_configuration import complaint
 from support.https_client import HttpsClient
 from support.server import running
 
