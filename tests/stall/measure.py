@@ -34,7 +34,8 @@ LEAST: Final = 0.03
 class Sample:
     """One size of a case, in seconds and bytes.
 
-    `caused` is the longest step or lag of an event loop by CPU time, in the process `where`; `waited` is the longest wait of the probe.
+    `caused` is the longest step or lag of an event loop by CPU time, in the process `where`; `waited` is the longest wait of the probe;
+    `peak` is how much the memory of the processes grew meanwhile.
     """
 
     n: int
@@ -44,6 +45,7 @@ class Sample:
     cpu: float
     caused: float
     waited: float
+    peak: float = 0.0
     where: str = ""
     answer: bytes = b""
 
@@ -95,14 +97,14 @@ class Probe:
         argv = [sys.executable, "-m", "stall.probe", world.url, str(world.ca), "probe-token", *map(str, world.pids.values())]
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def period(self) -> float:
-        """Return the longest wait since the last call."""
+    def period(self) -> dict[str, float]:
+        """Return the longest wait since the last call, by each clock (stall.probe)."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(b"\n")
         self._process.stdin.flush()
         found: dict[str, float] = orjson.loads(self._process.stdout.readline())
-        return max(found.values())
+        return found
 
     def end(self) -> None:
         self._process.terminate()
@@ -110,10 +112,14 @@ class Probe:
 
 
 class Measuring:
-    """Measures cases on one server."""
+    """Measures cases on one server.
 
-    def __init__(self, world: World, probe: Probe | None, doublings: int = 4) -> None:
-        self.world, self.probe, self._doublings = world, probe, doublings
+    Args:
+        clock: `wall` or `cpu`, by which the probe's waits are judged (stall.probe).
+    """
+
+    def __init__(self, world: World, probe: Probe | None, doublings: int = 4, clock: str = "wall") -> None:
+        self.world, self.probe, self._doublings, self._clock = world, probe, doublings, clock
         self.admin = Client(world.url, str(world.ca), "admin-token")
         self._clients = {who: Client(world.url, str(world.ca), f"{who}-token" if who != "anonymous" else "") for who in WAITS}
 
@@ -155,7 +161,7 @@ class Measuring:
         if case.prepare is not None:
             await case.prepare(self.admin, n)
         messages = case.messages(n)
-        self.world.control("reset")
+        started = self.world.control("reset")
         if self.probe is not None:
             self.probe.period()
         cpu = self.world.cpu()
@@ -166,9 +172,10 @@ class Measuring:
         used = self.world.cpu() - cpu
         measured = self.world.control("read")
         caused, where = max((max(one["step"], one["cpu"]), name) for name, one in measured.items())
-        waited = self.probe.period() if self.probe is not None else 0.0
+        waited = self.probe.period()[self._clock] if self.probe is not None else 0.0
+        peak = sum(one["peak"] - started[name]["rss"] for name, one in measured.items())
         size = max(message.size() for message in messages)
-        return Sample(n, size, outcome.status, seconds, used, caused, waited, where, outcome.body)
+        return Sample(n, size, outcome.status, seconds, used, caused, waited, peak, where, outcome.body)
 
     def _memory(self) -> float:
         return sum(one["rss"] for one in self.world.control("collect").values())

@@ -1,8 +1,11 @@
 """`python -m stall.probe URL CA TOKEN PID…`: another user's requests while the server is busy.
 
 One GET of an object and one of /readyz, every ten milliseconds each, on kept connections. Each line of input ends a period and is
-answered with the longest waits in it, in seconds, as JSON. A wait does not include the time for which the server or the probe was
-ready to run but the kernel ran something else (/proc/…/schedstat): other programs on the host are not the server's fault.
+answered with the longest waits in it, in seconds, as JSON:
+
+- `wall`: without the time for which the server or the probe was ready to run but the kernel ran something else (/proc/…/schedstat).
+- `cpu`: at most the CPU time of the server's processes meanwhile. On a busy host this alone is the server's fault. It leaves out waits for
+  disks and the network.
 """
 
 from __future__ import annotations
@@ -39,8 +42,13 @@ def delayed(pids: Sequence[int]) -> float:
     return total
 
 
+def used(pids: Sequence[int]) -> float:
+    """Return the CPU seconds of processes, by their CPU clocks (clock_getcpuclockid of the C library)."""
+    return sum(time.clock_gettime(~pid << 3 | 2) for pid in pids)
+
+
 class Probe:
-    """Requests of one path, in a thread."""
+    """Requests of one path, in a thread. `pids` begins with this process."""
 
     def __init__(self, url: str, ca: str, token: str, path: str, pids: Sequence[int]) -> None:
         parts = urlsplit(url)
@@ -49,19 +57,22 @@ class Probe:
         self._connection = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=context, timeout=120)
         self._token, self._path, self._pids = token, path, pids
         self._lock = threading.Lock()
-        self._longest = self._began = 0.0
-        self._base = delayed(pids)
+        self._longest = {"wall": 0.0, "cpu": 0.0}
+        self._began = self._cpu = 0.0
         threading.Thread(target=self._run, daemon=True).start()
 
-    def period(self) -> float:
-        """Return the longest wait since the last call, one that still lasts included."""
+    def period(self) -> dict[str, float]:
+        """Return the longest waits since the last call, one that still lasts included."""
         with self._lock:
-            longest, self._longest = self._longest, 0.0
-            return max(longest, time.monotonic() - self._began if self._began else 0.0)
+            longest, self._longest = self._longest, {"wall": 0.0, "cpu": 0.0}
+            if self._began:
+                took = time.monotonic() - self._began
+                longest = {"wall": max(longest["wall"], took), "cpu": max(longest["cpu"], min(took, used(self._pids[1:]) - self._cpu))}
+            return longest
 
     def _run(self) -> None:
         while True:
-            self._base = delayed(self._pids)
+            delay, self._cpu = delayed(self._pids), used(self._pids[1:])
             self._began = began = time.monotonic()
             try:
                 self._connection.request("GET", self._path, headers={"Authorization": f"Bearer {self._token}"})
@@ -69,10 +80,12 @@ class Probe:
             except (OSError, http.client.HTTPException):
                 self._connection.close()
             took = time.monotonic() - began
+            waits = {"wall": took, "cpu": took}
             if took > _LOOKED:
-                took = max(0.0, took - (delayed(self._pids) - self._base))
+                waits = {"wall": max(0.0, took - (delayed(self._pids) - delay)), "cpu": min(took, used(self._pids[1:]) - self._cpu)}
             with self._lock:
-                self._longest, self._began = max(self._longest, took), 0.0
+                self._longest = {clock: max(self._longest[clock], waits[clock]) for clock in waits}
+                self._began = 0.0
             time.sleep(INTERVAL)
 
 
@@ -80,7 +93,8 @@ def main() -> None:
     url, ca, token, *pids = sys.argv[1:]
     probes = {name: Probe(url, ca, token, path, [os.getpid(), *map(int, pids)]) for name, path in PATHS.items()}
     for _ in sys.stdin:
-        print(json.dumps({name: probe.period() for name, probe in probes.items()}), flush=True)
+        periods = [probe.period() for probe in probes.values()]
+        print(json.dumps({clock: max(period[clock] for period in periods) for clock in ("wall", "cpu")}), flush=True)
 
 
 if __name__ == "__main__":

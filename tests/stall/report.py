@@ -26,9 +26,8 @@ For operators who want to know what one user's request can cost all others, and 
 Each case is a request that grows with `n`; it is sent in sizes that double up to the largest that the server accepts. Meanwhile another
 user reads an object and `/readyz` every 10 ms. The columns of each server, over all sizes of a case:
 
-- *wait*: the longest wait that the request caused, in milliseconds. It is the larger of two values: the other user's longest wait, less
-  the time for which the kernel ran other programs, and the longest step or lag of an event loop by CPU time
-  ([docs/reference/observability.md](observability.md)).
+- *wait*: the longest wait that the request caused, in milliseconds. It is the larger of two values: the other user's longest wait,
+  {clock}, and the longest step or lag of an event loop by CPU time ([docs/reference/observability.md](observability.md)).
 - *CPU*: seconds of all processes at the largest size.
 - *growth*: the power of the size with which CPU time grows; empty for requests that are cheap at every size.
 - *memory*: megabytes that the request leaves behind, after garbage collection.
@@ -40,6 +39,12 @@ A case fails, and is set in bold, if one of these holds. Requests of administrat
 - CPU time grows with a power of the size above {exponent}.
 - More than {memory:.0f} MB of memory are kept.
 """
+
+
+_CLOCKS: Final = {
+    "wall": "less the time for which the kernel ran other programs",
+    "cpu": "but at most the CPU time that the server used meanwhile",
+}
 
 
 def _milliseconds(seconds: float) -> str:
@@ -54,7 +59,8 @@ def line(form: str, result: Result) -> str:
     caused = max(sample.caused for sample in result.samples)
     return (
         f"{form:5} {result.who:9} {result.case:52} {last.size:8} B {last.status:3} wait {_milliseconds(result.wait):>6} ms "
-        f"(step {_milliseconds(caused):>6} {last.where}) CPU {last.cpu:6.2f} s {exponent:6} {result.grown / 1e6:6.1f} MB  {failures}"
+        f"(step {_milliseconds(caused):>6} {last.where}) CPU {last.cpu:6.2f} s {exponent:6} {result.grown / 1e6:6.1f} MB "
+        f"(peak {max(sample.peak for sample in result.samples) / 1e6:.0f})  {failures}"
     )
 
 
@@ -74,9 +80,10 @@ def _cell(form: str, result: Result | None) -> str:
     return f"| {wait} | {last.cpu:.2f} | {exponent} | {max(result.grown, 0) / 1e6:.0f} "
 
 
-def render(results: Mapping[str, Sequence[Result]]) -> str:
-    """Return the document."""
+def render(results: Mapping[str, Sequence[Result]], clock: str = "wall") -> str:
+    """Return the document. `clock`: the one by which waits are judged."""
     head = _HEAD.format(
+        clock=_CLOCKS[clock],
         measured=max(map(len, results.values())),
         all=len(CASES),
         load=os.getloadavg()[1],

@@ -1,11 +1,15 @@
-"""`LoopMonitor` leaves nothing to the cyclic garbage collector."""
+"""`LoopMonitor` leaves nothing to the cyclic garbage collector, and its lag by CPU time leaves out what other programs caused."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import os
 
-from tetrapod.generic.http.loop_monitor import LoopMonitor
+import pytest
+
+from tetrapod.generic.http import loop_monitor
+from tetrapod.generic.http.loop_monitor import LoopMonitor, RunDelay
 from tetrapod.generic.request import Request
 
 
@@ -35,3 +39,36 @@ def test_a_failed_wait_that_is_the_last_one_leaves_no_reference_cycle() -> None:
             assert gc.collect() == 0
         finally:
             gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("lag", "cpu", "delay", "caused"),
+    [
+        (0.5, 0.3, 0.0, 0.3),  # a thread that holds the interpreter lock had to wait for a CPU
+        (0.5, 0.5, 0.4, 0.1),  # the loop's thread had to wait for a CPU while another thread ran
+        (0.01, 0.0, 0.5, 0.0),
+    ],
+)
+def test_lag_by_cpu_time_leaves_out_what_other_programs_caused(
+    monkeypatch: pytest.MonkeyPatch, lag: float, cpu: float, delay: float, caused: float
+) -> None:
+    monkeypatch.setattr(loop_monitor, "_longest", {"step": 0.0, "wall": 0.0, "cpu": 0.0})
+    LoopMonitor().tick(lag, cpu, delay)
+    assert loop_monitor.longest() == {"step": 0.0, "wall": lag, "cpu": pytest.approx(caused)}
+
+
+def test_run_delay_is_zero_where_the_kernel_does_not_count_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> int:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(os, "open", missing)
+    delay = RunDelay()
+    assert delay.seconds() == 0.0
+    delay.close()
+
+
+def test_run_delay_grows_only() -> None:
+    delay = RunDelay()
+    first = delay.seconds()
+    assert delay.seconds() >= first >= 0.0
+    delay.close()
