@@ -9,6 +9,7 @@ import pytest
 
 from support.growth import assert_linear
 from tetrapod.core.podspec import scheduling
+from tetrapod.core.v1.nodes import validation
 from tetrapod.core.v1.services import address_validation
 from tetrapod.core.validation import (
     admission_policies,
@@ -18,7 +19,6 @@ from tetrapod.core.validation import (
     flow_schemas,
     job_policies,
     node_kinds,
-    nodes,
     pods,
     signing_requests,
     slice_devices,
@@ -91,7 +91,7 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
         lambda n: [{"key": name, "operator": "Exists"} for name in names(n)],
     ),
     "addresses of a node": (
-        lambda given: nodes.validate_status(given, {}),
+        lambda given: validation.validate_status(given, {}),
         lambda n: {"metadata": {}, "status": {"addresses": [{"type": "Hostname", "address": name} for name in names(n)]}},
     ),
     "a claim": (lambda given: claim_status.validate_status(given, claim(2)), claim),

@@ -9,6 +9,7 @@ from typing import Final
 
 from tetrapod.core.admission.kinds import INGRESS_CLASSES, STORAGE_CLASSES
 from tetrapod.core.admission.pod_plugin import object_of, spec_of
+from tetrapod.core.podspec.claim_spec import BETA_CLASS
 from tetrapod.generic.admission.interface import Attributes, Plugin
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
@@ -16,7 +17,6 @@ from tetrapod.machinery.gvk import Object
 
 _STORAGE_DEFAULTS: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _INGRESS_DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
-_BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _INGRESS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
 
@@ -47,7 +47,7 @@ class DefaultStorageClass(Plugin):
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)
-        if spec.get("storageClassName") is not None or _BETA_CLASS in (object_of(attributes)["metadata"].get("annotations") or {}):
+        if spec.get("storageClassName") is not None or BETA_CLASS in (object_of(attributes)["metadata"].get("annotations") or {}):
             return
         default = _newest([c for c in await self._classes.list() if _marked(c, *_STORAGE_DEFAULTS)])
         if default is not None:

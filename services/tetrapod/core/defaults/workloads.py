@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.podspec.defaults import default_claim_spec, default_pod_template
+from tetrapod.core.podspec.claim_spec import default_claim_spec
+from tetrapod.core.podspec.defaults import default_pod_template
 from tetrapod.machinery.gvk import Object
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tetrapod.core.podspec.claim_spec import default_claim_spec
 from tetrapod.core.podspec.images import tag_of
 from tetrapod.core.podspec.pod_resources import aggregate
-from tetrapod.core.podspec.resource_lists import round_up
+from tetrapod.core.podspec.resource_lists import round_requirements, round_up
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
@@ -66,7 +67,7 @@ def default_pod_spec(spec: Object) -> None:
     if overhead := spec.get("overhead"):
         round_up(overhead)
     if resources := spec.get("resources"):
-        _round_requirements(resources)
+        round_requirements(resources)
 
 
 def _containers(spec: Object, *, ephemeral: bool = True) -> Iterator[Object]:
@@ -101,13 +102,7 @@ def _default_container(container: Object) -> None:
         if isinstance(hook, dict) and hook.get("httpGet") is not None:
             _default_http_get(hook["httpGet"])
     if resources := container.get("resources"):
-        _round_requirements(resources)
-
-
-def _round_requirements(resources: Object) -> None:
-    for name in ("limits", "requests"):
-        if quantities := resources.get(name):
-            round_up(quantities)
+        round_requirements(resources)
 
 
 def _default_probe(probe: Object) -> None:
@@ -209,11 +204,3 @@ def _default_legacy_source(name: str, source: Any) -> None:
         for field, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
             if source.get(field) is None:
                 source[field] = value
-
-
-def default_claim_spec(spec: Object) -> None:
-    """Set the defaults of a PersistentVolumeClaimSpec."""
-    if spec.get("volumeMode") is None:
-        spec["volumeMode"] = "Filesystem"
-    if resources := spec.get("resources"):
-        _round_requirements(resources)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
 
@@ -12,3 +13,9 @@ def round_up(resources: dict[str, Any]) -> None:
     for name, value in resources.items():
         if isinstance(value, str) and value and value[-1] in "nu":
             resources[name] = str(Quantity.parse(value).round_up(-3))
+
+
+def round_requirements(resources: Object) -> None:
+    for name in ("limits", "requests"):
+        if quantities := resources.get(name):
+            round_up(quantities)

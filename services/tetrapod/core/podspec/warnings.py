@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.podspec.annotations import APP_ARMOR, app_armor_field
+from tetrapod.core.podspec.claim_spec import claim_spec_warnings
 from tetrapod.core.podspec.label_warnings import deprecated_label, node_selector_term
 from tetrapod.core.podspec.port_warnings import port_warnings
 from tetrapod.core.podspec.security import all_containers
-from tetrapod.core.warnings.volumes import claim_spec_warnings, deprecated_source, fractional, overlapping_paths
+from tetrapod.core.podspec.volume_warnings import deprecated_source, fractional, overlapping_paths
 from tetrapod.machinery.addresses import ip_warnings
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.golang.quoting import go_quote

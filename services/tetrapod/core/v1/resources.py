@@ -6,25 +6,20 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.defaults import cluster, volumes, workloads
+from tetrapod.core.defaults import workloads
 from tetrapod.core.groups.events import core_events
 from tetrapod.core.kind_strategy import KindStrategy, status_of
 from tetrapod.core.podspec import templates
 from tetrapod.core.podspec.defaults import default_pod_template
-from tetrapod.core.strategies.claims import ClaimStatusStrategy, ClaimStrategy
-from tetrapod.core.strategies.nodes import NodeStatusStrategy, NodeStrategy
-from tetrapod.core.strategies.persistent_volumes import VolumeStatusStrategy, VolumeStrategy
 from tetrapod.core.strategies.pods import PodStatusStrategy, PodStrategy
 from tetrapod.core.subresources.scale import scale
-from tetrapod.core.tables import cluster as tables
 from tetrapod.core.tables import pods as pod_tables
-from tetrapod.core.tables import storage as storage_tables
 from tetrapod.core.v1 import component_statuses, config_maps, endpoints, limit_ranges, namespaces, resource_quotas, service_accounts
+from tetrapod.core.v1.nodes import definition as nodes
+from tetrapod.core.v1.persistent_volume_claims import definition as persistent_volume_claims
+from tetrapod.core.v1.persistent_volumes import definition as persistent_volumes
 from tetrapod.core.v1.secrets import definition as secrets
 from tetrapod.core.v1.services import definition as services
-from tetrapod.core.validation import claims, nodes, volumes_persistent
-from tetrapod.core.warnings import cluster as cluster_warnings
-from tetrapod.core.warnings import volumes as volume_warnings
 from tetrapod.core.warnings import workloads as workload_warnings
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -49,9 +44,9 @@ def definitions(rests: Mapping[str, Rest | Strategy], addresses: ClusterIPs, por
         pod_templates_definition(),
         secrets.definition(),
         namespaces.definition(),
-        nodes_definition(rests["nodes/proxy"]),
-        claims_definition(),
-        persistent_volumes_definition(),
+        nodes.definition(rests["nodes/proxy"]),
+        persistent_volume_claims.definition(),
+        persistent_volumes.definition(),
         pods_definition(rests),
         replication_controllers_definition(),
         resource_quotas.definition(),
@@ -83,69 +78,6 @@ def pod_templates_definition() -> ResourceDefinition:
         warnings=workload_warnings.pod_template,
     )
     return builtin("", "podtemplates", strategy, table=pod_tables.POD_TEMPLATES)
-
-
-def nodes_definition(proxy: Rest | Strategy) -> ResourceDefinition:
-    """Return the definition of nodes."""
-    strategy = NodeStrategy(
-        default=cluster.default_node,
-        status=True,
-        validate=nodes.validate,
-        whole_update=nodes.validate_update,
-        warnings=cluster_warnings.node_warnings,
-        revalidates_generate_name=True,
-        fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
-    )
-    return builtin(
-        "",
-        "nodes",
-        strategy,
-        storage_prefix="minions",
-        table=tables.NODES,
-        subresources={"proxy": proxy, "status": NodeStatusStrategy(strategy, validate=nodes.validate_status)},
-    )
-
-
-def claims_definition() -> ResourceDefinition:
-    """Return the definition of persistentvolumeclaims."""
-    strategy = ClaimStrategy(
-        default=volumes.default_persistent_volume_claim,
-        status=True,
-        initial_status={"phase": "Pending"},
-        returns_deleted=True,
-        validate=claims.validate,
-        whole_update=claims.validate_update,
-        warnings=volume_warnings.claim_warnings,
-        revalidates_generate_name=True,
-    )
-    return builtin(
-        "",
-        "persistentvolumeclaims",
-        strategy,
-        table=storage_tables.PERSISTENT_VOLUME_CLAIMS,
-        subresources={"status": ClaimStatusStrategy(strategy, validate=claims.validate_status)},
-    )
-
-
-def persistent_volumes_definition() -> ResourceDefinition:
-    """Return the definition of persistentvolumes."""
-    strategy = VolumeStrategy(
-        default=volumes.default_persistent_volume,
-        status=True,
-        initial_status={"phase": "Pending"},
-        returns_deleted=True,
-        validate=volumes_persistent.validate,
-        whole_update=volumes_persistent.validate_update,
-        warnings=volume_warnings.volume_warnings,
-        revalidates_generate_name=True,
-    )
-    return builtin(
-        "",
-        "persistentvolumes",
-        strategy,
-        table=storage_tables.PERSISTENT_VOLUMES,
-        subresources={"status": VolumeStatusStrategy(strategy)},
-    )
 
 
 def pods_definition(rests: Mapping[str, Rest | Strategy]) -> ResourceDefinition:

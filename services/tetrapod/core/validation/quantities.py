@@ -12,6 +12,7 @@ from typing import Any, Final
 from tetrapod.core.validation.names import NOT_NEGATIVE, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_qualified_name
 from tetrapod.machinery.quantity import Quantity
 
@@ -142,3 +143,12 @@ def quota_resource_name(name: str, path: str) -> list[FieldError]:
     if "/" not in name and not is_standard_for_quota(name):
         errors.append(field.invalid(path, name, "must be a standard resource for quota"))
     return errors
+
+
+def basic_resources(listed: Object | None, path: str) -> list[FieldError]:
+    """Reject negative quantities in a resource list."""
+    return [
+        field.invalid(f"{path}[{name}]", quantity(value).value, "must be a valid resource quantity")
+        for name, value in (listed or {}).items()
+        if quantity(value).value < 0
+    ]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.podspec.claim_spec import claim_spec
 from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.validation import rolling, shown
 from tetrapod.core.validation.apps import ABOVE_REPLICAS, above, collisions_grow, counters, endless, matching_labels, selector_errors
-from tetrapod.core.validation.claims import claim_spec
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import dns_label, known, not_negative
 from tetrapod.machinery import field

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.podspec.claim_spec import claim_spec_warnings
 from tetrapod.core.podspec.warnings import template_warnings
-from tetrapod.core.warnings.volumes import claim_spec_warnings
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_label
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tetrapod.core.podspec.projected import signer_name
-from tetrapod.core.validation import claim_status, csi, flow_schemas, node_kinds, nodes, resource_claims, signing_requests
+from tetrapod.core.v1.nodes import validation
+from tetrapod.core.validation import claim_status, csi, flow_schemas, node_kinds, resource_claims, signing_requests
 from tetrapod.core.validation.devices import fully_qualified, json_object
 from tetrapod.machinery.gvk import Object
 
@@ -99,7 +100,7 @@ def test_a_driver_named_twice_is_told_before_its_topology_keys() -> None:
 
 
 def test_a_node_declares_no_feature_of_an_endless_name() -> None:
-    (error,) = nodes.validate({"metadata": {}, "status": {"declaredFeatures": ["A" * 254]}})
+    (error,) = validation.validate({"metadata": {}, "status": {"declaredFeatures": ["A" * 254]}})
     assert error.detail.endswith("must be no more than 253 characters")
 
 

@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tetrapod.core.podspec import volume_sources as sources
+from tetrapod.core.podspec.claim_spec import VOLUME_MODES, access_modes
 from tetrapod.core.podspec.scheduling import node_selector
 from tetrapod.core.validation import quantities
-from tetrapod.core.validation.claims import VOLUME_MODES, access_modes, basic_resources
 from tetrapod.core.validation.differences import internal, spec_difference
 from tetrapod.core.validation.names import dns_subdomain, known
+from tetrapod.core.validation.quantities import basic_resources
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -50,6 +51,7 @@ _GA_LABELS: Final = {
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 }
 _Check = Callable[[Object, str], list[FieldError]]
+_INLINE: Final = "in the context of inline volumes"
 
 
 def _glusterfs(source: Object, path: str) -> list[FieldError]:
@@ -118,9 +120,6 @@ def validate(obj: Object) -> list[FieldError]:
         path = f"metadata.annotations.{MOUNT_OPTIONS}"
         errors.append(field.forbidden(path, "may not specify mount options for this volume type"))
     return errors
-
-
-_INLINE: Final = "in the context of inline volumes"
 
 
 def inline_volume(spec: Object, path: str) -> list[FieldError]:

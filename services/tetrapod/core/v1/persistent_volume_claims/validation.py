@@ -1,25 +1,23 @@
-"""Validation of PersistentVolumeClaim, and of the claim templates of ephemeral volumes.
+"""Validation of PersistentVolumeClaim, its updates and its status.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaim and related functions.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from tetrapod.core.podspec.claim_spec import BETA_CLASS, claim_spec
 from tetrapod.core.validation import quantities
-from tetrapod.core.validation.names import complaints, dns_subdomain, immutable, known
-from tetrapod.core.validation.quantities import quantity
+from tetrapod.core.validation.differences import spec_difference
+from tetrapod.core.validation.names import complaints, immutable
+from tetrapod.core.validation.quantities import basic_resources, quantity
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.labels import validate_label_selector
-from tetrapod.machinery.names import is_qualified_name, name_is_dns_label
+from tetrapod.machinery.names import is_qualified_name
 from tetrapod.machinery.quantity import Quantity
 
-ACCESS_MODES: Final = frozenset({"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"})
-VOLUME_MODES: Final = frozenset({"Block", "Filesystem"})
-BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _POINTERS: Final = frozenset({"selector", "storageClassName", "volumeMode", "dataSource", "dataSourceRef", "volumeAttributesClassName"})
 """Fields of a claim's spec that are pointers upstream, so an empty value differs from an unset one."""
 _RESIZE_STATUSES: Final = frozenset(
@@ -39,75 +37,12 @@ def validate(obj: Object) -> list[FieldError]:
     return claim_spec(obj.get("spec") or {}, "spec")
 
 
-def access_modes(modes: list[str], path: str) -> list[FieldError]:
-    """Validate access modes; ReadWriteOncePod cannot be combined with other modes."""
-    errors: list[FieldError] = []
-    for mode in modes:
-        errors += known(mode, ACCESS_MODES, path)
-    if "ReadWriteOncePod" in modes and ACCESS_MODES.intersection(modes) - {"ReadWriteOncePod"}:
-        errors.append(field.forbidden(path, "may not use ReadWriteOncePod with other access modes"))
-    return errors
-
-
-def claim_spec(spec: Object, path: str) -> list[FieldError]:
-    """Validate the spec of a claim or of a claim template."""
-    modes = spec.get("accessModes") or []
-    errors = [] if modes else [field.required(f"{path}.accessModes", "at least 1 access mode is required")]
-    errors += validate_label_selector(spec.get("selector"), f"{path}.selector")
-    errors += access_modes(modes, f"{path}.accessModes")
-    errors += _storage(((spec.get("resources") or {}).get("requests") or {}).get("storage"), f"{path}.resources[storage]")
-    if name := spec.get("storageClassName"):
-        errors += dns_subdomain(name, f"{path}.storageClassName")
-    if (mode := spec.get("volumeMode")) is not None:
-        errors += known(mode, VOLUME_MODES, f"{path}.volumeMode")
-    errors += _data_sources(spec, path)
-    if name := spec.get("volumeAttributesClassName"):
-        errors += dns_subdomain(name, f"{path}.volumeAttributesClassName")
-    return errors
-
-
-def _storage(value: Any, path: str) -> list[FieldError]:
-    if value is None:
-        return [field.required(path)]
-    size = quantity(value)
-    return quantities.positive(size, path) or quantities.amount("storage", size, path)
-
-
-def _data_sources(spec: Object, path: str) -> list[FieldError]:
-    source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
-    errors: list[FieldError] = []
-    if source is not None:
-        errors += _data_source(source, f"{path}.dataSource")
-    if ref is not None:
-        errors += _data_source(ref, f"{path}.dataSourceRef")
-        if namespace := ref.get("namespace"):
-            at = f"{path}.dataSourceRef.namespace"
-            errors += [field.invalid(at, namespace, text) for text in name_is_dns_label(namespace, False)]
-    if source is None or ref is None:
-        return errors
-    if ref.get("namespace"):  # upstream passes a field.Path as the value, which prints as {}
-        errors.append(field.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified"))
-    elif any(source.get(key) != ref.get(key) for key in ("apiGroup", "kind", "name")):
-        errors.append(field.invalid(path, {}, "must match dataSourceRef"))
-    return errors
-
-
-def _data_source(source: Object, path: str) -> list[FieldError]:
-    errors = [field.required(f"{path}.{key}") for key in ("name", "kind") if not source.get(key)]
-    group, kind = source.get("apiGroup") or "", source.get("kind") or ""
-    if not group and kind != "PersistentVolumeClaim":
-        errors.append(field.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
-    return errors + (dns_subdomain(group, f"{path}.apiGroup") if group else [])
-
-
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated claim.
 
     The spec is immutable, except for resources.requests and volumeAttributesClassName of a bound claim, the setting of
     volumeName, and the move of the storage class from the beta annotation into its field.
     """
-    from tetrapod.core.validation.differences import spec_difference
-
     errors = validate(new)
     spec, old_copy = dict(new.get("spec") or {}), dict(old.get("spec") or {})
     new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
@@ -203,15 +138,6 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
             or quantities.amount("storage", quantity(value), at)
         )
     return errors
-
-
-def basic_resources(listed: Object | None, path: str) -> list[FieldError]:
-    """Reject negative quantities in a resource list."""
-    return [
-        field.invalid(f"{path}[{name}]", quantity(value).value, "must be a valid resource quantity")
-        for name, value in (listed or {}).items()
-        if quantity(value).value < 0
-    ]
 
 
 def _resource_key(name: str, path: str) -> list[FieldError]:

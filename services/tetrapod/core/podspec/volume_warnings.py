@@ -1,6 +1,6 @@
-"""Warnings about volumes, PersistentVolumes and PersistentVolumeClaims.
+"""Warnings about volumes of pods: deprecated sources and overlapping paths.
 
-Upstream: pkg/api/{pod,persistentvolume,persistentvolumeclaim}.
+Upstream: pkg/api/pod/warnings.go.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from tetrapod.core.podspec.label_warnings import node_selector_term
 from tetrapod.generic.filters.warnings import ENOUGH
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
@@ -26,8 +25,6 @@ _SOURCES: Final = {
     "cephfs": ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     "rbd": ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 }
-_BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-_MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
 _CERTIFICATE_PATHS: Final = (
     ("certificateChainPath", "chain"),
     ("keyPath", "key"),
@@ -35,7 +32,6 @@ _CERTIFICATE_PATHS: Final = (
 )
 _Path = tuple[str | None, str]
 """The path of a file in a volume and a description of its source. The path is None for a projected source without any field."""
-_RECYCLE: Final = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
 
 
 def deprecated_source(holder: Object, path: str) -> list[str]:
@@ -51,38 +47,6 @@ def fractional(value: Any, path: str) -> list[str]:
     if amount.milli_value % 1000 == 0:
         return []
     return [f"{path}: fractional byte value {go_quote(str(amount))} is invalid, must be an integer"]
-
-
-def claim_warnings(claim: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a PersistentVolumeClaim."""
-    out: list[str] = []
-    if _BETA_CLASS in (claim["metadata"].get("annotations") or {}):
-        out.append(f'metadata.annotations[{_BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
-    return out + claim_spec_warnings(claim.get("spec") or {}, "spec")
-
-
-def claim_spec_warnings(spec: Object, path: str) -> list[str]:
-    """Return the warnings about a claim spec; also used for claim templates."""
-    resources = spec.get("resources") or {}
-    out: list[str] = []
-    for part in ("requests", "limits"):
-        out += fractional((resources.get(part) or {}).get("storage"), f"{path}.resources.{part}[storage]")
-    return out
-
-
-def volume_warnings(volume: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a PersistentVolume."""
-    spec, annotations = volume.get("spec") or {}, volume["metadata"].get("annotations") or {}
-    out: list[str] = []
-    if _BETA_CLASS in annotations:
-        out.append(f'metadata.annotations[{_BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
-    if _MOUNT_OPTIONS in annotations:
-        out.append(f'metadata.annotations[{_MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead')
-    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        out.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
-    for i, term in enumerate(((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()):
-        out += node_selector_term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]", values=False)
-    return out + deprecated_source(spec, "spec")
 
 
 def overlapping_paths(volumes: list[Object]) -> list[str]:

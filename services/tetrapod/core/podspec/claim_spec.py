@@ -1,0 +1,104 @@
+"""Specs of PersistentVolumeClaims, which ephemeral volumes and StatefulSets hold too: defaults, validation, warnings.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaimSpec;
+pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaimSpec.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.podspec.resource_lists import round_requirements
+from tetrapod.core.podspec.volume_warnings import fractional
+from tetrapod.core.validation import quantities
+from tetrapod.core.validation.names import dns_subdomain, known
+from tetrapod.core.validation.quantities import quantity
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_selector
+from tetrapod.machinery.names import name_is_dns_label
+
+ACCESS_MODES: Final = frozenset({"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"})
+VOLUME_MODES: Final = frozenset({"Block", "Filesystem"})
+
+
+BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+
+
+def access_modes(modes: list[str], path: str) -> list[FieldError]:
+    """Validate access modes; ReadWriteOncePod cannot be combined with other modes."""
+    errors: list[FieldError] = []
+    for mode in modes:
+        errors += known(mode, ACCESS_MODES, path)
+    if "ReadWriteOncePod" in modes and ACCESS_MODES.intersection(modes) - {"ReadWriteOncePod"}:
+        errors.append(field.forbidden(path, "may not use ReadWriteOncePod with other access modes"))
+    return errors
+
+
+def claim_spec(spec: Object, path: str) -> list[FieldError]:
+    """Validate the spec of a claim or of a claim template."""
+    modes = spec.get("accessModes") or []
+    errors = [] if modes else [field.required(f"{path}.accessModes", "at least 1 access mode is required")]
+    errors += validate_label_selector(spec.get("selector"), f"{path}.selector")
+    errors += access_modes(modes, f"{path}.accessModes")
+    errors += _storage(((spec.get("resources") or {}).get("requests") or {}).get("storage"), f"{path}.resources[storage]")
+    if name := spec.get("storageClassName"):
+        errors += dns_subdomain(name, f"{path}.storageClassName")
+    if (mode := spec.get("volumeMode")) is not None:
+        errors += known(mode, VOLUME_MODES, f"{path}.volumeMode")
+    errors += _data_sources(spec, path)
+    if name := spec.get("volumeAttributesClassName"):
+        errors += dns_subdomain(name, f"{path}.volumeAttributesClassName")
+    return errors
+
+
+def _storage(value: Any, path: str) -> list[FieldError]:
+    if value is None:
+        return [field.required(path)]
+    size = quantity(value)
+    return quantities.positive(size, path) or quantities.amount("storage", size, path)
+
+
+def _data_sources(spec: Object, path: str) -> list[FieldError]:
+    source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
+    errors: list[FieldError] = []
+    if source is not None:
+        errors += _data_source(source, f"{path}.dataSource")
+    if ref is not None:
+        errors += _data_source(ref, f"{path}.dataSourceRef")
+        if namespace := ref.get("namespace"):
+            at = f"{path}.dataSourceRef.namespace"
+            errors += [field.invalid(at, namespace, text) for text in name_is_dns_label(namespace, False)]
+    if source is None or ref is None:
+        return errors
+    if ref.get("namespace"):  # upstream passes a field.Path as the value, which prints as {}
+        errors.append(field.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified"))
+    elif any(source.get(key) != ref.get(key) for key in ("apiGroup", "kind", "name")):
+        errors.append(field.invalid(path, {}, "must match dataSourceRef"))
+    return errors
+
+
+def _data_source(source: Object, path: str) -> list[FieldError]:
+    errors = [field.required(f"{path}.{key}") for key in ("name", "kind") if not source.get(key)]
+    group, kind = source.get("apiGroup") or "", source.get("kind") or ""
+    if not group and kind != "PersistentVolumeClaim":
+        errors.append(field.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
+    return errors + (dns_subdomain(group, f"{path}.apiGroup") if group else [])
+
+
+def default_claim_spec(spec: Object) -> None:
+    """Set the defaults of a PersistentVolumeClaimSpec."""
+    if spec.get("volumeMode") is None:
+        spec["volumeMode"] = "Filesystem"
+    if resources := spec.get("resources"):
+        round_requirements(resources)
+
+
+def claim_spec_warnings(spec: Object, path: str) -> list[str]:
+    """Return the warnings about a claim spec; also used for claim templates."""
+    resources = spec.get("resources") or {}
+    out: list[str] = []
+    for part in ("requests", "limits"):
+        out += fractional((resources.get(part) or {}).get("storage"), f"{path}.resources.{part}[storage]")
+    return out

@@ -1,0 +1,47 @@
+"""The resource definition of nodes, and their warnings.
+
+Upstream: pkg/registry/core/node/storage/storage.go, pkg/api/node/warnings.go.
+"""
+
+from __future__ import annotations
+
+from tetrapod.core.v1.nodes import validation
+from tetrapod.core.v1.nodes.defaults import default_node
+from tetrapod.core.v1.nodes.strategy import NodeStatusStrategy, NodeStrategy
+from tetrapod.core.v1.nodes.table import TABLE
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.machinery.addresses import cidr_warnings
+from tetrapod.machinery.gvk import Object
+
+
+def node_warnings(node: Object, old: Object | None) -> list[str]:
+    """Return warnings about deprecated fields and non-canonical CIDRs."""
+    spec = node.get("spec") or {}
+    out = ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] if spec.get("externalID") else []
+    for i, cidr in enumerate(spec.get("podCIDRs") or ()):
+        out += cidr_warnings(f"spec.podCIDRs[{i}]", cidr)
+    return out
+
+
+def definition(proxy: Rest | Strategy) -> ResourceDefinition:
+    """Return the definition of nodes."""
+    strategy = NodeStrategy(
+        default=default_node,
+        status=True,
+        validate=validation.validate,
+        whole_update=validation.validate_update,
+        warnings=node_warnings,
+        revalidates_generate_name=True,
+        fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
+    )
+    return builtin(
+        "",
+        "nodes",
+        strategy,
+        storage_prefix="minions",
+        table=TABLE,
+        subresources={"proxy": proxy, "status": NodeStatusStrategy(strategy, validate=validation.validate_status)},
+    )

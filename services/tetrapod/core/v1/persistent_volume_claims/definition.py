@@ -1,0 +1,51 @@
+"""The resource definition of persistentvolumeclaims, with defaults and warnings.
+
+Upstream: pkg/registry/core/persistentvolumeclaim/storage/storage.go, pkg/api/persistentvolumeclaim/util.go.
+"""
+
+from __future__ import annotations
+
+from tetrapod.core.podspec.claim_spec import BETA_CLASS, claim_spec_warnings, default_claim_spec
+from tetrapod.core.v1.persistent_volume_claims import validation
+from tetrapod.core.v1.persistent_volume_claims.strategy import ClaimStatusStrategy, ClaimStrategy
+from tetrapod.core.v1.persistent_volume_claims.table import TABLE
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.gvk import Object
+
+
+def claim_warnings(claim: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a PersistentVolumeClaim."""
+    out: list[str] = []
+    if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
+        out.append(f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
+    return out + claim_spec_warnings(claim.get("spec") or {}, "spec")
+
+
+def default_persistent_volume_claim(obj: Object) -> None:
+    """Set the defaults of a PersistentVolumeClaim."""
+    default_claim_spec(obj.setdefault("spec", {}))
+    status = obj.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Pending"
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of persistentvolumeclaims."""
+    strategy = ClaimStrategy(
+        default=default_persistent_volume_claim,
+        status=True,
+        initial_status={"phase": "Pending"},
+        returns_deleted=True,
+        validate=validation.validate,
+        whole_update=validation.validate_update,
+        warnings=claim_warnings,
+        revalidates_generate_name=True,
+    )
+    return builtin(
+        "",
+        "persistentvolumeclaims",
+        strategy,
+        table=TABLE,
+        subresources={"status": ClaimStatusStrategy(strategy, validate=validation.validate_status)},
+    )

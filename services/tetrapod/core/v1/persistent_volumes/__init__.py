@@ -1,0 +1,1 @@
+"""PersistentVolume: its definition, strategy, validation and columns."""
