@@ -29,15 +29,19 @@ class RemoteAggregator(RemoteService):
         options = self.options
         authenticator, authorizer = self.delegated()
         own = in_process_client(audited(self._director, self.audit), "kube-apiserver")
-        dependencies = PluginDependencies(self.storage, authorizer, own, self.lifecycle.background, self.webhooks, options.break_glass)
+        dependencies = PluginDependencies(
+            self.storage, authorizer, own, self.lifecycle.background, self.webhooks, options.tetrapod.break_glass
+        )
         admission = general_admission(dependencies, options)
-        server = GenericAPIServer("aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.profiling)
+        server = GenericAPIServer(
+            "aggregator", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.features.profiling
+        )
         certificate = ProxyCertificate(
-            self.file("front-proxy-client.crt", options.proxy_client_cert_file),
-            self.file("front-proxy-client.key", options.proxy_client_key_file),
+            self.file("front-proxy-client.crt", options.aggregation.proxy_client_cert_file),
+            self.file("front-proxy-client.key", options.aggregation.proxy_client_key_file),
         )
         tls = ClientTLS(ca_data=self.ca, certificate=certificate.certificate, key=certificate.key)
-        urls = {"core": options.core_url, "auth": options.auth_url, "extensions": options.extensions_url}
+        urls = {"core": options.peers.core_url, "auth": options.peers.auth_url, "extensions": options.peers.extensions_url}
         for name, some in urls.items():
             self.reach(some, name)
         sides = {name: RemoteSide(name, self.pool, some[0], tls) for name, some in urls.items()}
@@ -48,7 +52,7 @@ class RemoteAggregator(RemoteService):
         self.aggregator = AggregatorService(
             server,
             AggregatorConfig(
-                options.enable_aggregator_routing, certificate, options.aggregator_reject_forwarding_redirect, external_address(options)
+                options.aggregation.enable_routing, certificate, options.aggregation.reject_forwarding_redirect, external_address(options)
             ),
             client,
             local=self.delegation.handle,

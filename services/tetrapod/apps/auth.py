@@ -21,11 +21,9 @@ class RemoteAuth(RemoteService):
     name = "auth"
 
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
-        options = replace(
-            self.options,
-            service_account_signing_key_file=self.file("sa.key", self.options.service_account_signing_key_file),
-        )
-        client = self.client_of(options.aggregator_url, "aggregator", "kube-controller-manager")
+        signing_key = self.file("sa.key", self.options.authentication.service_accounts.signing_key_file)
+        options = self.options.with_flags({"service-account-signing-key-file": signing_key})
+        client = self.client_of(options.peers.aggregator_url, "aggregator", "kube-controller-manager")
         self.hold_identity(client)
         given = replace(
             auth_options(options, self.clients.pool, self.proxies.pool, reserve_services=False),
@@ -33,11 +31,11 @@ class RemoteAuth(RemoteService):
         )
         self.auth = AuthService(self.storage, given, client, leadership(options, self.name, client))
         dependencies = PluginDependencies(
-            self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass
+            self.storage, self.auth.authorizer, client, self.lifecycle.background, self.webhooks, self.options.tetrapod.break_glass
         )
         admission = general_admission(dependencies, options)
         self.server = GenericAPIServer(
-            "auth", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer, profiling=options.profiling
+            "auth", self.storage, admission, self.lifecycle, authorizer=self.auth.authorizer, profiling=options.features.profiling
         )
         self.server.install(self.auth.definitions)
         for path, handler in self.auth.rest_routes.items():

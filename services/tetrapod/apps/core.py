@@ -27,40 +27,42 @@ class RemoteCore(RemoteService):
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         options = self.options
         authenticator, authorizer = self.delegated()
-        auth = self.client_of(options.auth_url, "auth", "tetrapod-core")
+        auth = self.client_of(options.peers.auth_url, "auth", "tetrapod-core")
         client = in_process_client(self._director, "kube-apiserver")
-        aggregator = self.client_of(options.aggregator_url, "aggregator", "kube-apiserver")
+        aggregator = self.client_of(options.peers.aggregator_url, "aggregator", "kube-apiserver")
         dependencies = PluginDependencies(
             self.storage,
             authorizer,
             aggregator,
             self.lifecycle.background,
             self.webhooks,
-            options.break_glass,
-            (options.default_not_ready_toleration_seconds, options.default_unreachable_toleration_seconds),
+            options.tetrapod.break_glass,
+            (options.admission.default_not_ready_toleration_seconds, options.admission.default_unreachable_toleration_seconds),
         )
         admission = chosen_admission(dependencies, options)
-        self.server = GenericAPIServer("core", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.profiling)
+        self.server = GenericAPIServer(
+            "core", self.storage, admission, self.lifecycle, authorizer=authorizer, profiling=options.features.profiling
+        )
         controllers = SplitClient(
             in_process_client(self._director, "kube-controller-manager"),
-            self.client_of(options.aggregator_url, "aggregator", "kube-controller-manager"),
+            self.client_of(options.peers.aggregator_url, "aggregator", "kube-controller-manager"),
             lambda group: side_of(group) == self.name,
         )
         self.core = CoreService(
             self.server,
             CoreConfig(
-                options.service_cluster_ip_range,
-                options.service_node_port_range,
+                options.workloads.service_cluster_ip_range,
+                options.workloads.service_node_port_range,
                 reachable_address(options),
-                options.secure_port,
+                options.serving.secure_port,
                 self.ca,
-                authentication_data(options, self.clients, self.proxies),
-                options.controllers,
-                kubelet_config(options),
-                options.collection_delay,
+                authentication_data(options.authentication.request_header, self.clients, self.proxies),
+                options.tetrapod.controllers,
+                kubelet_config(options.kubelet),
+                options.tetrapod.collection_delay,
                 apart=self.title,
-                event_ttl=options.event_ttl,
-                allow_privileged=options.allow_privileged,
+                event_ttl=options.workloads.event_ttl,
+                allow_privileged=options.workloads.allow_privileged,
             ),
             client,
             controllers,

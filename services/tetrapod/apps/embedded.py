@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import logging
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 from tetrapod.aggregator.backends import ProxyCertificate
 from tetrapod.aggregator.delegation.local import Delegation
 from tetrapod.aggregator.service import AggregatorConfig, AggregatorService
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.addresses import external_address, presence, reachable_address
-from tetrapod.apps.wiring.audit import audit_of, audited
+from tetrapod.apps.wiring.audit import audited, build_audit
 from tetrapod.apps.wiring.auth_service import auth_options
 from tetrapod.apps.wiring.authentication_trust import authentication_data
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
@@ -56,18 +55,19 @@ log = logging.getLogger(__name__)
 class Embedded:
     def __init__(self, options: Options, backend: Backend | None = None) -> None:
         """`backend` is the store, where the caller has one; it is closed with the server."""
-        if not options.requestheader_client_ca_file:  # our own CA, and so whom we gave a certificate
-            options = replace(options, requestheader_allowed_names=options.requestheader_allowed_names or (FRONT_PROXY_CLIENT,))
+        request_header = options.authentication.request_header
+        if not request_header.client_ca_file and not request_header.allowed_names:  # only the front proxy has a certificate of our CA
+            options = options.with_flags({"requestheader-allowed-names": (FRONT_PROXY_CLIENT,)})
         self.options = options
         self.address = reachable_address(options)
         self.lifecycle = Lifecycle()
         self.draining = Draining()
-        self.audit = audit_of(options, self.lifecycle)
+        self.audit = build_audit(options.audit, self.lifecycle)
         self.pki = self._write_pki()
         self.backend = backend or open_backend(options)
         self.encryption = encryption_of(options, self.lifecycle)
         self.storage = CachingStorageFactory(
-            self.backend, options.etcd_prefix, self.encryption, FairScheduling(enabled=options.fair_scheduling)
+            self.backend, options.etcd.prefix, self.encryption, FairScheduling(enabled=options.tetrapod.fair_scheduling)
         )
         own = audited(self.director, self.audit)  # what the server itself does is audited too
         self.client = in_process_client(own, "kube-apiserver")
@@ -77,16 +77,16 @@ class Embedded:
     def _write_pki(self) -> Pki:
         options = self.options
         hosts = ["localhost", "127.0.0.1", "::1", socket.gethostname(), "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
-        hosts += ["kubernetes.default.svc.cluster.local", _first_address(options.service_cluster_ip_range)]
+        hosts += ["kubernetes.default.svc.cluster.local", _first_address(options.workloads.service_cluster_ip_range)]
         hosts += [options.local_address, self.address]
         return write_pki(options.pki, dict.fromkeys(hosts))
 
     def _assemble(self) -> None:
         options = self.options
         # Whatever else is believed: our own CA signed the certificate in the administrator's kubeconfig.
-        given = [options.client_ca_file] if options.client_ca_file else []
+        given = [options.authentication.client_ca_file] if options.authentication.client_ca_file else []
         self.clients = AuthorityFiles("client-ca-file", str(self.pki.client_ca), *given)
-        front_proxy_ca = options.requestheader_client_ca_file or str(self.pki.front_proxy_ca)
+        front_proxy_ca = options.authentication.request_header.client_ca_file or str(self.pki.front_proxy_ca)
         self.proxies = AuthorityFiles("requestheader-client-ca-file", front_proxy_ca)
         self.auth = AuthService(
             self.storage,
@@ -101,24 +101,24 @@ class Embedded:
             self.client,
             self.lifecycle.background,
             self.webhooks,
-            options.break_glass,
-            (options.default_not_ready_toleration_seconds, options.default_unreachable_toleration_seconds),
+            options.tetrapod.break_glass,
+            (options.admission.default_not_ready_toleration_seconds, options.admission.default_unreachable_toleration_seconds),
         )
         self.admission = chosen_admission(dependencies, options)
         self._assemble_core()
         self._assemble_extensions()
         self._assemble_front()
         door = Door(self.auth.authenticator, self.auth.authorizer, self.draining, self.audit, self.flow_control, "apiserver")
-        tls = serving_tls(options, self._serving_pair(), [*self.clients.files, *self.proxies.files])
+        tls = serving_tls(options.serving, self._serving_pair(), [*self.clients.files, *self.proxies.files])
         self.http = listener(self.aggregator.director, options, door, tls, self.lifecycle)
 
     def _serving_pair(self) -> CertificatePair:
         """The files that are named, else those in --cert-dir by upstream's names, else our own."""
         options = self.options
-        pair = Path(options.cert_dir, "apiserver.crt"), Path(options.cert_dir, "apiserver.key")
-        if not (options.cert_dir and all(file.is_file() for file in pair)):
+        pair = Path(options.serving.cert_dir, "apiserver.crt"), Path(options.serving.cert_dir, "apiserver.key")
+        if not (options.serving.cert_dir and all(file.is_file() for file in pair)):
             pair = self.pki.serving
-        return CertificatePair(options.tls_cert_file or str(pair[0]), options.tls_private_key_file or str(pair[1]))
+        return CertificatePair(options.serving.tls_cert_file or str(pair[0]), options.serving.tls_private_key_file or str(pair[1]))
 
     def _token_rest(self) -> Rest:
         found = self.auth.token_request_rest
@@ -134,7 +134,7 @@ class Embedded:
             self.lifecycle,
             authorizer=self.auth.authorizer,
             fallback=fallback,
-            profiling=self.options.profiling,
+            profiling=self.options.features.profiling,
         )
 
     def _assemble_core(self) -> None:
@@ -146,17 +146,17 @@ class Embedded:
         self.core = CoreService(
             self.core_server,
             CoreConfig(
-                options.service_cluster_ip_range,
-                options.service_node_port_range,
+                options.workloads.service_cluster_ip_range,
+                options.workloads.service_node_port_range,
                 self.address,
-                options.secure_port,
+                options.serving.secure_port,
                 self.pki.ca.read_text(),
-                authentication_data(options, self.clients, self.proxies),
-                options.controllers,
-                kubelet_config(options),
-                options.collection_delay,
-                event_ttl=options.event_ttl,
-                allow_privileged=options.allow_privileged,
+                authentication_data(options.authentication.request_header, self.clients, self.proxies),
+                options.tetrapod.controllers,
+                kubelet_config(options.kubelet),
+                options.tetrapod.collection_delay,
+                event_ttl=options.workloads.event_ttl,
+                allow_privileged=options.workloads.allow_privileged,
             ),
             self.client,
             self.controller_client,
@@ -178,9 +178,11 @@ class Embedded:
         self.front.flags = options.flags()
         certificate, key = self.pki.front_proxy_client
         config = AggregatorConfig(
-            options.enable_aggregator_routing,
-            ProxyCertificate(options.proxy_client_cert_file or str(certificate), options.proxy_client_key_file or str(key)),
-            options.aggregator_reject_forwarding_redirect,
+            options.aggregation.enable_routing,
+            ProxyCertificate(
+                options.aggregation.proxy_client_cert_file or str(certificate), options.aggregation.proxy_client_key_file or str(key)
+            ),
+            options.aggregation.reject_forwarding_redirect,
             external_address(options),
         )
         servers = [self.core_server, self.auth_server, self.extensions_server]
@@ -196,7 +198,7 @@ class Embedded:
             self.front.routes.add_rest(path, handler)
         sources = [s.openapi() for s in (self.front, *servers)]
         install_openapi(self.front.routes, JoinedSource([*sources, self.extensions.openapi, self.aggregator.external_openapi]))
-        add_storage_checks(self.lifecycle, options, self._probe_storage, lambda: check_backend(self.backend, options.etcd_prefix))
+        add_storage_checks(self.lifecycle, options, self._probe_storage, lambda: check_backend(self.backend, options.etcd.prefix))
         add_admission_checks(self.lifecycle, self.storage)
         add_certificate_check(self.lifecycle, self._serving_pair().certificate)
         self.flow_control = flow_control(options, self.front.routes, self.client, self.lifecycle, self._statistics)
@@ -222,7 +224,7 @@ class Embedded:
         """Listen first, so that probes are answered while the hooks run; ready when they are done."""
         if self.encryption is not None:
             await self.encryption.start()
-        await check_early(self.backend, self.options.etcd_prefix)
+        await check_early(self.backend, self.options.etcd.prefix)
         await self.http.start()
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)
@@ -244,7 +246,7 @@ class Embedded:
 
     def describe(self) -> list[str]:
         path = self.options.data_dir / "kubeconfig"
-        store = ", ".join(self.options.etcd_servers) or str(self.options.database)
+        store = ", ".join(self.options.etcd.servers) or str(self.options.database)
         return [
             f"Tetrapod is ready: {self.url} (data in {store})",
             f"  export KUBECONFIG={path.absolute()}",
@@ -253,7 +255,7 @@ class Embedded:
 
     async def stop(self) -> None:
         """Not ready, wait, stop accepting, drain, pre-shutdown hooks, close the store."""
-        await self.lifecycle.leave(self.options.shutdown_delay_duration)
+        await self.lifecycle.leave(self.options.generic.shutdown_delay_duration)
         self.draining.begin()
         await self.http.stop(self.options.shutdown_grace)
         await self.lifecycle.stop()

@@ -20,10 +20,10 @@ class RemoteExtensions(RemoteService):
 
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         authenticator, authorizer = self.delegated()
-        client = self.client_of(self.options.aggregator_url, "aggregator", "kube-apiserver")
+        client = self.client_of(self.options.peers.aggregator_url, "aggregator", "kube-apiserver")
         self.hold_identity(client)
         dependencies = PluginDependencies(
-            self.storage, authorizer, client, self.lifecycle.background, self.webhooks, self.options.break_glass
+            self.storage, authorizer, client, self.lifecycle.background, self.webhooks, self.options.tetrapod.break_glass
         )
         admission = general_admission(dependencies, self.options)
         self.extensions = ExtensionsService(self.storage, admission, self.lifecycle, client, self.webhooks, authorizer)
@@ -34,7 +34,7 @@ class RemoteExtensions(RemoteService):
             self.lifecycle,
             authorizer=authorizer,
             fallback=self.extensions.handler,
-            profiling=self.options.profiling,
+            profiling=self.options.features.profiling,
         )
         self.server.install(self.extensions.definitions)
         self.server.discover(JoinedDiscovery([self.server.source, self.extensions.discovery]))

@@ -15,9 +15,9 @@ from typing import Final
 
 import click
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.addresses import reachable_address
-from tetrapod.apps.wiring.audit import audit_of
+from tetrapod.apps.wiring.audit import build_audit
 from tetrapod.apps.wiring.authentication import anonymous
 from tetrapod.apps.wiring.authentication_trust import header_names
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
@@ -72,26 +72,26 @@ class RemoteService:
     identity: IdentityLease | None = None
 
     def __init__(self, options: Options) -> None:
-        if not options.etcd_servers:
+        if not options.etcd.servers:
             raise click.UsageError("--etcd-servers is needed: services that run apart share an etcd")
         self.options = options
         self.lifecycle = Lifecycle()
         self.draining = Draining(notify_aggregator=self.name != "aggregator")
-        self.audit = audit_of(options, self.lifecycle)
+        self.audit = build_audit(options.audit, self.lifecycle)
         self.pool = BalancedPool()
         self.backend = open_backend(options)
         self.encryption = encryption_of(options, self.lifecycle)
         self.storage = CachingStorageFactory(
-            self.backend, options.etcd_prefix, self.encryption, FairScheduling(enabled=options.fair_scheduling)
+            self.backend, options.etcd.prefix, self.encryption, FairScheduling(enabled=options.tetrapod.fair_scheduling)
         )
         self.webhooks = webhook_client(options, self.storage, self.lifecycle)
-        self.clients = AuthorityFiles("client-ca-file", self.file("client-ca.crt", options.client_ca_file))
-        front_proxy_ca = self.file("front-proxy-ca.crt", options.requestheader_client_ca_file)
+        self.clients = AuthorityFiles("client-ca-file", self.file("client-ca.crt", options.authentication.client_ca_file))
+        front_proxy_ca = self.file("front-proxy-ca.crt", options.authentication.request_header.client_ca_file)
         self.proxies = AuthorityFiles("requestheader-client-ca-file", front_proxy_ca)
         self.ca = read_file(self.file("ca.crt"), "data-dir").decode()
         self.own_tls = ClientTLS(ca_data=self.ca, certificate=self.file("client.crt"), key=self.file("client.key"))
-        add_storage_checks(self.lifecycle, options, self._probe_storage, lambda: check_backend(self.backend, options.etcd_prefix))
-        add_certificate_check(self.lifecycle, self.file("tls.crt", options.tls_cert_file))
+        add_storage_checks(self.lifecycle, options, self._probe_storage, lambda: check_backend(self.backend, options.etcd.prefix))
+        add_certificate_check(self.lifecycle, self.file("tls.crt", options.serving.tls_cert_file))
         director, authenticator, authorizer = self.assemble()
         self.http = self._listen(director, authenticator, authorizer)
 
@@ -110,14 +110,14 @@ class RemoteService:
     @property
     def title(self) -> str:
         """What tells this process from all others on its host."""
-        return f"{self.name}:{self.options.secure_port}"
+        return f"{self.name}:{self.options.serving.secure_port}"
 
     def hold_identity(self, client: Client, component: str = "") -> None:
         address = reachable_address(self.options)
         self.identity = IdentityLease(
             client,
             socket.gethostname(),
-            f"{f'[{address}]' if ':' in address else address}:{self.options.secure_port}",
+            f"{f'[{address}]' if ':' in address else address}:{self.options.serving.secure_port}",
             component=component or f"tetrapod-{self.name}",
             apart=self.title,
         )
@@ -136,27 +136,28 @@ class RemoteService:
 
     def shared_cache(self) -> SharedCache | None:
         options = self.options
-        if not options.redis_url:
+        if not options.redis.url:
             return None
         secret = read_file(self.file("client.key"), "data-dir")  # the same for replicas of one service
-        shared = SharedCache(options.redis_url, options.redis_password_file, secret=secret)
+        shared = SharedCache(options.redis.url, options.redis.password_file, secret=secret)
         self.lifecycle.on_shutdown("redis", shared.close)
         return shared
 
     def delegated(self) -> tuple[RequestAuthenticator, Authorizer]:
         """Authentication and authorization of a service behind the aggregator: headers, certificates, tokens asked of auth."""
         options = self.options
-        auth = self.client_of(options.auth_url, "auth", f"tetrapod-{self.name}")
+        auth = self.client_of(options.peers.auth_url, "auth", f"tetrapod-{self.name}")
         shared = self.shared_cache()
         known = SharedTokens(shared, "auth", SUCCESS_SECONDS) if shared is not None else None
         tokens = CachedTokenAuthenticator(TokenReviewer(auth), shared=known)
         anonymous_access = anonymous(options)
+        request_header = options.authentication.request_header
         authenticator = UnionAuthenticator(
             [
-                RequestHeaderAuthenticator(self.proxies.pool, options.requestheader_allowed_names, header_names(options)),
+                RequestHeaderAuthenticator(self.proxies.pool, request_header.allowed_names, header_names(request_header)),
                 X509Authenticator(self.clients.pool),
-                BearerAuthenticator(tokens, options.api_audiences),
-                WebSocketAuthenticator(tokens, options.api_audiences),
+                BearerAuthenticator(tokens, options.authentication.api_audiences),
+                WebSocketAuthenticator(tokens, options.authentication.api_audiences),
             ],
             anonymous=anonymous_access.allowed,
             anonymous_paths=anonymous_access.paths,
@@ -174,12 +175,14 @@ class RemoteService:
         options = self.options
         service = "" if self.name == "aggregator" else self.name
         door = Door(authenticator, authorizer, self.draining, self.audit, self.flow_control, self.name, service)
-        pair = CertificatePair(self.file("tls.crt", options.tls_cert_file), self.file("tls.key", options.tls_private_key_file))
+        pair = CertificatePair(
+            self.file("tls.crt", options.serving.tls_cert_file), self.file("tls.key", options.serving.tls_private_key_file)
+        )
         trusted = [
-            self.file("client-ca.crt", options.client_ca_file),
-            self.file("front-proxy-ca.crt", options.requestheader_client_ca_file),
+            self.file("client-ca.crt", options.authentication.client_ca_file),
+            self.file("front-proxy-ca.crt", options.authentication.request_header.client_ca_file),
         ]
-        return listener(director, options, door, serving_tls(options, pair, trusted), self.lifecycle)
+        return listener(director, options, door, serving_tls(options.serving, pair, trusted), self.lifecycle)
 
     async def _probe_storage(self) -> None:
         await self.backend.revision()
@@ -187,7 +190,7 @@ class RemoteService:
     async def start(self) -> None:
         if self.encryption is not None:
             await self.encryption.start()
-        await check_early(self.backend, self.options.etcd_prefix)
+        await check_early(self.backend, self.options.etcd.prefix)
         await self.http.start()
         self.clients.follow(self.lifecycle)
         self.proxies.follow(self.lifecycle)
@@ -202,7 +205,7 @@ class RemoteService:
         return [f"tetrapod {self.name} is ready on port {self.http.port}"]
 
     async def stop(self) -> None:
-        await self.lifecycle.leave(self.options.shutdown_delay_duration)
+        await self.lifecycle.leave(self.options.generic.shutdown_delay_duration)
         self.draining.begin()
         await self.http.stop(self.options.shutdown_grace, linger=LINGER)
         await self.lifecycle.stop()

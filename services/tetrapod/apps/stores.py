@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from tetrapod.apps.options import DATABASE, KEYS
+from tetrapod.apps.options.options import DATABASE, KEYS
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.backup.contents import Contents

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from tetrapod.cli.flags import Duration
+from tetrapod.cli.parameter_types import Duration
 
 if TYPE_CHECKING:
     from tetrapod.generic.certificates.pki import Pki

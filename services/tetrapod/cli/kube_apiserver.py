@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.cli.flags import with_flags
 
 if TYPE_CHECKING:
@@ -26,11 +26,17 @@ if TYPE_CHECKING:
 ENVIRONMENT: Final = "TETRAPOD_FLAGS"
 _PATIENCE: Final = 2.0  # seconds for an etcd to say whether it is one
 _GRACE: Final = 1.0  # seconds for requests at the end: nobody waits for tests
-_CONTROLLERS: Final = ("*", "-root-ca-certificate-publisher-controller", "-serviceaccount-controller")
-"""Where nothing else is asked for: a suite written for a bare kube-apiserver finds in its namespaces only what it has put there."""
+_DEFAULTS: Final = {
+    "collection-delay": 0.0,
+    "controllers": ("*", "-root-ca-certificate-publisher-controller", "-serviceaccount-controller"),
+    "allow-privileged": False,
+}
+"""Defaults that differ from `tetrapod up`. With these controllers a namespace contains only objects that the test suite creates, as with
+a kube-apiserver without controllers.
+"""
 
 
-@with_flags("u", name="kube-apiserver")
+@with_flags("up", name="kube-apiserver")
 def kube_apiserver(options: Options) -> None:
     """Run the whole server with kube-apiserver's flags, for what expects that binary: envtest, scripts, manifests.
 
@@ -41,7 +47,7 @@ def kube_apiserver(options: Options) -> None:
     from tetrapod.apps.wiring.process import tell_flags
     from tetrapod.generic.logs import configure
 
-    configure(options.logging_format, options.verbosity)
+    configure(options.logging.format, options.verbosity)
     tell_flags(options.flags())
     options, forget = _with_directory(options)
     try:
@@ -55,19 +61,14 @@ def _with_directory(options: Options) -> tuple[Options, Callable[[], None]]:
     """A data directory where none is named: within --cert-dir, which whoever gave it removes, else one that goes with us."""
     if "data-dir" in options.given:
         directory, forget = options.data_dir, _nothing
-    elif options.cert_dir:
-        directory, forget = Path(options.cert_dir) / "tetrapod", _nothing
+    elif options.serving.cert_dir:
+        directory, forget = Path(options.serving.cert_dir) / "tetrapod", _nothing
     else:
         directory = Path(tempfile.mkdtemp(prefix="tetrapod-"))
         forget = lambda: shutil.rmtree(directory, ignore_errors=True)  # noqa: E731
     directory.mkdir(parents=True, exist_ok=True)
-    if "collection-delay" not in options.given:
-        options = replace(options, collection_delay=0.0)
-    if "controllers" not in options.given:
-        options = replace(options, controllers=_CONTROLLERS)
-    if "allow-privileged" not in options.given:
-        options = replace(options, allow_privileged=False)
-    return replace(options, data_dir=directory, shutdown_grace=_GRACE), forget
+    own = {name: value for name, value in _DEFAULTS.items() if name not in options.given}
+    return replace(options.with_flags({"data-dir": directory, **own}), shutdown_grace=_GRACE), forget
 
 
 def _nothing() -> None:
@@ -78,13 +79,13 @@ def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
     """SQLite where `tetrapod-etcd` wants it, if that is what --etcd-servers names: then nobody shares it, and nobody is elected."""
     from tetrapod.apps.wiring.storage import open_backend
 
-    if len(options.etcd_servers) == 1 and options.etcd_servers[0].startswith("http://"):
+    if len(options.etcd.servers) == 1 and options.etcd.servers[0].startswith("http://"):
         from tetrapod.cli.etcd_stand_in import database_of
         from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 
-        database = database_of(options.etcd_servers[0], _PATIENCE)
+        database = database_of(options.etcd.servers[0], _PATIENCE)
         if database is not None:
-            return replace(options, etcd_servers=()), lambda: SqliteBackend(database, durable=False)
+            return options.with_flags({"etcd-servers": ()}), lambda: SqliteBackend(database, durable=False)
     return options, lambda: open_backend(options)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.process import tell_flags
 from tetrapod.cli.backup import backup, restore
 from tetrapod.cli.certs import certs
@@ -30,13 +30,13 @@ def main() -> None:
 
 def _prepare(options: Options) -> None:
     gc.set_threshold(100_000)  # what is imported stays: looking at it again and again took a twentieth of the start (see running.py)
-    configure(options.logging_format, options.verbosity)
+    configure(options.logging.format, options.verbosity)
     tell_flags(options.flags())
     if options.ignored:
         log.warning("flags without a meaning here, ignored: %s", ", ".join(f"--{name}" for name in options.ignored))
 
 
-@with_flags("u", name="up")
+@with_flags("up", name="up")
 def up(options: Options) -> None:
     """Run all four services in one process, over SQLite (or etcd), with certificates of its own."""
     _prepare(options)
@@ -59,8 +59,8 @@ def serve() -> None:
     """Run one of the four services on its own, over etcd."""
 
 
-def _serve_command(name: str, flag_key: str) -> None:
-    @with_flags(flag_key, name=name)
+def _serve_command(name: str) -> None:
+    @with_flags(name, name=name)
     def command(options: Options) -> None:
         _prepare(options)
         from tetrapod.apps.process import run
@@ -72,8 +72,8 @@ def _serve_command(name: str, flag_key: str) -> None:
     serve.add_command(command)
 
 
-for _name, _key in (("aggregator", "a"), ("core", "c"), ("extensions", "e"), ("auth", "x")):
-    _serve_command(_name, _key)
+for _name in ("aggregator", "core", "extensions", "auth"):
+    _serve_command(_name)
 
 
 @main.command()

@@ -1,8 +1,7 @@
-"""kube-apiserver's flags that have no effect here, by what there is to say of them (docs/reference/flags.md).
+"""The flags of kube-apiserver that have no effect here (docs/reference/flags.md).
 
-Most are accepted, so that a command line written for kube-apiserver works, and named once in the log: they are about how upstream works
-inside, or about what is not built in. Where a server would be another one than was asked for, and nobody would see it, the flag is refused
-instead, unless it says what is so anyway.
+Most are accepted, so that a command line written for kube-apiserver works, and logged once. A flag is rejected if ignoring it would
+silently give the user another server than requested, unless its value describes the present behaviour.
 """
 
 from __future__ import annotations
@@ -11,11 +10,16 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 
-class Refused(NamedTuple):
-    """`fine` are the values that change nothing; `instead` is what to do about others."""
+class Rejected(NamedTuple):
+    """A rejected flag.
 
-    fine: tuple[str, ...]
-    instead: str
+    Attributes:
+        accepted_values: values that describe the present behaviour.
+        alternative: what to do instead, for the error text.
+    """
+
+    accepted_values: tuple[str, ...]
+    alternative: str
 
 
 SWITCHES: Final = frozenset(
@@ -35,34 +39,34 @@ SWITCHES: Final = frozenset(
         "watch-cache",
     }
 )
-"""Flags without a value, or with one after `=`."""
-REFUSED: Final[dict[str, Refused]] = {
-    "admission-control": Refused((), "name plugins by --enable-admission-plugins and --disable-admission-plugins"),
-    "egress-selector-config-file": Refused(("",), "connections are made directly"),
-    "emulated-version": Refused(("", "1.37", "kube=1.37"), "v1.37 is the only version that is served"),
-    "enable-garbage-collector": Refused(("true",), "what objects own is always collected; --controllers says who does it"),
-    "etcd-servers-overrides": Refused(("",), "all resources are in one store"),
-    "kubernetes-service-node-port": Refused(("0",), "make a Service of type NodePort beside `kubernetes`"),
-    "service-account-signing-endpoint": Refused(("",), "tokens are signed by --service-account-signing-key-file"),
-    "storage-backend": Refused(("", "etcd3"), "objects are in etcd, or in SQLite without --etcd-servers"),
+"""Boolean flags: their value, if any, follows `=`."""
+REJECTED: Final[dict[str, Rejected]] = {
+    "admission-control": Rejected((), "name plugins by --enable-admission-plugins and --disable-admission-plugins"),
+    "egress-selector-config-file": Rejected(("",), "connections are made directly"),
+    "emulated-version": Rejected(("", "1.37", "kube=1.37"), "v1.37 is the only version that is served"),
+    "enable-garbage-collector": Rejected(("true",), "what objects own is always collected; --controllers says who does it"),
+    "etcd-servers-overrides": Rejected(("",), "all resources are in one store"),
+    "kubernetes-service-node-port": Rejected(("0",), "make a Service of type NodePort beside `kubernetes`"),
+    "service-account-signing-endpoint": Rejected(("",), "tokens are signed by --service-account-signing-key-file"),
+    "storage-backend": Rejected(("", "etcd3"), "objects are in etcd, or in SQLite without --etcd-servers"),
 }
 ACCEPTED: Final = frozenset(files(__package__).joinpath("upstream_flags.txt").read_text().split())
-"""All of them, the refused ones among them."""
+"""All flags of kube-apiserver without effect, the rejected ones included."""
 _PATTERNS: Final = {"api/all": "", "api/ga": "", "api/beta": "beta", "api/alpha": "alpha"}
 
 
-def complaint(name: str, value: str) -> str:
-    """Why a flag is not accepted with this value; "" where it is."""
+def rejection(name: str, value: str) -> str:
+    """Return why a flag is rejected with a value, or "" if it is accepted."""
     if name == "runtime-config":
-        return next(filter(None, map(_about_api, filter(None, value.split(",")))), "")
-    refused = REFUSED.get(name)
-    if refused is None or value in refused.fine:
+        return next(filter(None, map(_runtime_config_rejection, filter(None, value.split(",")))), "")
+    rejected = REJECTED.get(name)
+    if rejected is None or value in rejected.accepted_values:
         return ""
-    return f"--{name} is not supported by Tetrapod: {refused.instead}"
+    return f"--{name} is not supported by Tetrapod: {rejected.alternative}"
 
 
-def _about_api(setting: str) -> str:
-    """Of an entry of --runtime-config: APIs are neither turned off nor added."""
+def _runtime_config_rejection(setting: str) -> str:
+    """Return why an entry of --runtime-config is rejected, or "". APIs can neither be disabled nor added."""
     from tetrapod.machinery.types import groups
 
     api, _, value = setting.partition("=")

@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from tetrapod.apps.embedded import Embedded
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 from tetrapod.generic.storage.sqlite.snapshots import Snapshot

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from tetrapod.testing.loop import LoopThread
 
 if TYPE_CHECKING:
-    from tetrapod.apps.options import Options
+    from tetrapod.apps.options.options import Options
     from tetrapod.generic.storage.sqlite.backend import SqliteBackend
     from tetrapod.generic.storage.sqlite.snapshots import Snapshot
     from tetrapod.testing.client import Client
@@ -219,8 +219,8 @@ def _options(directory: Path, tokens: Path, flags: Sequence[str]) -> Options:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     own = [f"--data-dir={directory}", f"--token-auth-file={tokens}", "--bind-address=127.0.0.1", f"--secure-port={port}"]
-    options = parsed("u", [*own, "--collection-delay=0", *flags])
-    if options.data_dir != directory or options.etcd_servers:
+    options = parsed("up", [*own, "--collection-delay=0", *flags])
+    if options.data_dir != directory or options.etcd.servers:
         raise ValueError("a test's server keeps its objects in memory: --data-dir and --etcd-servers are for `tetrapod up`")
     return options
 

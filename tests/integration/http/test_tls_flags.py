@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.apps.wiring.tls import serving_tls
 from tetrapod.generic.certificates.authority import Authority
 from tetrapod.generic.http.server import HttpServer
@@ -43,7 +43,7 @@ def written(directory: Path, file: str, certificate: bytes, key: bytes) -> Certi
 
 @asynccontextmanager
 async def listening(directory: Path, **flags: Any) -> AsyncIterator[int]:
-    tls = serving_tls(Options(**flags), pair(directory, "default", "localhost"), [])
+    tls = serving_tls(ServingFlags(**flags), pair(directory, "default", "localhost"), [])
     server = HttpServer(answer, tls=tls)
     await server.start()
     try:

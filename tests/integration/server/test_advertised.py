@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from support.https_client import HttpsClient
 from support.server import command, environment, running
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.generic import GenericFlags
+from tetrapod.apps.options.options import Options
+from tetrapod.apps.options.serving import ServingFlags
+from tetrapod.apps.options.tetrapod import PeerFlags
 from tetrapod.apps.wiring.addresses import external_address, reachable_address
 from tetrapod.generic.frontdoor.presence import may_be_endpoint
 
@@ -41,11 +43,12 @@ def test_a_server_that_listens_everywhere_is_an_endpoint_at_the_address_that_lea
 
 
 def test_a_server_of_both_families_is_known_by_the_one_of_its_services() -> None:
-    assert reachable_address(Options(bind_address="::")) == reachable_address(Options(bind_address="0.0.0.0"))
+    ipv6, ipv4 = (Options(serving=ServingFlags(bind_address=address)) for address in ("::", "0.0.0.0"))
+    assert reachable_address(ipv6) == reachable_address(ipv4)
 
 
 def test_a_server_on_loopback_leads_nobody_from_elsewhere_to_it(tmp_path: Path) -> None:
-    assert reachable_address(Options(bind_address="127.0.0.1")) == "127.0.0.1"
+    assert reachable_address(Options(serving=ServingFlags(bind_address="127.0.0.1"))) == "127.0.0.1"
     with running(tmp_path) as server:
         client = HttpsClient(server.kubeconfig)
         assert client.call("GET", "/api/v1/namespaces/default/services/kubernetes").status == 200
@@ -73,14 +76,16 @@ def test_discovery_says_where_the_server_is_to_be_reached(tmp_path: Path) -> Non
 
 
 def test_the_external_host_name_may_have_a_port_of_its_own() -> None:
-    assert external_address(Options(bind_address="::1")) == "[::1]:6443"
-    assert external_address(Options(external_hostname="api.example")) == "api.example:6443"
-    assert external_address(Options(external_hostname="api.example:443")) == "api.example:443"
-    assert external_address(Options(external_hostname="fd00::1")) == "[fd00::1]:6443"
-    assert external_address(Options(external_hostname="[fd00::1]:1")) == "[fd00::1]:1"
-    apart = Options(secure_port=6446, aggregator_url=("https://aggregator:6443", "https://other:6443"))
+    assert external_address(Options(serving=ServingFlags(bind_address="::1"))) == "[::1]:6443"
+    assert external_address(Options(generic=GenericFlags(external_hostname="api.example"))) == "api.example:6443"
+    assert external_address(Options(generic=GenericFlags(external_hostname="api.example:443"))) == "api.example:443"
+    assert external_address(Options(generic=GenericFlags(external_hostname="fd00::1"))) == "[fd00::1]:6443"
+    assert external_address(Options(generic=GenericFlags(external_hostname="[fd00::1]:1"))) == "[fd00::1]:1"
+    apart = Options(
+        serving=ServingFlags(secure_port=6446), peers=PeerFlags(aggregator_url=("https://aggregator:6443", "https://other:6443"))
+    )
     assert external_address(apart) == "aggregator:6443"
-    assert external_address(replace(apart, external_hostname="api.example")) == "api.example:6443"
+    assert external_address(apart.with_flags({"external-hostname": "api.example"})) == "api.example:6443"
 
 
 def test_a_jwks_address_that_is_not_https_is_refused_at_the_start(tmp_path: Path) -> None:

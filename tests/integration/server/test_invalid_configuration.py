@@ -15,7 +15,9 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 from support.etcd import Etcd, etcd_36
 from support.server import command, environment, free_port
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.etcd import EtcdFlags
+from tetrapod.apps.options.options import Options
+from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.apps.wiring.storage import open_backend
 from tetrapod.apps.wiring.tls import serving_tls
 from tetrapod.generic.certificates.authority import Authority
@@ -64,9 +66,9 @@ def complaint(directory: Path, *flags: str) -> str:
 
 
 def serving(directory: Path, **given: Any) -> object:
-    options = Options(tls_cert_file=str(directory / "one.crt"), tls_private_key_file=str(directory / "one.key"))
-    options = replace(options, **given)
-    return serving_tls(options, CertificatePair(options.tls_cert_file, options.tls_private_key_file), [])
+    flags = ServingFlags(tls_cert_file=str(directory / "one.crt"), tls_private_key_file=str(directory / "one.key"))
+    flags = replace(flags, **given)
+    return serving_tls(flags, CertificatePair(flags.tls_cert_file, flags.tls_private_key_file), [])
 
 
 CASES: list[tuple[dict[str, Any], str]] = [
@@ -102,18 +104,18 @@ def _placed(given: dict[str, Any], directory: Path) -> dict[str, Any]:
 
 
 STORES: list[tuple[dict[str, Any], str]] = [
-    ({"etcd_cafile": "{d}/nowhere"}, "--etcd-cafile: open {d}/nowhere: no such file or directory"),
-    ({"etcd_cafile": "{d}/nonsense"}, "--etcd-cafile: {d}/nonsense: no certificates in PEM"),
-    ({"etcd_certfile": "{d}/one.crt"}, "--etcd-certfile and --etcd-keyfile go together"),
-    ({"etcd_certfile": "{d}/one.crt", "etcd_keyfile": "{d}/two.key"}, "--etcd-certfile: {d}/one.crt with {d}/two.key: tls: private key"),
-    ({"etcd_servers": ("ftp://localhost",)}, "not an etcd endpoint: 'ftp://localhost'"),
+    ({"cafile": "{d}/nowhere"}, "--etcd-cafile: open {d}/nowhere: no such file or directory"),
+    ({"cafile": "{d}/nonsense"}, "--etcd-cafile: {d}/nonsense: no certificates in PEM"),
+    ({"certfile": "{d}/one.crt"}, "--etcd-certfile and --etcd-keyfile go together"),
+    ({"certfile": "{d}/one.crt", "keyfile": "{d}/two.key"}, "--etcd-certfile: {d}/one.crt with {d}/two.key: tls: private key"),
+    ({"servers": ("ftp://localhost",)}, "not an etcd endpoint: 'ftp://localhost'"),
 ]
 
 
 @pytest.mark.parametrize(("given", "text"), STORES)
 def test_an_etcd_that_cannot_be_reached_as_said(files: Path, given: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError) as caught:
-        open_backend(Options(**{"etcd_servers": ("https://localhost:1",), **_placed(given, files)}))
+        open_backend(Options(etcd=EtcdFlags(**{"servers": ("https://localhost:1",), **_placed(given, files)})))
     assert text.format(d=files) in str(caught.value)
 
 

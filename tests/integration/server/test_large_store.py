@@ -17,7 +17,8 @@ import pytest
 from support.server import Server, free_port, running
 from support.waiting import eventually, until
 from tetrapod.apps.embedded import Embedded
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
+from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.generic.client import reflector
 from tetrapod.generic.storage import metrics as storage_metrics
 from tetrapod.generic.storage.backend import Backend, Range
@@ -71,7 +72,7 @@ class HeldLists(ForwardingBackend):
 
 @asynccontextmanager
 async def embedded(directory: Path, backend: Backend) -> AsyncIterator[Embedded]:
-    server = Embedded(Options(data_dir=directory, bind_address="127.0.0.1", secure_port=free_port()), backend)
+    server = Embedded(Options(data_dir=directory, serving=ServingFlags(bind_address="127.0.0.1", secure_port=free_port())), backend)
     try:
         yield server
     finally:

@@ -6,12 +6,16 @@ import logging
 
 import pytest
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.process import tell_flags
 
 
 def test_times_are_shown_as_durations_and_rates_as_numbers() -> None:
-    flags = Options(request_timeout=90.0, audit_webhook_batch_throttle_qps=2.5, etcd_servers=("https://u:p@etcd:2379",)).flags()
+    flags = (
+        Options()
+        .with_flags({"request-timeout": 90.0, "audit-webhook-batch-throttle-qps": 2.5, "etcd-servers": ("https://u:p@etcd:2379",)})
+        .flags()
+    )
     assert flags["request-timeout"] == "1m30s" and flags["event-ttl"] == "1h0m0s"
     assert (flags["audit-log-batch-throttle-qps"], flags["audit-webhook-batch-throttle-qps"]) == ("0", "2.5")
     assert flags["etcd-servers"] == "[https://***@etcd:2379]"
@@ -19,6 +23,6 @@ def test_times_are_shown_as_durations_and_rates_as_numbers() -> None:
 
 def test_the_log_tells_them_as_upstreams_does(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        tell_flags(Options(tls_min_version='V"', request_timeout=90.0).flags())
+        tell_flags(Options().with_flags({"tls-min-version": 'V"', "request-timeout": 90.0}).flags())
     lines = [record.getMessage() for record in caplog.records]
     assert {'FLAG: --request-timeout="1m30s"', 'FLAG: --tls-min-version="V\\""', 'FLAG: --v="1"'} <= set(lines)

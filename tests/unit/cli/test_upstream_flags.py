@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from tetrapod.cli.flags import FLAGS, parsed, split_ignored
-from tetrapod.cli.upstream_flags import ACCEPTED, REFUSED, SWITCHES
+from tetrapod.cli.flags import flags_of, parsed, split_ignored
+from tetrapod.cli.upstream_flags import ACCEPTED, REJECTED, SWITCHES
 
 
 def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> None:
@@ -44,7 +44,7 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
 )
 def test_what_would_make_it_another_server_is_refused(line: str) -> None:
     with pytest.raises(click.UsageError, match=line.replace("=", " ").split()[0]):
-        parsed("u", line.split())
+        parsed("up", line.split())
 
 
 @pytest.mark.parametrize(
@@ -59,19 +59,19 @@ def test_what_would_make_it_another_server_is_refused(line: str) -> None:
     ],
 )
 def test_what_is_so_anyway_is_accepted(line: str) -> None:
-    assert parsed("u", [line]).ignored == (line.removeprefix("--").partition("=")[0],)
+    assert parsed("up", [line]).ignored == (line.removeprefix("--").partition("=")[0],)
 
 
 def test_a_flag_that_upstream_has_not_is_none_here() -> None:
     with pytest.raises(click.UsageError, match="No such option"):
-        parsed("u", ["--cloud-provider=aws"])
+        parsed("up", ["--cloud-provider=aws"])
 
 
 def test_an_old_name_is_the_new_one() -> None:
-    assert parsed("u", ["--audit-webhook-batch-initial-backoff=3s"]).audit_webhook_initial_backoff == 3
+    assert parsed("up", ["--audit-webhook-batch-initial-backoff=3s"]).audit.webhook.initial_backoff == 3
 
 
 def test_no_flag_is_said_to_have_an_effect_and_none() -> None:
-    ours = {flag.name for flag in FLAGS if "u" in flag.services}
+    ours = {flag.name for flag, _ in flags_of("up")}
     assert ours & ACCEPTED == {"cert-dir"}  # which services that run apart have not
-    assert SWITCHES | REFUSED.keys() <= ACCEPTED
+    assert SWITCHES | REJECTED.keys() <= ACCEPTED

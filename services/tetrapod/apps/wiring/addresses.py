@@ -7,7 +7,7 @@ from __future__ import annotations
 import socket
 from urllib.parse import urlsplit
 
-from tetrapod.apps.options import EVERYWHERE, Options
+from tetrapod.apps.options.options import UNSPECIFIED, Options
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.frontdoor.leases import PeerLeases
 from tetrapod.generic.frontdoor.objects import KubernetesEndpoints
@@ -20,12 +20,12 @@ def presence(options: Options, client: Client, backend: Backend, address: str) -
     """Return the reconciler of this server's endpoint, or None if no other host could reach the server at `address`."""
     if not may_be_endpoint(address):
         return None
-    endpoints = KubernetesEndpoints(client, options.secure_port)
+    endpoints = KubernetesEndpoints(client, options.serving.secure_port)
     reconciler: EndpointReconciler
-    if options.endpoint_reconciler_type == "lease":
-        reconciler = LeaseReconciler(endpoints, PeerLeases(backend, options.etcd_prefix), address)
-    elif options.endpoint_reconciler_type == "master-count":
-        reconciler = CountReconciler(endpoints, address, options.apiserver_count)
+    if options.endpoint.reconciler_type == "lease":
+        reconciler = LeaseReconciler(endpoints, PeerLeases(backend, options.etcd.prefix), address)
+    elif options.endpoint.reconciler_type == "master-count":
+        reconciler = CountReconciler(endpoints, address, options.endpoint.apiserver_count)
     else:
         reconciler = NoReconciler()
     return Presence(reconciler)
@@ -40,9 +40,9 @@ def reachable_address(options: Options) -> str:
     with
     IPv4 services; here IPv4 clients can connect too, and the address has the family of the services.
     """
-    if options.advertise_address or options.bind_address not in EVERYWHERE:
+    if options.serving.advertise_address or options.serving.bind_address not in UNSPECIFIED:
         return options.local_address
-    six = options.bind_address == "::" and ":" in options.service_cluster_ip_range.partition(",")[0]
+    six = options.serving.bind_address == "::" and ":" in options.workloads.service_cluster_ip_range.partition(",")[0]
     family, anywhere = (socket.AF_INET6, "2001:db8::1") if six else (socket.AF_INET, "192.0.2.1")
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
@@ -59,11 +59,11 @@ def external_address(options: Options) -> str:
 
     Upstream: completion of options (ExternalHost), Config.Complete (ExternalAddress).
     """
-    front = urlsplit(options.aggregator_url[0]) if options.aggregator_url else None
-    host = options.external_hostname or (front.hostname or "" if front is not None else reachable_address(options))
+    front = urlsplit(options.peers.aggregator_url[0]) if options.peers.aggregator_url else None
+    host = options.generic.external_hostname or (front.hostname or "" if front is not None else reachable_address(options))
     if _names_port(host):
         return host
-    port = options.secure_port if front is None else front.port or 443
+    port = options.serving.secure_port if front is None else front.port or 443
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

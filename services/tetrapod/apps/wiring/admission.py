@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import click
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.configuration import Unconfigurable
 from tetrapod.generic.admission.dynamic import UnusablePlugins, standard_plugins
@@ -34,8 +34,8 @@ def configured_admission(choose: Choose, dependencies: PluginDependencies, optio
         click.ClickException: the file cannot be used, or the configuration of a plugin.
     """
     try:
-        configured = _with_configuration(dependencies, options.admission_control_config_file)
-        return Chain(choose(configured, options.enable_admission_plugins, options.disable_admission_plugins))
+        configured = _with_configuration(dependencies, options.admission.control_config_file)
+        return Chain(choose(configured, options.admission.enable_plugins, options.admission.disable_plugins))
     except (Unconfigurable, UnusablePlugins) as error:
         raise click.ClickException(f"failed to apply admission: {error}") from None
 

@@ -1,35 +1,34 @@
-"""Auditing as the command line asks for it, in any of the servers."""
+"""Auditing, as the flags configure it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.audit import AuditFlags, DeliveryFlags
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.request import Handler
 
 if TYPE_CHECKING:
     from tetrapod.generic.audit.audit import Audit
-    from tetrapod.generic.audit.options import Delivery, LogOptions, WebhookOptions
+    from tetrapod.generic.audit.options import AuditOptions, Delivery
 
 
-def audit_of(options: Options, lifecycle: Lifecycle) -> Audit | None:
-    """None where nothing is audited. The backend delivers what it has at the end.
+def build_audit(flags: AuditFlags, lifecycle: Lifecycle) -> Audit | None:
+    """Return the configuration of auditing, or None if nothing is audited. Its backend delivers buffered events at shutdown.
 
     Raises:
-        ValueError: what is configured makes no sense; the text is upstream's.
+        ValueError: the flags are invalid; the text is upstream's.
     """
-    if not (options.audit_policy_file or options.audit_log_path or options.audit_webhook_config_file):
+    if not (flags.policy_file or flags.log.path or flags.webhook.config_file):
         return None
-    from tetrapod.generic.audit.options import AuditOptions
-
-    audit = AuditOptions(options.audit_policy_file, _log(options), _webhook(options)).build()
+    audit = _audit_options(flags).build()
     if audit is not None:
         lifecycle.on_shutdown("audit", audit.backend.close)
     return audit
 
 
 def audited(handler: Handler, audit: Audit | None) -> Handler:
+    """Return a handler that audits requests which do not pass through the filters."""
     if audit is None:
         return handler
     from tetrapod.generic.filters.audit import with_audit
@@ -37,40 +36,44 @@ def audited(handler: Handler, audit: Audit | None) -> Handler:
     return with_audit(handler, audit)
 
 
-def _log(options: Options) -> LogOptions:
-    from tetrapod.generic.audit.options import LogOptions
+def _audit_options(flags: AuditFlags) -> AuditOptions:
+    from tetrapod.generic.audit.options import AuditOptions, LogOptions, WebhookOptions
 
-    return LogOptions(
-        options.audit_log_path,
-        options.audit_log_format,
-        options.audit_log_maxage,
-        options.audit_log_maxbackup,
-        options.audit_log_maxsize,
-        options.audit_log_compress,
-        _delivery(options, "log"),
+    log = LogOptions(
+        path=flags.log.path,
+        format=flags.log.format,
+        max_age=flags.log.maxage,
+        max_backups=flags.log.maxbackup,
+        max_size=flags.log.maxsize,
+        compress=flags.log.compress,
+        delivery=_delivery(flags.log.delivery, concurrent=False),  # a log needs its batches in order
     )
+    webhook = WebhookOptions(
+        config_file=flags.webhook.config_file,
+        initial_backoff=flags.webhook.initial_backoff,
+        delivery=_delivery(flags.webhook.delivery, concurrent=True),
+    )
+    return AuditOptions(policy_file=flags.policy_file, log=log, webhook=webhook)
 
 
-def _webhook(options: Options) -> WebhookOptions:
-    from tetrapod.generic.audit.options import WebhookOptions
-
-    return WebhookOptions(options.audit_webhook_config_file, options.audit_webhook_initial_backoff, _delivery(options, "webhook"))
-
-
-def _delivery(options: Options, plugin: str) -> Delivery:
+def _delivery(flags: DeliveryFlags, *, concurrent: bool) -> Delivery:
     from tetrapod.generic.audit.buffered import BatchConfig
     from tetrapod.generic.audit.options import Delivery
 
-    def of(name: str) -> Any:
-        return getattr(options, f"audit_{plugin}_{name}")
-
     batch = BatchConfig(
-        of("batch_buffer_size"),
-        of("batch_max_size"),
-        of("batch_max_wait"),
-        of("batch_throttle_enable"),
-        of("batch_throttle_qps"),
-        of("batch_throttle_burst"),
-        concurrent=plugin == "webhook",  # a file has no use for batches out of order
+        buffer_size=flags.batch_buffer_size,
+        max_size=flags.batch_max_size,
+        max_wait=flags.batch_max_wait,
+        throttle=flags.batch_throttle_enable,
+        throttle_qps=flags.batch_throttle_qps,
+        throttle_burst=flags.batch_throttle_burst,
+        concurrent=concurrent,
     )
-    return Delivery(of("mode"), batch, of("truncate_enabled"), of("truncate_max_event_size"), of("truncate_max_batch_size"), of("version"))
+    return Delivery(
+        mode=flags.mode,
+        batch=batch,
+        truncate=flags.truncate_enabled,
+        max_event_size=flags.truncate_max_event_size,
+        max_batch_size=flags.truncate_max_batch_size,
+        version=flags.version,
+    )

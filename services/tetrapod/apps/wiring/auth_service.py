@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.addresses import external_address
 from tetrapod.apps.wiring.authentication import jwt_options, token_webhook
 from tetrapod.apps.wiring.authentication_trust import header_names
@@ -28,27 +28,27 @@ _LONGEST_TOKEN: Final = 1 << 32
 def auth_options(options: Options, clients: CertificatePool, proxies: CertificatePool, *, reserve_services: bool) -> AuthOptions:
     """`reserve_services`: users connect directly, so no certificate may claim to be one of the services."""
     jwt, anonymous = jwt_options(options)
-    signing = options.service_account_signing_key_file or str(options.pki / "sa.key")
+    signing = options.authentication.service_accounts.signing_key_file or str(options.pki / "sa.key")
     return AuthOptions(
-        issuers=options.service_account_issuer,
-        audiences=options.api_audiences,
+        issuers=options.authentication.service_accounts.issuer,
+        audiences=options.authentication.api_audiences,
         signing_key=_signing_key(signing),
-        verification_keys=_verification_keys(options.service_account_key_file),
+        verification_keys=_verification_keys(options.authentication.service_accounts.key_file),
         jwks_uri=_jwks_uri(options),
         max_token_expiration=_max_token_expiration(options),
-        extend_token_expiration=options.service_account_extend_token_expiration,
-        static_tokens=_static_tokens(options.token_auth_file),
-        bootstrap_tokens=options.enable_bootstrap_token_auth,
+        extend_token_expiration=options.authentication.service_accounts.extend_token_expiration,
+        static_tokens=_static_tokens(options.authentication.token_auth_file),
+        bootstrap_tokens=options.authentication.enable_bootstrap_token_auth,
         client_authorities=clients,
         proxy_authorities=proxies,
-        requestheader_allowed_names=options.requestheader_allowed_names,
-        requestheader_names=header_names(options),
+        requestheader_allowed_names=options.authentication.request_header.allowed_names,
+        requestheader_names=header_names(options.authentication.request_header),
         token_webhook=token_webhook(options),
         jwt=jwt,
         anonymous=anonymous.allowed,
         anonymous_paths=anonymous.paths,
         authorization=authorization_options(options),
-        controllers=options.controllers,
+        controllers=options.tetrapod.controllers,
         reserved_groups=(SERVICES_GROUP,) if reserve_services else (),
         services_apart=not reserve_services,
     )
@@ -56,7 +56,7 @@ def auth_options(options: Options, clients: CertificatePool, proxies: Certificat
 
 def _jwks_uri(options: Options) -> str:
     """Upstream: NewOpenIDMetadataProvider, which falls back to the external address. Raises click.ClickException."""
-    given = options.service_account_jwks_uri
+    given = options.authentication.service_accounts.jwks_uri
     if given and urlsplit(given).scheme != "https":
         raise click.ClickException(f"service-account-jwks-uri requires https scheme, parsed as: {given}")
     return given or f"https://{external_address(options)}{JWKS_PATH}"
@@ -64,7 +64,7 @@ def _jwks_uri(options: Options) -> str:
 
 def _max_token_expiration(options: Options) -> int:
     """Seconds. Upstream: completion of options in pkg/controlplane/apiserver/options/options.go. Raises click.ClickException."""
-    seconds = options.service_account_max_token_expiration
+    seconds = options.authentication.service_accounts.max_token_expiration
     if seconds and not _SHORTEST_TOKEN <= seconds <= _LONGEST_TOKEN:
         raise click.ClickException("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds")
     return int(seconds)

@@ -9,7 +9,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.authentication.tokencache import SUCCESS_SECONDS
 from tetrapod.generic.configuration.files import read
 from tetrapod.machinery.field import aggregate
@@ -47,13 +47,13 @@ def anonymous(options: Options, config: Object | None = None) -> Anonymous:
             raise ValueError(f"anonymous: Forbidden: {text}")
         paths = tuple(condition.get("path") or "" for condition in section.get("conditions") or ())
         return Anonymous(bool(section.get("enabled")), paths)
-    if options.anonymous_auth and "AlwaysAllow" in options.authorization_mode:
+    if options.authentication.anonymous_auth and "AlwaysAllow" in options.authorization.mode:
         log.warning(
             "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. "
             "You should use a different authorizer"
         )
         return Anonymous(False)
-    return Anonymous(options.anonymous_auth)
+    return Anonymous(options.authentication.anonymous_auth)
 
 
 def jwt_options(options: Options) -> tuple[JwtOptions | None, Anonymous]:
@@ -62,7 +62,7 @@ def jwt_options(options: Options) -> tuple[JwtOptions | None, Anonymous]:
         ValueError: with upstream's text.
     """
     _check_flags(options)
-    if not options.authentication_config and not options.oidc_issuer_url:
+    if not options.authentication.config and not options.authentication.oidc.issuer_url:
         return None, anonymous(options, {})
     from tetrapod.auth.oidc.configuration import ALL_ALGORITHMS, JwtOptions
     from tetrapod.auth.oidc.validation import validate  # which imports CEL
@@ -71,22 +71,22 @@ def jwt_options(options: Options) -> tuple[JwtOptions | None, Anonymous]:
     allowed = anonymous(options, config)
     if errors := validate(config):
         raise ValueError(f"invalid authentication configuration: {aggregate(errors)}")
-    algorithms = ALL_ALGORITHMS if options.authentication_config else options.oidc_signing_algs
-    return JwtOptions(config, options.authentication_config, data, algorithms), allowed
+    algorithms = ALL_ALGORITHMS if options.authentication.config else options.authentication.oidc.signing_algs
+    return JwtOptions(config, options.authentication.config, data, algorithms), allowed
 
 
 def _check_flags(options: Options) -> None:
     flagged = any(name.startswith("oidc-") for name in options.given)
-    if options.authentication_config:
+    if options.authentication.config:
         if flagged:
             raise ValueError("authentication-config file and oidc-* flags are mutually exclusive")
-    elif flagged and not (options.oidc_issuer_url and options.oidc_client_id):
+    elif flagged and not (options.authentication.oidc.issuer_url and options.authentication.oidc.client_id):
         raise ValueError("oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set")
 
 
 def _configuration(options: Options) -> tuple[Object, str]:
     """The AuthenticationConfiguration, and the text of its file."""
-    path = options.authentication_config
+    path = options.authentication.config
     if path:
         from tetrapod.auth.oidc.configuration import load_configuration
 
@@ -95,20 +95,20 @@ def _configuration(options: Options) -> tuple[Object, str]:
             return load_configuration(data), data.decode()
         except ValueError as error:
             raise ValueError(f"failed to load authentication configuration from file {go_quote(path)}: {error}") from None
-    if not options.oidc_issuer_url:
+    if not options.authentication.oidc.issuer_url:
         return {}, ""
     from tetrapod.auth.oidc.configuration import OidcFlags, from_flags
 
     flags = OidcFlags(
-        options.oidc_issuer_url,
-        options.oidc_client_id,
-        read(options.oidc_ca_file).decode() if options.oidc_ca_file else "",
-        options.oidc_username_claim,
-        options.oidc_username_prefix,
-        options.oidc_groups_claim,
-        options.oidc_groups_prefix,
-        options.oidc_signing_algs,
-        _required_claims(options.oidc_required_claim),
+        options.authentication.oidc.issuer_url,
+        options.authentication.oidc.client_id,
+        read(options.authentication.oidc.ca_file).decode() if options.authentication.oidc.ca_file else "",
+        options.authentication.oidc.username_claim,
+        options.authentication.oidc.username_prefix,
+        options.authentication.oidc.groups_claim,
+        options.authentication.oidc.groups_prefix,
+        options.authentication.oidc.signing_algs,
+        _required_claims(options.authentication.oidc.required_claim),
     )
     return from_flags(flags), ""
 
@@ -128,17 +128,17 @@ def token_webhook(options: Options) -> TokenWebhook | None:
     Raises:
         ValueError: the kubeconfig is no good.
     """
-    if not options.authentication_token_webhook_config_file:
+    if not options.authentication.token_webhook.config_file:
         return None
     from tetrapod.auth.service import TokenWebhook
     from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 
-    ttl = options.authentication_token_webhook_cache_ttl
+    ttl = options.authentication.token_webhook.cache_ttl
     if 0 < ttl < SUCCESS_SECONDS:
         log.warning(
             "the webhook cache ttl of %s is shorter than the overall cache ttl of %s for successful token authentication attempts.",
             format_duration(ttl),
             format_duration(SUCCESS_SECONDS),
         )
-    target = read_kubeconfig(options.authentication_token_webhook_config_file)
-    return TokenWebhook(target, options.authentication_token_webhook_version, ttl)
+    target = read_kubeconfig(options.authentication.token_webhook.config_file)
+    return TokenWebhook(target, options.authentication.token_webhook.version, ttl)

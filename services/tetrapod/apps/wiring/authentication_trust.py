@@ -1,4 +1,9 @@
-"""The data of `extension-apiserver-authentication`: whom extension API servers may believe (upstream: clusterauthenticationtrust)."""
+"""The identity headers of front proxies, and the data of the ConfigMap `extension-apiserver-authentication`.
+
+The ConfigMap tells extension API servers which certificates and headers to accept.
+
+Upstream: pkg/controlplane/controller/clusterauthenticationtrust.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +11,26 @@ from collections.abc import Callable
 
 import orjson
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.authentication import RequestHeaderFlags
 from tetrapod.apps.wiring.certificate_authorities import AuthorityFiles
 from tetrapod.generic.authentication.requestheader import HeaderNames
 
 
-def header_names(options: Options) -> HeaderNames:
-    """Where front proxies say who asks."""
+def header_names(flags: RequestHeaderFlags) -> HeaderNames:
+    """Return the names of the headers in which front proxies pass the user."""
     return HeaderNames(
-        options.requestheader_username_headers,
-        options.requestheader_uid_headers,
-        options.requestheader_group_headers,
-        options.requestheader_extra_headers_prefix,
+        user=flags.username_headers, uid=flags.uid_headers, group=flags.group_headers, extra_prefixes=flags.extra_headers_prefix
     )
 
 
-def authentication_data(options: Options, clients: AuthorityFiles, proxies: AuthorityFiles) -> Callable[[], dict[str, str]]:
-    """As it is at the moment of the call."""
+def authentication_data(flags: RequestHeaderFlags, clients: AuthorityFiles, proxies: AuthorityFiles) -> Callable[[], dict[str, str]]:
+    """Return a function that returns the data of the ConfigMap with the present CA certificates."""
     lists = {
-        "requestheader-allowed-names": options.requestheader_allowed_names,
-        "requestheader-extra-headers-prefix": options.requestheader_extra_headers_prefix,
-        "requestheader-group-headers": options.requestheader_group_headers,
-        "requestheader-uid-headers": options.requestheader_uid_headers,
-        "requestheader-username-headers": options.requestheader_username_headers,
+        "requestheader-allowed-names": flags.allowed_names,
+        "requestheader-extra-headers-prefix": flags.extra_headers_prefix,
+        "requestheader-group-headers": flags.group_headers,
+        "requestheader-uid-headers": flags.uid_headers,
+        "requestheader-username-headers": flags.username_headers,
     }
     fixed = {key: orjson.dumps(value).decode() for key, value in lists.items()}
     return lambda: {"client-ca-file": clients.pem.decode(), "requestheader-client-ca-file": proxies.pem.decode(), **fixed}

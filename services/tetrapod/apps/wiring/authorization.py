@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.auth.authorizers.chain import checked
 from tetrapod.auth.authorizers.configuration import MODES, AuthorizationOptions, WebhookFlags, from_modes
 from tetrapod.generic.configuration.files import read
@@ -30,35 +30,35 @@ def authorization_options(options: Options) -> AuthorizationOptions:
     Raises:
         ValueError: with upstream's text.
     """
-    if options.authorization_config:
+    if options.authorization.config:
         if options.given & _EXCLUDED:
             text = "can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
             raise ValueError(f"--authorization-config {text}")
-        data = read(options.authorization_config)
-        return AuthorizationOptions(checked(data), options.authorization_config, data.decode(), options.authorization_policy_file)
+        data = read(options.authorization.config)
+        return AuthorizationOptions(checked(data), options.authorization.config, data.decode(), options.authorization.policy_file)
     if errors := _mode_errors(options):
         raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
     webhook = WebhookFlags(
-        options.authorization_webhook_config_file,
-        options.authorization_webhook_version,
-        format_duration(options.authorization_webhook_cache_authorized_ttl),
-        format_duration(options.authorization_webhook_cache_unauthorized_ttl),
+        options.authorization.webhook_config_file,
+        options.authorization.webhook_version,
+        format_duration(options.authorization.webhook_cache_authorized_ttl),
+        format_duration(options.authorization.webhook_cache_unauthorized_ttl),
     )
-    return AuthorizationOptions(from_modes(options.authorization_mode, webhook), policy_file=options.authorization_policy_file)
+    return AuthorizationOptions(from_modes(options.authorization.mode, webhook), policy_file=options.authorization.policy_file)
 
 
 def _mode_errors(options: Options) -> list[str]:
-    modes, errors = options.authorization_mode, []
+    modes, errors = options.authorization.mode, []
     for mode in modes:
         if mode not in MODES:
             errors.append(f"authorization-mode {go_quote(mode)} is not a valid mode")
-        if mode == "ABAC" and not options.authorization_policy_file:
+        if mode == "ABAC" and not options.authorization.policy_file:
             errors.append("authorization-mode ABAC's authorization policy file not passed")
-        if mode == "Webhook" and not options.authorization_webhook_config_file:
+        if mode == "Webhook" and not options.authorization.webhook_config_file:
             errors.append("authorization-mode Webhook's authorization config file not passed")
-    if options.authorization_policy_file and "ABAC" not in modes:
+    if options.authorization.policy_file and "ABAC" not in modes:
         errors.append("cannot specify --authorization-policy-file without mode ABAC")
-    if options.authorization_webhook_config_file and "Webhook" not in modes:
+    if options.authorization.webhook_config_file and "Webhook" not in modes:
         errors.append("cannot specify --authorization-webhook-config-file without mode Webhook")
     if len(modes) != len(set(modes)):
         errors.append(f"authorization-mode [{' '.join(map(go_quote, modes))}] has mode specified more than once")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.admission import configured_admission
 from tetrapod.core.admission.plugins import complaints, plugins
 from tetrapod.generic.admission.chain import Chain
@@ -18,6 +18,6 @@ def chosen_admission(dependencies: PluginDependencies, options: Options) -> Chai
         click.ClickException: --enable-admission-plugins or --disable-admission-plugins contain an unknown plugin, or a plugin's
             configuration is invalid.
     """
-    if problems := complaints(options.enable_admission_plugins, options.disable_admission_plugins):
+    if problems := complaints(options.admission.enable_plugins, options.admission.disable_plugins):
         raise click.ClickException("; ".join(problems))
     return configured_admission(plugins, dependencies, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.lifecycle import Lifecycle
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ def encryption_of(options: Options, lifecycle: Lifecycle) -> Encryption | None:
     Raises:
         ValueError: the file cannot be used; with upstream's text.
     """
-    if not options.encryption_provider_config:
-        if options.encryption_provider_config_automatic_reload:
+    if not options.etcd.encryption_provider_config:
+        if options.etcd.encryption_provider_config_automatic_reload:
             raise ValueError("--encryption-provider-config-automatic-reload must be set with --encryption-provider-config")
         return None
     from tetrapod.generic.storage.encryption.encryption import Encryption
 
-    encryption = Encryption(options.encryption_provider_config, reload=options.encryption_provider_config_automatic_reload)
+    encryption = Encryption(options.etcd.encryption_provider_config, reload=options.etcd.encryption_provider_config_automatic_reload)
     encryption.register(lifecycle)
     return encryption

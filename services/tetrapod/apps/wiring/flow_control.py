@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.flowcontrol import dump
 from tetrapod.generic.flowcontrol.controller import FlowControl
@@ -16,10 +16,10 @@ def flow_control(
     options: Options, routes: Routes, client: Client, lifecycle: Lifecycle, statistics: Stats | None = None, *, forwards: bool = False
 ) -> FlowControl | None:
     """None where it is switched off, or nothing is limited at all. `forwards`: requests go on to other processes."""
-    limit = options.max_requests_inflight + options.max_mutating_requests_inflight
-    if not options.enable_priority_and_fairness or limit <= 0:
+    limit = options.generic.max_requests_inflight + options.generic.max_mutating_requests_inflight
+    if not options.generic.enable_priority_and_fairness or limit <= 0:
         return None
-    scheduling = FairScheduling(enabled=options.fair_scheduling)
+    scheduling = FairScheduling(enabled=options.tetrapod.fair_scheduling)
     control = FlowControl(limit, statistics, forwards=forwards, scheduling=scheduling)
     control.follow(client, lifecycle)
     dump.install(routes, control)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.registry.lister import Lister
@@ -27,8 +27,8 @@ def add_storage_checks(lifecycle: Lifecycle, options: Options, probe: Check, rig
 
         return check
 
-    lifecycle.add_check("etcd", within(options.etcd_healthcheck_timeout))
-    lifecycle.add_check("etcd-readiness", within(options.etcd_readycheck_timeout), ("readyz",))
+    lifecycle.add_check("etcd", within(options.etcd.healthcheck_timeout))
+    lifecycle.add_check("etcd-readiness", within(options.etcd.readycheck_timeout), ("readyz",))
     lifecycle.add_check("informer-sync", lifecycle.informers_synced, ("readyz",))
     lifecycle.on_start("storage-readiness", right)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.leaderelection.leadership import ALONE, Leadership
 
@@ -14,7 +14,7 @@ def leadership(options: Options, service: str, client: Client) -> Leadership:
 
     The names are our own: a kube-controller-manager of upstream's may run beside, with a lease of its own.
     """
-    if not options.leader_elect or not options.etcd_servers:
+    if not options.leader_election.leader_elect or not options.etcd.servers:
         return ALONE
     from tetrapod.generic.leaderelection.config import ElectionConfig
     from tetrapod.generic.leaderelection.elector import Elector
@@ -22,11 +22,11 @@ def leadership(options: Options, service: str, client: Client) -> Leadership:
 
     try:
         config = ElectionConfig(
-            f"{options.leader_elect_resource_name}-{service}",
-            options.leader_elect_resource_namespace,
-            options.leader_elect_lease_duration,
-            options.leader_elect_renew_deadline,
-            options.leader_elect_retry_period,
+            f"{options.leader_election.resource_name}-{service}",
+            options.leader_election.resource_namespace,
+            options.leader_election.lease_duration,
+            options.leader_election.renew_deadline,
+            options.leader_election.retry_period,
         )
     except ValueError as error:
         raise click.UsageError(f"--leader-elect-*: {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.tracing import tracing_of
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
@@ -42,24 +42,24 @@ def listener(director: Handler, options: Options, door: Door, tls: ServingTLS, l
         authenticator=door.authenticator,
         authorizer=door.authorizer,
         draining=door.draining,
-        request_timeout=options.request_timeout,
-        max_requests_inflight=options.max_requests_inflight,
-        max_mutating_requests_inflight=options.max_mutating_requests_inflight,
+        request_timeout=options.generic.request_timeout,
+        max_requests_inflight=options.generic.max_requests_inflight,
+        max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,
         flow_control=door.flow_control,
         audit=door.audit,
         tracing=tracing_of(options, lifecycle, door.service),
         notify_aggregator=bool(door.service),
-        scheduler=FairScheduler(FairScheduling(enabled=options.fair_scheduling)),
-        cors_allowed_origins=options.cors_allowed_origins,
-        strict_transport_security=options.strict_transport_security_directives,
+        scheduler=FairScheduler(FairScheduling(enabled=options.tetrapod.fair_scheduling)),
+        cors_allowed_origins=options.generic.cors_allowed_origins,
+        strict_transport_security=options.generic.strict_transport_security_directives,
         server_name=door.server_name,
     )
     handler = build_handler_chain(director, chain)
     return HttpServer(
         handler,
         contended=chain.contended,
-        host=options.bind_address,
-        port=options.secure_port,
+        host=options.serving.bind_address,
+        port=options.serving.secure_port,
         tls=tls,
-        step_warning=options.event_loop_warning_threshold,
+        step_warning=options.tetrapod.event_loop_warning_threshold,
     )

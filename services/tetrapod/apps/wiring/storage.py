@@ -7,7 +7,7 @@ import contextlib
 import ssl
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import complaint
 from tetrapod.generic.http.tls import CertificatePair
@@ -35,29 +35,29 @@ def open_backend(options: Options) -> Backend:
         CannotOpen: what is there is none of ours.
         ValueError: a flag names what cannot be used.
     """
-    if options.etcd_servers:
+    if options.etcd.servers:
         return _etcd(options)
     from tetrapod.generic.storage.sqlite.backend import HISTORY_SECONDS, SqliteBackend
 
-    return SqliteBackend(options.database, history_seconds=options.etcd_compaction_interval or HISTORY_SECONDS)
+    return SqliteBackend(options.database, history_seconds=options.etcd.compaction_interval or HISTORY_SECONDS)
 
 
 def _etcd(options: Options) -> EtcdBackend:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
-    if options.etcd_cafile:
+    if options.etcd.cafile:
         try:
-            ssl.create_default_context(cafile=options.etcd_cafile)
+            ssl.create_default_context(cafile=options.etcd.cafile)
         except ssl.SSLError:
-            raise ValueError(f"--etcd-cafile: {options.etcd_cafile}: no certificates in PEM") from None
+            raise ValueError(f"--etcd-cafile: {options.etcd.cafile}: no certificates in PEM") from None
         except OSError as error:
-            raise ValueError(f"--etcd-cafile: {complaint('open', options.etcd_cafile, error)}") from None
-    if bool(options.etcd_certfile) != bool(options.etcd_keyfile):
+            raise ValueError(f"--etcd-cafile: {complaint('open', options.etcd.cafile, error)}") from None
+    if bool(options.etcd.certfile) != bool(options.etcd.keyfile):
         raise ValueError("--etcd-certfile and --etcd-keyfile go together")
-    if options.etcd_certfile:
-        check_pair(CertificatePair(options.etcd_certfile, options.etcd_keyfile), "etcd-certfile", "etcd-keyfile")
-    files = (options.etcd_cafile or None, options.etcd_certfile or None, options.etcd_keyfile or None)
-    return EtcdBackend(options.etcd_servers, *files, compaction_seconds=options.etcd_compaction_interval)
+    if options.etcd.certfile:
+        check_pair(CertificatePair(options.etcd.certfile, options.etcd.keyfile), "etcd-certfile", "etcd-keyfile")
+    files = (options.etcd.cafile or None, options.etcd.certfile or None, options.etcd.keyfile or None)
+    return EtcdBackend(options.etcd.servers, *files, compaction_seconds=options.etcd.compaction_interval)
 
 
 async def check_early(backend: Backend, root: str) -> None:

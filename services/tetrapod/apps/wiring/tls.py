@@ -10,29 +10,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.generic.configuration.files import complaint
 from tetrapod.generic.http.suites import openssl_ciphers, tls_version
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.machinery.golang.quoting import go_quote
 
 
-def serving_tls(options: Options, pair: CertificatePair, client_cas: Sequence[str]) -> ServingTLS:
+def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence[str]) -> ServingTLS:
     """
     Raises:
         ValueError: with upstream's text where it has one.
     """
-    if not 0 <= options.secure_port < 65536:
+    if not 0 <= flags.secure_port < 65536:
         text = "must be between 1 and 65535, inclusive. It cannot be turned off with 0"
-        raise ValueError(f"--secure-port {options.secure_port} {text}")
-    version = tls_version(options.tls_min_version)
-    ciphers = openssl_ciphers(options.tls_cipher_suites)
-    if options.tls_cipher_suites and not ciphers:
+        raise ValueError(f"--secure-port {flags.secure_port} {text}")
+    version = tls_version(flags.tls_min_version)
+    ciphers = openssl_ciphers(flags.tls_cipher_suites)
+    if flags.tls_cipher_suites and not ciphers:
         version = ssl.TLSVersion.TLSv1_3
     if version < ssl.TLSVersion.TLSv1_2:  # OpenSSL's levels of security know no MD5 and SHA-1
         ciphers = f"{ciphers or 'DEFAULT'}:@SECLEVEL=0"
     check_pair(pair, "tls-cert-file", "tls-private-key-file")
-    named = [named_pair(value) for value in options.tls_sni_cert_key]
+    named = [named_pair(value) for value in flags.tls_sni_cert_key]
     return ServingTLS([pair, *named], client_cas, version, ciphers)
 
 

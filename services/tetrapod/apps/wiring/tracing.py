@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.tracing.provider import Tracing
 
@@ -16,13 +16,13 @@ def tracing_of(options: Options, lifecycle: Lifecycle, service: str = "") -> Tra
     Raises:
         ValueError: the configuration file is invalid; the text is upstream's.
     """
-    if not options.tracing_config_file:
+    if not options.tracing.config_file:
         return None
     from tetrapod.generic.configuration.identity import apiserver_id
     from tetrapod.generic.tracing.configuration import read_configuration
     from tetrapod.generic.tracing.exporter import Exporter
 
-    configuration = read_configuration(options.tracing_config_file)
+    configuration = read_configuration(options.tracing.config_file)
     name = f"apiserver-{service}" if service else "apiserver"
     exporter = Exporter(configuration.endpoint, {"service.name": name, "service.instance.id": apiserver_id()})
     exporter.follow(lifecycle)

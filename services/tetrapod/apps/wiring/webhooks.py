@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.apps.options import Options
+from tetrapod.apps.options.options import Options
 from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
@@ -10,6 +10,6 @@ from tetrapod.generic.webhook.services import StoredServices
 
 
 def webhook_client(options: Options, storages: StorageFactory, lifecycle: Lifecycle) -> WebhookClient:
-    client = WebhookClient(StoredServices(storages, by_endpoints=options.enable_aggregator_routing))
+    client = WebhookClient(StoredServices(storages, by_endpoints=options.aggregation.enable_routing))
     lifecycle.on_shutdown("webhooks", client.close)
     return client

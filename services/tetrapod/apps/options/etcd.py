@@ -1,0 +1,38 @@
+"""The flags of storage. Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tetrapod.apps.options.flag import flag
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdFlags:
+    """The flags of the store and of encryption at rest."""
+
+    servers: tuple[str, ...] = flag(
+        "etcd-servers",
+        (),
+        "List of etcd servers to connect with (scheme://ip:port), comma separated. Without it, `up` stores objects in SQLite below "
+        "--data-dir.",
+    )
+    cafile: str = flag("etcd-cafile", "", "SSL Certificate Authority file used to secure etcd communication.")
+    certfile: str = flag("etcd-certfile", "", "SSL certification file used to secure etcd communication.")
+    keyfile: str = flag("etcd-keyfile", "", "SSL key file used to secure etcd communication.")
+    prefix: str = flag("etcd-prefix", "/registry", "The prefix to prepend to all resource paths in etcd.")
+    compaction_interval: float = flag(
+        "etcd-compaction-interval",
+        300.0,
+        "The interval of compaction requests. If 0, the compaction request from the API server is disabled.",
+    )
+    healthcheck_timeout: float = flag("etcd-healthcheck-timeout", 2.0, "The timeout to use when checking etcd health.")
+    readycheck_timeout: float = flag("etcd-readycheck-timeout", 2.0, "The timeout to use when checking etcd readiness.")
+    encryption_provider_config: str = flag(
+        "encryption-provider-config", "", "The file containing configuration for encryption providers to be used for storing secrets."
+    )
+    encryption_provider_config_automatic_reload: bool = flag(
+        "encryption-provider-config-automatic-reload",
+        False,
+        "Determines if the file set by --encryption-provider-config should be automatically reloaded if the disk contents change.",
+    )

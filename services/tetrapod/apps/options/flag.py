@@ -1,0 +1,165 @@
+"""Declarations of command-line flags as dataclass fields, and functions over options classes that consist of such fields.
+
+A field declares its flag once: name, default, help text, kind of value and the programs that accept it. The command line, `/flagz` and
+docs/reference/flags.md are derived from these declarations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from tetrapod.machinery.golang.durations import format_duration
+
+T = TypeVar("T")
+
+ALL: Final = frozenset({"aggregator", "core", "extensions", "auth", "up"})
+"""The programs: the four services, each as a process of its own, and all of them in one process."""
+SEPARATE: Final = ALL - {"up"}
+AGGREGATOR: Final = frozenset({"aggregator", "up"})
+CORE: Final = frozenset({"core", "up"})
+AUTH: Final = frozenset({"auth", "up"})
+_PASSWORD: Final = re.compile(r"//[^/@]*@")
+
+
+class Kind(Enum):
+    """How the text of a flag becomes a value."""
+
+    TEXT = "string"
+    INTEGER = "int"
+    NUMBER = "float"
+    SWITCH = "bool"
+    DURATION = "duration"
+    """In seconds, written like Go's time.Duration."""
+    IP = "ip"
+    """An IP address; an unspecified address is stored as an empty string."""
+    PATH = "path"
+    LIST = "strings"
+    """Separated by commas. The flag may be repeated."""
+    REPEATED = "strings, repeated"
+    """One value for each time the flag is given; values may contain commas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A command-line flag.
+
+    Attributes:
+        name: the name without dashes.
+        help: the help text.
+        kind: how a value is parsed.
+        programs: the programs that accept it.
+        section: its heading in `--help`.
+        choices: the permitted values, or empty for any.
+        minimum: the smallest permitted integer.
+    """
+
+    name: str
+    help: str
+    kind: Kind
+    programs: frozenset[str] | None = None
+    section: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    section: str
+    programs: frozenset[str] | None
+    prefix: str
+
+
+_KINDS: Final[Mapping[type, Kind]] = {
+    str: Kind.TEXT,
+    int: Kind.INTEGER,
+    float: Kind.DURATION,
+    bool: Kind.SWITCH,
+    tuple: Kind.LIST,
+}
+
+
+def flag(
+    name: str,
+    default: object,
+    help: str,
+    *,
+    kind: Kind | None = None,
+    programs: frozenset[str] | None = None,
+    section: str = "",
+    choices: tuple[str, ...] = (),
+    minimum: int | None = None,
+) -> Any:
+    """Return a dataclass field that is set by a flag.
+
+    Args:
+        kind: by default follows from the type of `default`, where a float is a duration.
+        programs, section: by default those of the group.
+    """
+    if kind is None:
+        kind = Kind.PATH if isinstance(default, Path) else _KINDS[type(default)]
+    return field(default=default, metadata={"flag": Flag(name, help, kind, programs, section, choices, minimum)})
+
+
+def group(default: T, section: str = "", *, programs: frozenset[str] | None = None, prefix: str = "") -> T:
+    """Return a dataclass field that holds a group of flags.
+
+    Args:
+        default: an instance of the group's class, with the default values.
+        section: the heading in `--help`, inherited by nested groups.
+        programs: the programs that accept the flags, unless a flag says otherwise.
+        prefix: prepended to the names of the flags.
+    """
+    made: T = field(default=default, metadata={"group": _Group(section, programs, prefix)})
+    return made
+
+
+def walk(options: Any, section: str = "", programs: frozenset[str] = ALL, prefix: str = "") -> Iterator[tuple[Flag, Any]]:
+    """Yield the flags of an options object and of its groups, with their values, in the order of declaration."""
+    for item in fields(options):
+        value = getattr(options, item.name)
+        declared: Flag | None = item.metadata.get("flag")
+        nested: _Group | None = item.metadata.get("group")
+        if declared is not None:
+            resolved = replace(
+                declared, name=prefix + declared.name, programs=declared.programs or programs, section=declared.section or section
+            )
+            yield resolved, value
+        elif nested is not None:
+            yield from walk(value, nested.section or section, nested.programs or programs, prefix + nested.prefix)
+
+
+def with_values(options: T, values: Mapping[str, object], prefix: str = "") -> T:
+    """Return a copy of an options object in which some flags have other values.
+
+    Args:
+        values: the values by flag name. Names of other flags are ignored.
+    """
+    changes: dict[str, Any] = {}
+    for item in fields(options):  # type: ignore[arg-type]
+        value = getattr(options, item.name)
+        declared: Flag | None = item.metadata.get("flag")
+        nested: _Group | None = item.metadata.get("group")
+        if declared is not None and prefix + declared.name in values:
+            changes[item.name] = values[prefix + declared.name]
+        elif nested is not None:
+            changed = with_values(value, values, prefix + nested.prefix)
+            if changed is not value:
+                changes[item.name] = changed
+    return replace(options, **changes) if changes else options  # type: ignore[type-var]
+
+
+def text(declared: Flag, value: Any) -> str:
+    """Return a value as it would be written on the command line, without passwords in URLs."""
+    if declared.kind is Kind.SWITCH:
+        return str(value).lower()
+    if declared.kind is Kind.DURATION:
+        return format_duration(value)
+    if declared.kind is Kind.NUMBER:
+        return f"{value:g}"
+    written = f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
+    return _PASSWORD.sub("//***@", written)

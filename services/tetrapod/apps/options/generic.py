@@ -1,0 +1,83 @@
+"""The flags that upstream calls generic, and those of features, traces and logs.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options/server_run_options.go, feature.go, tracing.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tetrapod.apps.options.flag import AGGREGATOR, AUTH, flag
+
+
+@dataclass(frozen=True, slots=True)
+class GenericFlags:
+    """The generic flags: limits of requests, headers of responses, shutdown."""
+
+    request_timeout: float = flag(
+        "request-timeout", 60.0, "The duration a handler may keep a request open before timing it out. Long-running requests are exempt."
+    )
+    max_requests_inflight: int = flag(
+        "max-requests-inflight",
+        400,
+        "This and --max-mutating-requests-inflight are summed to determine the server's total concurrency limit if "
+        "--enable-priority-and-fairness is true. Otherwise, this flag limits the maximum number of non-mutating requests in flight, or a "
+        "zero value disables the limit completely.",
+    )
+    max_mutating_requests_inflight: int = flag(
+        "max-mutating-requests-inflight",
+        200,
+        "This and --max-requests-inflight are summed to determine the server's total concurrency limit if --enable-priority-and-fairness "
+        "is true. Otherwise, this flag limits the maximum number of mutating requests in flight, or a zero value disables the limit "
+        "completely.",
+    )
+    enable_priority_and_fairness: bool = flag(
+        "enable-priority-and-fairness",
+        True,
+        "If true, replace the max-in-flight handler with an enhanced one that queues and dispatches with priority and fairness.",
+        programs=AGGREGATOR,
+    )
+    cors_allowed_origins: tuple[str, ...] = flag(
+        "cors-allowed-origins",
+        (),
+        "List of allowed origins for CORS, comma separated. An allowed origin is a regular expression. If this list is empty, CORS is not "
+        "enabled.",
+    )
+    strict_transport_security_directives: tuple[str, ...] = flag(
+        "strict-transport-security-directives",
+        (),
+        "List of directives for HSTS, comma separated. If this list is empty, HSTS directives are not added.",
+    )
+    shutdown_delay_duration: float = flag(
+        "shutdown-delay-duration",
+        0.0,
+        "Time to delay the termination. During that time the server keeps serving requests normally. The endpoints /healthz and /livez "
+        "return success, but /readyz immediately returns failure.",
+    )
+    external_hostname: str = flag(
+        "external-hostname",
+        "",
+        "The hostname, or host:port, to use when generating externalized URLs for this server (e.g. OpenID Discovery).",
+        programs=AUTH,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureFlags:
+    """The flags of optional features."""
+
+    profiling: bool = flag("profiling", True, "Enable profiling via web interface host:port/debug/pprof/, and /debug/flags/v.")
+
+
+@dataclass(frozen=True, slots=True)
+class TracingFlags:
+    """The flags of OpenTelemetry traces."""
+
+    config_file: str = flag("tracing-config-file", "", "File with apiserver tracing configuration.")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggingFlags:
+    """The flags of the server's log."""
+
+    format: str = flag("logging-format", "text", "Sets the log format.", choices=("text", "json"))

@@ -1,0 +1,121 @@
+"""The flags of admission, Services, Pods, kubelets and aggregation.
+
+Upstream: pkg/kubeapiserver/options/admission.go, cmd/kube-apiserver/app/options/options.go, pkg/controlplane/apiserver/options/options.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tetrapod.apps.options.flag import AGGREGATOR, CORE, flag
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionFlags:
+    """The flags of admission plugins."""
+
+    enable_plugins: tuple[str, ...] = flag(
+        "enable-admission-plugins",
+        (),
+        "Admission plugins that should be enabled in addition to default enabled ones. The order of plugins in this flag does not matter.",
+    )
+    disable_plugins: tuple[str, ...] = flag(
+        "disable-admission-plugins",
+        (),
+        "Admission plugins that should be disabled although they are in the default enabled plugins list. The order of plugins in this "
+        "flag does not matter.",
+    )
+    control_config_file: str = flag("admission-control-config-file", "", "File with admission control configuration.")
+    default_not_ready_toleration_seconds: int = flag(
+        "default-not-ready-toleration-seconds",
+        300,
+        "Indicates the tolerationSeconds of the toleration for notReady:NoExecute that is added by default to every pod that does not "
+        "already have such a toleration.",
+        programs=CORE,
+    )
+    default_unreachable_toleration_seconds: int = flag(
+        "default-unreachable-toleration-seconds",
+        300,
+        "Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every pod that does not "
+        "already have such a toleration.",
+        programs=CORE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFlags:
+    """The flags of Services, Pods and Events."""
+
+    service_cluster_ip_range: str = flag(
+        "service-cluster-ip-range", "10.0.0.0/24", "A CIDR notation IP range from which to assign service cluster IPs."
+    )
+    service_node_port_range: str = flag(
+        "service-node-port-range",
+        "30000-32767",
+        "A port range to reserve for services with NodePort visibility. Inclusive at both ends of the range.",
+    )
+    allow_privileged: bool = flag("allow-privileged", True, "If true, allow privileged containers.")
+    event_ttl: float = flag("event-ttl", 3600.0, "Amount of time to retain events.")
+
+
+@dataclass(frozen=True, slots=True)
+class AggregationFlags:
+    """The flags of connections to aggregated API servers."""
+
+    enable_routing: bool = flag(
+        "enable-aggregator-routing", False, "Turns on aggregator routing requests to endpoints IP rather than cluster IP."
+    )
+    reject_forwarding_redirect: bool = flag(
+        "aggregator-reject-forwarding-redirect",
+        True,
+        "Aggregator reject forwarding redirect response back to client.",
+    )
+    proxy_client_cert_file: str = flag(
+        "proxy-client-cert-file",
+        "",
+        "Client certificate used to prove the identity of the aggregator when it must call out during a request. It is expected that this "
+        "cert includes a signature from the CA in the --requestheader-client-ca-file flag.",
+    )
+    proxy_client_key_file: str = flag(
+        "proxy-client-key-file",
+        "",
+        "Private key for the client certificate used to prove the identity of the aggregator when it must call out during a request.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointFlags:
+    """The flags of this server's endpoint in the Service `kubernetes`."""
+
+    reconciler_type: str = flag(
+        "endpoint-reconciler-type",
+        "lease",
+        "Use an endpoint reconciler (master-count, lease, none). master-count is deprecated.",
+        programs=AGGREGATOR,
+        choices=("lease", "master-count", "none"),
+    )
+    apiserver_count: int = flag(
+        "apiserver-count",
+        1,
+        "The number of apiservers running in the cluster, must be a positive number. In use when --endpoint-reconciler-type=master-count "
+        "is enabled.",
+        programs=AGGREGATOR,
+        minimum=1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletFlags:
+    """The flags of connections to kubelets."""
+
+    certificate_authority: str = flag(
+        "kubelet-certificate-authority", "", "Path to a cert file for the certificate authority. If blank, certificates are not verified."
+    )
+    client_certificate: str = flag("kubelet-client-certificate", "", "Path to a client cert file for TLS.")
+    client_key: str = flag("kubelet-client-key", "", "Path to a client key file for TLS.")
+    preferred_address_types: tuple[str, ...] = flag(
+        "kubelet-preferred-address-types",
+        ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"),
+        "List of the preferred NodeAddressTypes to use for kubelet connections.",
+    )
+    timeout: float = flag("kubelet-timeout", 5.0, "Timeout for kubelet operations. It has no effect, as in kube-apiserver.")

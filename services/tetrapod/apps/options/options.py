@@ -1,0 +1,98 @@
+"""The options from which a program is assembled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tetrapod.apps.options.audit import AuditFlags
+from tetrapod.apps.options.authentication import AuthenticationFlags
+from tetrapod.apps.options.authorization import AuthorizationFlags
+from tetrapod.apps.options.etcd import EtcdFlags
+from tetrapod.apps.options.flag import AGGREGATOR, AUTH, CORE, SEPARATE, flag, group, text, walk, with_values
+from tetrapod.apps.options.generic import FeatureFlags, GenericFlags, LoggingFlags, TracingFlags
+from tetrapod.apps.options.kubernetes import AdmissionFlags, AggregationFlags, EndpointFlags, KubeletFlags, WorkloadFlags
+from tetrapod.apps.options.serving import ServingFlags
+from tetrapod.apps.options.tetrapod import LeaderElectionFlags, PeerFlags, RedisFlags, TetrapodFlags
+
+DATABASE: Final = "tetrapod.db"
+"""The SQLite file in a data directory."""
+KEYS: Final = "pki"
+"""The directory with certificates and keys in a data directory."""
+UNSPECIFIED: Final = ("0.0.0.0", "::", "")
+"""Addresses to listen on that are not addresses to connect to."""
+_MISC: Final = "Misc flags"
+_TETRAPOD: Final = "Tetrapod flags"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The values of all flags of a program, in groups as upstream has them.
+
+    Attributes:
+        data_dir: files that no flag names are below it.
+        ignored: flags of kube-apiserver on the command line that have no effect here.
+        given: flags on the command line, to detect those that exclude each other.
+        shutdown_grace: seconds that requests in flight have at shutdown.
+    """
+
+    generic: GenericFlags = group(GenericFlags(), "Generic flags")
+    etcd: EtcdFlags = group(EtcdFlags(), "Etcd flags")
+    serving: ServingFlags = group(ServingFlags(), "Secure serving flags")
+    authentication: AuthenticationFlags = group(AuthenticationFlags(), "Authentication flags")
+    authorization: AuthorizationFlags = group(AuthorizationFlags(), "Authorization flags", programs=AUTH)
+    features: FeatureFlags = group(FeatureFlags(), "Features flags")
+    tracing: TracingFlags = group(TracingFlags(), "Traces flags")
+    audit: AuditFlags = group(AuditFlags(), "Auditing flags", programs=AGGREGATOR)
+    admission: AdmissionFlags = group(AdmissionFlags(), "Admission flags")
+    workloads: WorkloadFlags = group(WorkloadFlags(), _MISC, programs=CORE)
+    aggregation: AggregationFlags = group(AggregationFlags(), _MISC)
+    endpoint: EndpointFlags = group(EndpointFlags(), _MISC)
+    kubelet: KubeletFlags = group(KubeletFlags(), _MISC, programs=CORE)
+    leader_election: LeaderElectionFlags = group(LeaderElectionFlags(), "Leader election flags", programs=frozenset({"core", "auth", "up"}))
+    data_dir: Path = flag(
+        "data-dir", Path("data"), "The directory of certificates, the kubeconfig and the SQLite database.", section=_TETRAPOD
+    )
+    tetrapod: TetrapodFlags = group(TetrapodFlags(), _TETRAPOD)
+    redis: RedisFlags = group(RedisFlags(), _TETRAPOD, programs=SEPARATE)
+    peers: PeerFlags = group(PeerFlags(), _TETRAPOD)
+    logging: LoggingFlags = group(LoggingFlags(), "Logs flags")
+    verbosity: int = flag("v", 1, "Number for the log level verbosity.", section="Global flags")
+    ignored: tuple[str, ...] = field(default=(), repr=False)
+    given: frozenset[str] = field(default=frozenset(), repr=False)
+    shutdown_grace: float = 10.0
+
+    def with_flags(self, values: Mapping[str, object]) -> Options:
+        """Return options in which some flags have other values.
+
+        Args:
+            values: the values by flag name.
+
+        Raises:
+            KeyError: a flag does not exist.
+        """
+        if unknown := values.keys() - {declared.name for declared, _ in walk(self)}:
+            raise KeyError(*unknown)
+        return with_values(self, values)
+
+    def flags(self) -> dict[str, str]:
+        """Return the flags as texts, for `/flagz` and the log."""
+        return {declared.name: text(declared, value) for declared, value in walk(self)}
+
+    @property
+    def local_address(self) -> str:
+        """The address at which this host reaches the server, used in the administrator's kubeconfig."""
+        bind_address = self.serving.bind_address
+        return self.serving.advertise_address or ("127.0.0.1" if bind_address in UNSPECIFIED else bind_address)
+
+    @property
+    def pki(self) -> Path:
+        """The directory of certificates and keys."""
+        return self.data_dir / KEYS
+
+    @property
+    def database(self) -> Path:
+        """The file of the SQLite database."""
+        return self.data_dir / DATABASE

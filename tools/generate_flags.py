@@ -1,0 +1,55 @@
+"""Write docs/reference/all-flags.md, the table of all flags, from the declarations in `apps/options`.
+
+python tools/generate_flags.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tetrapod.apps.options.flag import ALL, Flag, Kind, text, walk
+from tetrapod.apps.options.options import Options
+
+OUTPUT = Path(__file__).parent.parent / "docs/reference/all-flags.md"
+PROGRAMS = {
+    "up": "`tetrapod up`",
+    "aggregator": "aggregator",
+    "core": "core",
+    "extensions": "extensions",
+    "auth": "auth",
+}
+HEAD = """# All flags
+
+This page is for administrators. It lists the flags of `tetrapod up` (also those of `tetrapod-kube-apiserver`) and of
+`tetrapod serve SERVICE`, in the sections of `--help`. [flags.md](flags.md) compares them with kube-apiserver's. The page is written by
+`python tools/generate_flags.py`.
+"""
+
+
+def main() -> None:
+    OUTPUT.write_text(document())
+
+
+def document() -> str:
+    """Return the page."""
+    sections: dict[str, list[str]] = {}
+    for flag, default in walk(Options()):
+        sections.setdefault(flag.section, []).append(_row(flag, default))
+    head = "| flag | type | default | accepted by | |\n|---|---|---|---|---|"
+    return HEAD + "".join(f"\n## {section}\n\n{head}\n" + "\n".join(rows) + "\n" for section, rows in sections.items())
+
+
+def _row(flag: Flag, default: Any) -> str:
+    name = f"`--{flag.name}`" if len(flag.name) > 1 else f"`-{flag.name}`"
+    written = text(flag, default).strip("[]") if flag.kind is Kind.LIST else text(flag, default)
+    shown = f"`{written}`" if written not in ("", "[]") else ""
+    kind = " or ".join(flag.choices) or flag.kind.value
+    programs = (
+        "all" if flag.programs == ALL else ", ".join(title for program, title in PROGRAMS.items() if program in (flag.programs or ()))
+    )
+    return f"| {name} | {kind} | {shown} | {programs} | {flag.help} |"
+
+
+if __name__ == "__main__":
+    main()
