@@ -18,7 +18,7 @@ from tetrapod.generic.registry.strategy import Strategy
 
 
 def definitions(
-    rests: Mapping[str, Rest | Strategy],
+    subresources: Mapping[str, Rest | Strategy],
     addresses: ClusterIPs,
     ports: NodePorts,
     params: ParamAccess,
@@ -29,11 +29,11 @@ def definitions(
     """Return the definitions of all resources of core.
 
     Args:
-        rests: implementations of subresources and virtual resources by path.
+        subresources: implementations of subresources and virtual resources by path.
         event_ttl: seconds until an event is deleted.
     """
     result = [
-        *v1.definitions(rests, addresses, ports, event_ttl),
+        *v1.definitions(subresources, addresses, ports, event_ttl),
         *apps.definitions(),
         *others.certificate_definitions(authorizer),
         *others.coordination_definitions(),

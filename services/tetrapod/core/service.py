@@ -33,13 +33,14 @@ from tetrapod.core.controllers.webhook_hazards import WebhookHazards
 from tetrapod.core.podspec import capabilities
 from tetrapod.core.resources import definitions
 from tetrapod.core.strategies.admission_policies import ParamAccess
-from tetrapod.core.strategies.pod_parts import EphemeralContainersStrategy, ResizeStrategy
 from tetrapod.core.strategies.resource_claims import ClaimAccess
-from tetrapod.core.subresources.binding import BindingRest, PodBindingRest
-from tetrapod.core.subresources.eviction import EvictionRest
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends, KubeletConfig
-from tetrapod.core.subresources.streams import stream_rests
 from tetrapod.core.v1.component_statuses import ComponentStatusRest, Probe, local_components
+from tetrapod.core.v1.pods.binding import BindingRest, PodBindingRest
+from tetrapod.core.v1.pods.ephemeral_containers import EphemeralContainersStrategy
+from tetrapod.core.v1.pods.eviction import EvictionRest
+from tetrapod.core.v1.pods.resize import ResizeStrategy
+from tetrapod.core.v1.resources import streaming_subresources
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.leaderelection.leadership import ALONE, Leadership, lead
@@ -106,7 +107,7 @@ class CoreService:
         devices = ClaimAccess(server.authorizer, server.storage)
         params = ParamAccess(server.authorizer, client, server.storage)
         server.install(
-            definitions(self._rests(token_rest, probes), addresses, ports, params, devices, server.authorizer, int(config.event_ttl))
+            definitions(self._subresources(token_rest, probes), addresses, ports, params, devices, server.authorizer, int(config.event_ttl))
         )
         self.bootstrap = Bootstrap(
             client,
@@ -116,7 +117,7 @@ class CoreService:
         )
         self._addresses, self._ports = addresses, ports
 
-    def _rests(self, token_rest: Rest, probes: Mapping[str, Probe]) -> dict[str, Rest | Strategy]:
+    def _subresources(self, token_rest: Rest, probes: Mapping[str, Probe]) -> dict[str, Rest | Strategy]:
         stores = self.server.stores
         return {
             "bindings": BindingRest(stores),
@@ -126,7 +127,7 @@ class CoreService:
             "pods/resize": ResizeStrategy(),
             "serviceaccounts/token": token_rest,
             "componentstatuses": ComponentStatusRest({**local_components(), **probes}),
-            **stream_rests(stores, Backends(self.backends, self._config.kubelet), self.server.authorizer),
+            **streaming_subresources(stores, Backends(self.backends, self._config.kubelet), self.server.authorizer),
         }
 
     def register(self, lifecycle: Lifecycle) -> None:

@@ -11,6 +11,7 @@ from integration.http.test_answers import upgrading
 from integration.http.test_requests import echo
 from tetrapod.core.subresources import proxies
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends
+from tetrapod.core.v1.services import proxy
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response
@@ -164,7 +165,7 @@ async def test_a_service_leads_only_to_its_own_pods(core: Core) -> None:
     found = {"addressType": "IPv4", "endpoints": [other, late], "ports": [{"name": "web", "port": 8080}]}
     slices = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
     await core.client.create(slices, "default", {"metadata": {"name": "s-1", "labels": labels}, **found})
-    rest = proxies.ServiceProxyRest(core.service.server.stores, Backends(core.service.backends, UNVERIFIED))
+    rest = proxy.ServiceProxyRest(core.service.server.stores, Backends(core.service.backends, UNVERIFIED))
     for name in ("s:web", "s:80", "s", "x"):
         with pytest.raises(StatusError, match=f'no endpoints available for service "{name[0]}"') as raised:
             await rest.locate(Context(namespace="default"), name)

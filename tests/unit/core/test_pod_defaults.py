@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.core.podspec.defaults import default_pod, default_pod_template
+from tetrapod.core.podspec.defaults import default_pod_template
+from tetrapod.core.v1.pods.defaults import default_pod
 
 
 def _spec() -> dict[str, Any]:

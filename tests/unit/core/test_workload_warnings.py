@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tetrapod.core.podspec.warnings import template_warnings
+from tetrapod.core.v1 import replication_controllers
 from tetrapod.core.warnings import workloads
 
 ARCH = "beta.kubernetes.io/arch"
@@ -26,8 +27,8 @@ def test_a_template_is_looked_at_in_every_new_generation_though_it_stays() -> No
 
 
 def test_a_replication_controllers_old_template_is_looked_at() -> None:
-    assert workloads.replication_controller(controller(2, old_arch=False), controller(1, old_arch=True))
-    assert not workloads.replication_controller(controller(2, old_arch=True), controller(1, old_arch=False))
+    assert replication_controllers.warnings(controller(2, old_arch=False), controller(1, old_arch=True))
+    assert not replication_controllers.warnings(controller(2, old_arch=True), controller(1, old_arch=False))
 
 
 def test_claims_are_named_otherwise_in_an_update() -> None:

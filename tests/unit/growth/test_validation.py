@@ -10,6 +10,7 @@ import pytest
 from support.growth import assert_linear
 from tetrapod.core.podspec import scheduling
 from tetrapod.core.v1.nodes import validation
+from tetrapod.core.v1.pods import validation as pods_validation
 from tetrapod.core.v1.services import address_validation
 from tetrapod.core.validation import (
     admission_policies,
@@ -19,7 +20,6 @@ from tetrapod.core.validation import (
     flow_schemas,
     job_policies,
     node_kinds,
-    pods,
     signing_requests,
     slice_devices,
     webhooks,
@@ -87,7 +87,7 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
         lambda n: [{"topologyKey": name, "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1} for name in names(n)],
     ),
     "tolerations of a pod": (
-        lambda given: pods._tolerations(given, given[::-1]),
+        lambda given: pods_validation._tolerations(given, given[::-1]),
         lambda n: [{"key": name, "operator": "Exists"} for name in names(n)],
     ),
     "addresses of a node": (

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from tetrapod.core.podspec.claim_spec import default_claim_spec
-from tetrapod.core.podspec.defaults import default_pod_template
+from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.machinery.gvk import Object
-
-
-def _set(obj: Object, **values: Any) -> None:
-    """Set the fields that are missing or null."""
-    for key, value in values.items():
-        if obj.get(key) is None:
-            obj[key] = value
 
 
 def default_deployment(obj: Object) -> None:
     """Set the defaults of a Deployment."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
-    _set(spec, replicas=1)
+    set_missing(spec, replicas=1)
     strategy = spec.setdefault("strategy", {})
     strategy["type"] = strategy.get("type") or "RollingUpdate"
     if strategy["type"] == "RollingUpdate":
-        _set(strategy, rollingUpdate={})
-        _set(strategy["rollingUpdate"], maxUnavailable="25%", maxSurge="25%")
-    _set(spec, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+        set_missing(strategy, rollingUpdate={})
+        set_missing(strategy["rollingUpdate"], maxUnavailable="25%", maxSurge="25%")
+    set_missing(spec, revisionHistoryLimit=10, progressDeadlineSeconds=600)
 
 
 def default_replica_set(obj: Object) -> None:
     """Set the defaults of a ReplicaSet."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
-    _set(spec, replicas=1)
+    set_missing(spec, replicas=1)
 
 
 def default_daemon_set(obj: Object) -> None:
@@ -43,11 +36,11 @@ def default_daemon_set(obj: Object) -> None:
     strategy = spec.setdefault("updateStrategy", {})
     strategy["type"] = strategy.get("type") or "RollingUpdate"
     if strategy["type"] == "RollingUpdate":
-        _set(strategy, rollingUpdate={})
-        _set(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
+        set_missing(strategy, rollingUpdate={})
+        set_missing(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
     elif strategy.get("rollingUpdate") is not None:  # upstream's internal type has no pointers here, so its zero values are written
-        _set(strategy["rollingUpdate"], maxUnavailable=0, maxSurge=0)
-    _set(spec, revisionHistoryLimit=10)
+        set_missing(strategy["rollingUpdate"], maxUnavailable=0, maxSurge=0)
+    set_missing(spec, revisionHistoryLimit=10)
 
 
 DAEMON_SET_STATUS: Final[Object] = {
@@ -66,15 +59,15 @@ def default_stateful_set(obj: Object) -> None:
     strategy = spec.setdefault("updateStrategy", {})
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
-        _set(strategy, rollingUpdate={})
-        _set(strategy["rollingUpdate"], partition=0)
+        set_missing(strategy, rollingUpdate={})
+        set_missing(strategy["rollingUpdate"], partition=0)
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
-        _set(strategy["rollingUpdate"], partition=0, maxUnavailable=1)
-    _set(spec, persistentVolumeClaimRetentionPolicy={})
+        set_missing(strategy["rollingUpdate"], partition=0, maxUnavailable=1)
+    set_missing(spec, persistentVolumeClaimRetentionPolicy={})
     policy = spec["persistentVolumeClaimRetentionPolicy"]
     for key in ("whenDeleted", "whenScaled"):
         policy[key] = policy.get(key) or "Retain"
-    _set(spec, replicas=1, revisionHistoryLimit=10)
+    set_missing(spec, replicas=1, revisionHistoryLimit=10)
     for claim in spec.get("volumeClaimTemplates") or ():
         default_claim_template(claim)
 
@@ -101,7 +94,7 @@ def default_job(obj: Object) -> None:
     default_job_spec(spec)
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = spec["parallelism"] = 1
-    _set(spec, parallelism=1)
+    set_missing(spec, parallelism=1)
     if spec.get("backoffLimit") is None:
         spec["backoffLimit"] = 2147483647 if spec.get("backoffLimitPerIndex") is not None else 6
     if (
@@ -110,7 +103,7 @@ def default_job(obj: Object) -> None:
         and (labels := (template.get("metadata") or {}).get("labels"))
     ):
         obj["metadata"]["labels"] = dict(labels)
-    _set(spec, completionMode="NonIndexed", suspend=False, manualSelector=False)
+    set_missing(spec, completionMode="NonIndexed", suspend=False, manualSelector=False)
     if spec.get("podReplacementPolicy") is None:
         spec["podReplacementPolicy"] = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
 
@@ -119,18 +112,5 @@ def default_cron_job(obj: Object) -> None:
     """Set the defaults of a CronJob."""
     spec = obj.setdefault("spec", {})
     spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
-    _set(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    set_missing(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
     default_job_spec((spec.get("jobTemplate") or {}).get("spec") or {})
-
-
-def default_replication_controller(obj: Object) -> None:
-    """Set the defaults of a ReplicationController."""
-    spec = obj.setdefault("spec", {})
-    default_pod_template(spec.get("template"))
-    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    if labels:
-        if not spec.get("selector"):
-            spec["selector"] = dict(labels)
-        if not obj["metadata"].get("labels"):
-            obj["metadata"]["labels"] = dict(labels)
-    _set(spec, replicas=1)

@@ -1,4 +1,4 @@
-"""Defaults of pods, pod templates and volumes. Upstream: pkg/apis/core/v1/defaults.go."""
+"""Defaults that pods and pod templates share. Upstream: pkg/apis/core/v1/defaults.go."""
 
 from __future__ import annotations
 
@@ -7,38 +7,12 @@ from typing import Any, Final
 
 from tetrapod.core.podspec.claim_spec import default_claim_spec
 from tetrapod.core.podspec.images import tag_of
-from tetrapod.core.podspec.pod_resources import aggregate
 from tetrapod.core.podspec.resource_lists import round_requirements, round_up
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.quantity import Quantity
 
 _DEFAULT_MODE: Final = 0o644
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _VOLUME_SOURCES_WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "projected")
-
-
-def default_pod(pod: Object) -> None:
-    """Set the defaults of a Pod: those of its spec, service links, host ports with the host network, and requests equal to limits."""
-    if status := pod.get("status"):
-        _alias_addresses(status)
-    spec = pod.get("spec")
-    if not isinstance(spec, dict):
-        return
-    default_pod_spec(spec)
-    spec.setdefault("enableServiceLinks", True)
-    if spec.get("hostNetwork"):
-        _default_host_ports(spec)
-    for container in _containers(spec, ephemeral=False):
-        _requests_from_limits(container)
-
-
-def _alias_addresses(status: Object) -> None:
-    """Make podIP the first of podIPs; podIP takes precedence if they differ."""
-    first, addresses = status.get("podIP"), status.get("podIPs")
-    if first and (not addresses or addresses[0].get("ip") != first):
-        status["podIPs"] = [{"ip": first}]
-    elif addresses:
-        status["podIP"] = addresses[0].get("ip", "")
 
 
 def default_pod_template(template: Object | None) -> None:
@@ -60,7 +34,7 @@ def default_pod_spec(spec: Object) -> None:
     if spec.get("terminationGracePeriodSeconds") is None:
         spec["terminationGracePeriodSeconds"] = 30
     spec.setdefault("schedulerName", "default-scheduler")
-    for container in _containers(spec):
+    for container in each_container(spec):
         _default_container(container)
     for volume in spec.get("volumes") or ():
         default_volume(volume)
@@ -70,19 +44,11 @@ def default_pod_spec(spec: Object) -> None:
         round_requirements(resources)
 
 
-def _containers(spec: Object, *, ephemeral: bool = True) -> Iterator[Object]:
+def each_container(spec: Object, *, ephemeral: bool = True) -> Iterator[Object]:
     yield from spec.get("initContainers") or ()
     yield from spec.get("containers") or ()
     if ephemeral:
         yield from spec.get("ephemeralContainers") or ()
-
-
-def _default_host_ports(spec: Object) -> None:
-    """Set hostPort of each container port to its containerPort, because the pod uses the host network."""
-    for container in _containers(spec, ephemeral=False):
-        for port in container.get("ports") or ():
-            if not port.get("hostPort"):
-                port["hostPort"] = port.get("containerPort", 0)
 
 
 def _default_container(container: Object) -> None:
@@ -120,49 +86,6 @@ def _default_http_get(action: Object) -> None:
         action["path"] = "/"
     if not action.get("scheme"):
         action["scheme"] = "HTTP"
-
-
-def _requests_from_limits(container: Object) -> None:
-    resources = container.get("resources") or {}
-    limits = resources.get("limits")
-    if not limits:
-        return
-    requests = resources.get("requests")
-    if requests is None:
-        requests = resources["requests"] = {}
-    for name, value in limits.items():
-        requests.setdefault(name, value)
-
-
-def default_pod_resources(spec: Object) -> None:
-    """Set missing pod-level requests and limits of a pod that has some. Upstream: DefaultPodLevelResources.
-
-    Each step builds on the ones before: hugepage limits and cpu and memory requests are aggregated from the containers, missing requests
-    are set to the limits, and missing limits are aggregated if every container has one.
-    """
-    resources = spec.get("resources") or {}
-    requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
-    if not requests and not limits:
-        return
-    container_limits = aggregate(spec, "limits")
-    for name, amount in container_limits.items():
-        if name.startswith("hugepages-") and name not in requests:
-            limits.setdefault(name, str(amount))
-    for name, amount in aggregate(spec, "requests").items():
-        if name in ("cpu", "memory"):
-            requests.setdefault(name, str(amount))
-    for name, value in limits.items():
-        if _at_pod_level(name):
-            requests.setdefault(name, value)
-    limits_by_container = [(c.get("resources") or {}).get("limits") or {} for c in _containers(spec)]
-    for name in requests.keys() - limits.keys():
-        if _at_pod_level(name) and name in container_limits and all(name in declared for declared in limits_by_container):
-            limits[name] = str(max(container_limits[name], Quantity.of(requests[name])))
-    spec["resources"] = {**resources, **({"limits": limits} if limits else {}), **({"requests": requests} if requests else {})}
-
-
-def _at_pod_level(name: str) -> bool:
-    return name in ("cpu", "memory") or name.startswith("hugepages-")
 
 
 def default_volume(volume: Object) -> None:
@@ -204,3 +127,10 @@ def _default_legacy_source(name: str, source: Any) -> None:
         for field, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
             if source.get(field) is None:
                 source[field] = value
+
+
+def set_missing(obj: Object, **values: Any) -> None:
+    """Set the fields that are missing or null."""
+    for key, value in values.items():
+        if obj.get(key) is None:
+            obj[key] = value

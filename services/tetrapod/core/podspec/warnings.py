@@ -14,6 +14,7 @@ from tetrapod.machinery.addresses import ip_warnings
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1123_label
 
 _ANNOTATIONS: Final = (
     ("scheduler.alpha.kubernetes.io/critical-pod", 'non-functional in v1.16+; use the "priorityClassName" field instead'),
@@ -26,6 +27,11 @@ _SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field inst
 _NULL_SELECTOR: Final = "a null labelSelector results in matching no pod"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+_NAME: Final = (
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: "
+)
 
 
 def pod_warnings(pod: Object) -> list[str]:
@@ -168,3 +174,13 @@ def _addresses(spec: Object, path: str) -> list[str]:
     for i, alias in enumerate(spec.get("hostAliases") or ()):
         out += ip_warnings(f"{path}.hostAliases[{i}].ip", alias.get("ip") or "")
     return out
+
+
+def name_warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return a warning about the name of a new object if it is not a DNS label."""
+    texts = [] if old is not None else is_dns1123_label(obj["metadata"].get("name") or "")
+    return [f"{_NAME}[{' '.join(texts)}]"] if texts else []
+
+
+def same_generation(obj: Object, old: Object | None) -> bool:
+    return old is not None and old["metadata"].get("generation") == obj["metadata"].get("generation")

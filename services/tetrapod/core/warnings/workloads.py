@@ -10,13 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.podspec.claim_spec import claim_spec_warnings
-from tetrapod.core.podspec.warnings import template_warnings
+from tetrapod.core.podspec.warnings import name_warnings, same_generation, template_warnings
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_dns1123_label
 
-_NAME: Final = (
-    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: "
-)
 _INDEXES: Final = (
     "spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4,"
     " Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
@@ -28,23 +24,8 @@ _ZONE: Final = (
 _HISTORY: Final = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
 
 
-def _name(obj: Object, old: Object | None) -> list[str]:
-    """Return a warning about the name of a new object if it is not a DNS label."""
-    texts = [] if old is not None else is_dns1123_label(obj["metadata"].get("name") or "")
-    return [f"{_NAME}[{' '.join(texts)}]"] if texts else []
-
-
-def _same_generation(obj: Object, old: Object | None) -> bool:
-    return old is not None and old["metadata"].get("generation") == obj["metadata"].get("generation")
-
-
 def _template(obj: Object, old: Object | None) -> list[str]:
-    return [] if _same_generation(obj, old) else template_warnings((obj.get("spec") or {}).get("template"), "spec.template")
-
-
-def pod_template(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a PodTemplate."""
-    return [] if _same_generation(obj, old) else template_warnings(obj.get("template"), "template")
+    return [] if same_generation(obj, old) else template_warnings((obj.get("spec") or {}).get("template"), "spec.template")
 
 
 def daemon_set(obj: Object, old: Object | None) -> list[str]:
@@ -55,14 +36,7 @@ def daemon_set(obj: Object, old: Object | None) -> list[str]:
 
 def replicated(obj: Object, old: Object | None) -> list[str]:
     """Return the warnings about a Deployment or ReplicaSet, whose name is part of pod names."""
-    return _name(obj, old) + _template(obj, old)
-
-
-def replication_controller(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a ReplicationController. As upstream, an update warns about the old template."""
-    if _same_generation(obj, old):
-        return []
-    return _name(obj, old) + template_warnings(((old or obj).get("spec") or {}).get("template"), "spec.template")
+    return name_warnings(obj, old) + _template(obj, old)
 
 
 def stateful_set(obj: Object, old: Object | None) -> list[str]:
@@ -77,16 +51,16 @@ def stateful_set(obj: Object, old: Object | None) -> list[str]:
 
 def job(obj: Object, old: Object | None) -> list[str]:
     """Return the warnings about a Job."""
-    if _same_generation(obj, old):
+    if same_generation(obj, old):
         return []
-    return _name(obj, old) + _job_spec(obj.get("spec") or {}, "spec")
+    return name_warnings(obj, old) + _job_spec(obj.get("spec") or {}, "spec")
 
 
 def cron_job(obj: Object, old: Object | None) -> list[str]:
     """Return the warnings about a CronJob."""
-    warnings = _name(obj, old)
+    warnings = name_warnings(obj, old)
     spec = obj.get("spec") or {}
-    if not _same_generation(obj, old):
+    if not same_generation(obj, old):
         warnings += _job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
     if old is not None and "TZ" in (spec.get("schedule") or ""):
         warnings.append(_ZONE)

@@ -9,7 +9,7 @@ import pytest
 
 from tetrapod.core.podspec import capabilities
 from tetrapod.core.podspec.templates import pod_template_spec
-from tetrapod.core.validation import pods
+from tetrapod.core.v1.pods import validation
 
 POLICY = "disallowed by cluster policy"
 
@@ -38,15 +38,18 @@ def spec(**more: Any) -> dict[str, Any]:
 def test_privileged_containers_are_forbidden_in_pods_and_in_templates() -> None:
     pod = {"metadata": {"name": "p"}, "spec": spec()}
     names = ["containers[0]", "initContainers[0]"]
-    assert told(pods.validate(pod)) == [f"spec.{name}.securityContext.privileged" for name in names]
+    assert told(validation.validate(pod)) == [f"spec.{name}.securityContext.privileged" for name in names]
     assert told(pod_template_spec({"spec": spec()}, "template")) == [f"template.spec.{name}.securityContext.privileged" for name in names]
 
 
 @pytest.mark.usefixtures("nobody_is_privileged")
 def test_so_are_processes_of_a_windows_host() -> None:
     on_host = spec(hostNetwork=True, securityContext={"windowsOptions": {"hostProcess": True}}, initContainers=[])
-    assert told(pods.validate({"metadata": {"name": "p"}, "spec": on_host})) == ["spec.containers[0].securityContext.privileged", "spec"]
+    assert told(validation.validate({"metadata": {"name": "p"}, "spec": on_host})) == [
+        "spec.containers[0].securityContext.privileged",
+        "spec",
+    ]
 
 
 def test_elsewhere_they_are_allowed() -> None:
-    assert told(pods.validate({"metadata": {"name": "p"}, "spec": spec()})) == []
+    assert told(validation.validate({"metadata": {"name": "p"}, "spec": spec()})) == []

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.podspec.defaults import default_pod, default_pod_resources
 from tetrapod.core.podspec.qos import qos_class
-from tetrapod.core.validation import pod_status, pods
+from tetrapod.core.v1.pods import status_validation, validation
+from tetrapod.core.v1.pods.defaults import default_pod, default_pod_resources
 from tetrapod.machinery.gvk import Object
 
 
@@ -25,7 +25,7 @@ def pod(**spec: Any) -> Object:
 
 
 def texts(obj: Object) -> list[str]:
-    return [str(error) for error in pods.validate(obj)]
+    return [str(error) for error in validation.validate(obj)]
 
 
 def test_a_simple_pod_is_valid() -> None:
@@ -65,7 +65,7 @@ def test_refusals(spec: Object, wanted: str) -> None:
 def test_a_change_is_shown_as_a_difference() -> None:
     old, new = pod(), pod()
     new["spec"]["dnsPolicy"] = "Default"
-    (error,) = pods.validate_update(new, old)
+    (error,) = validation.validate_update(new, old)
     text = str(error)
     assert text.startswith("spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,")
     assert '- "DNSPolicy": "ClusterFirst",\n+ "DNSPolicy": "Default",\n' in text
@@ -76,19 +76,19 @@ def test_what_may_change() -> None:
     new["spec"]["containers"][0]["image"] = "nginx:2"
     new["spec"]["activeDeadlineSeconds"] = 5
     new["spec"]["tolerations"] = [{"key": "k", "operator": "Exists", "effect": "NoExecute"}]
-    assert pods.validate_update(new, old) == []
+    assert validation.validate_update(new, old) == []
     later = deepcopy(new)
     later["spec"]["activeDeadlineSeconds"] = 6
-    assert [e.field for e in pods.validate_update(later, new)] == ["spec.activeDeadlineSeconds"]
+    assert [e.field for e in validation.validate_update(later, new)] == ["spec.activeDeadlineSeconds"]
     later = deepcopy(new)
     later["spec"]["tolerations"] = []
-    assert [e.field for e in pods.validate_update(later, new)] == ["spec.tolerations"]
+    assert [e.field for e in validation.validate_update(later, new)] == ["spec.tolerations"]
 
 
 def test_gates_go_but_never_come() -> None:
     gated = pod(schedulingGates=[{"name": "example.com/a"}])
-    assert pods.validate_update(pod(), gated) == []
-    assert [e.field for e in pods.validate_update(gated, pod())] == ["spec.schedulingGates[0].name"]
+    assert validation.validate_update(pod(), gated) == []
+    assert [e.field for e in validation.validate_update(gated, pod())] == ["spec.schedulingGates[0].name"]
 
 
 @pytest.mark.parametrize(
@@ -119,5 +119,5 @@ def test_a_pod_asks_for_what_its_containers_do_or_its_limits_allow() -> None:
 
 def test_a_pod_whose_first_address_is_empty_has_none() -> None:
     new: Object = {"metadata": {}, "spec": {}, "status": {"podIPs": [{}, {"ip": "1.2.3.4"}], "podIP": ""}}
-    found = [error.detail for error in pod_status.validate_status(new, {"metadata": {}}) if error.field == "status.podIPs"]
+    found = [error.detail for error in status_validation.validate_status(new, {"metadata": {}}) if error.field == "status.podIPs"]
     assert found[-1] == "podIP and podIPs must either both be set or both be unset"

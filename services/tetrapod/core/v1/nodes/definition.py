@@ -17,15 +17,6 @@ from tetrapod.machinery.addresses import cidr_warnings
 from tetrapod.machinery.gvk import Object
 
 
-def node_warnings(node: Object, old: Object | None) -> list[str]:
-    """Return warnings about deprecated fields and non-canonical CIDRs."""
-    spec = node.get("spec") or {}
-    out = ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] if spec.get("externalID") else []
-    for i, cidr in enumerate(spec.get("podCIDRs") or ()):
-        out += cidr_warnings(f"spec.podCIDRs[{i}]", cidr)
-    return out
-
-
 def definition(proxy: Rest | Strategy) -> ResourceDefinition:
     """Return the definition of nodes."""
     strategy = NodeStrategy(
@@ -45,3 +36,12 @@ def definition(proxy: Rest | Strategy) -> ResourceDefinition:
         table=TABLE,
         subresources={"proxy": proxy, "status": NodeStatusStrategy(strategy, validate=validation.validate_status)},
     )
+
+
+def node_warnings(node: Object, old: Object | None) -> list[str]:
+    """Return warnings about deprecated fields and non-canonical CIDRs."""
+    spec = node.get("spec") or {}
+    out = ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] if spec.get("externalID") else []
+    for i, cidr in enumerate(spec.get("podCIDRs") or ()):
+        out += cidr_warnings(f"spec.podCIDRs[{i}]", cidr)
+    return out

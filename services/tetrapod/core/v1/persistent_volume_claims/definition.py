@@ -14,22 +14,6 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import Object
 
 
-def claim_warnings(claim: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a PersistentVolumeClaim."""
-    out: list[str] = []
-    if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
-        out.append(f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
-    return out + claim_spec_warnings(claim.get("spec") or {}, "spec")
-
-
-def default_persistent_volume_claim(obj: Object) -> None:
-    """Set the defaults of a PersistentVolumeClaim."""
-    default_claim_spec(obj.setdefault("spec", {}))
-    status = obj.setdefault("status", {})
-    if not status.get("phase"):
-        status["phase"] = "Pending"
-
-
 def definition() -> ResourceDefinition:
     """Return the definition of persistentvolumeclaims."""
     strategy = ClaimStrategy(
@@ -49,3 +33,19 @@ def definition() -> ResourceDefinition:
         table=TABLE,
         subresources={"status": ClaimStatusStrategy(strategy, validate=validation.validate_status)},
     )
+
+
+def claim_warnings(claim: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a PersistentVolumeClaim."""
+    out: list[str] = []
+    if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
+        out.append(f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
+    return out + claim_spec_warnings(claim.get("spec") or {}, "spec")
+
+
+def default_persistent_volume_claim(obj: Object) -> None:
+    """Set the defaults of a PersistentVolumeClaim."""
+    default_claim_spec(obj.setdefault("spec", {}))
+    status = obj.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Pending"

@@ -22,6 +22,27 @@ _MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
 _RECYCLE: Final = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
 
 
+def definition() -> ResourceDefinition:
+    """Return the definition of persistentvolumes."""
+    strategy = VolumeStrategy(
+        default=default_persistent_volume,
+        status=True,
+        initial_status={"phase": "Pending"},
+        returns_deleted=True,
+        validate=validation.validate,
+        whole_update=validation.validate_update,
+        warnings=volume_warnings,
+        revalidates_generate_name=True,
+    )
+    return builtin(
+        "",
+        "persistentvolumes",
+        strategy,
+        table=TABLE,
+        subresources={"status": VolumeStatusStrategy(strategy)},
+    )
+
+
 def volume_warnings(volume: Object, old: Object | None) -> list[str]:
     """Return the warnings about a PersistentVolume."""
     spec, annotations = volume.get("spec") or {}, volume["metadata"].get("annotations") or {}
@@ -53,24 +74,3 @@ def default_persistent_volume(obj: Object) -> None:
         scale_io["fsType"] = "xfs"
     if capacity := spec.get("capacity"):
         round_up(capacity)
-
-
-def definition() -> ResourceDefinition:
-    """Return the definition of persistentvolumes."""
-    strategy = VolumeStrategy(
-        default=default_persistent_volume,
-        status=True,
-        initial_status={"phase": "Pending"},
-        returns_deleted=True,
-        validate=validation.validate,
-        whole_update=validation.validate_update,
-        warnings=volume_warnings,
-        revalidates_generate_name=True,
-    )
-    return builtin(
-        "",
-        "persistentvolumes",
-        strategy,
-        table=TABLE,
-        subresources={"status": VolumeStatusStrategy(strategy)},
-    )

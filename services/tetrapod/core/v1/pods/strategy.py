@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tetrapod.core.podspec.defaults import default_pod, default_pod_resources
 from tetrapod.core.podspec.features import drop_disabled, drop_init_container_annotations
 from tetrapod.core.podspec.qos import qos_class
 from tetrapod.core.podspec.warnings import pod_warnings
-from tetrapod.core.strategies.pod_preparation import app_armor_into_fields, merge_label_keys
-from tetrapod.core.validation import pod_status, pods
+from tetrapod.core.v1.pods import status_validation, validation
+from tetrapod.core.v1.pods.defaults import default_pod, default_pod_resources
+from tetrapod.core.v1.pods.preparation import app_armor_into_fields, merge_label_keys
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
@@ -37,8 +37,6 @@ _GATED: Final = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
-
-
 _CLEARED_BY_EMPTY: Final = ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")
 _GATED_STATUS: Final = ("nodeAllocatableResourceClaimStatuses", "volumeHealth")
 """Status fields behind the gates DRANodeAllocatableResources and CSIVolumeHealth, which are off, as is ImageVolumeWithDigest.
@@ -46,6 +44,9 @@ _GATED_STATUS: Final = ("nodeAllocatableResourceClaimStatuses", "volumeHealth")
 Upstream: dropDisabledPodStatusFields.
 """
 _KEPT_IN_STATUS: Final = ("qosClass", "observedGeneration", "extendedResourceClaimStatus", *_CLEARED_BY_EMPTY)
+
+
+_SERVER_KEPT: Final = frozenset({"managedFields", "resourceVersion", "generation"})
 
 
 class PodStrategy(Strategy):
@@ -93,10 +94,10 @@ class PodStrategy(Strategy):
         return name_warnings + pod_warnings(obj)  # not on updates: components send many of them and ignore warnings
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
-        return pods.validate(obj)
+        return validation.validate(obj)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return pods.validate_update(new, old)
+        return validation.validate_update(new, old)
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
         """Set the grace period: the one of the options or the spec, 0 for a pod that is not assigned to a node or has finished."""
@@ -150,7 +151,7 @@ class PodStatusStrategy(StatusStrategy):
                 mount.pop("volumeStatus", None)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return pod_status.validate_status(new, old)
+        return status_validation.validate_status(new, old)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")]
@@ -181,3 +182,13 @@ def _keep_observed_generations(conditions: list[Object], before: list[Object]) -
         existing = generations.pop(0) if generations else 0
         if not condition.get("observedGeneration") and existing:
             condition["observedGeneration"] = existing
+
+
+def keep_metadata(new: Object, old: Object) -> None:
+    """Restore the stored metadata except managed fields, resource version and generation: only the subresource's part may change."""
+    meta = new["metadata"]
+    for key in [k for k in meta if k not in _SERVER_KEPT]:
+        del meta[key]
+    for key, value in old["metadata"].items():
+        if key not in _SERVER_KEPT:
+            meta[key] = copy_value(value)

@@ -1,13 +1,10 @@
-"""Columns of pods, pod templates and replication controllers.
-
-Upstream: pkg/printers/internalversion/printers.go, printPod, printPodTemplate, printReplicationController.
-"""
+"""Columns of Pod. Upstream: pkg/printers/internalversion/printers.go, printPod."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, NONE, age, containers, labels_text, name_of, pod_template, since, spec_of, status_of
+from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, since, spec_of, status_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
@@ -146,7 +143,7 @@ def pod_conditions(pod: Object) -> list[Object]:
     return {"Succeeded": _SUCCEEDED, "Failed": _FAILED}.get(status_of(pod).get("phase", ""), [])
 
 
-PODS: Final = TableConvertor(
+TABLE: Final = TableConvertor(
     (
         NAME,
         Column("Ready"),
@@ -160,49 +157,4 @@ PODS: Final = TableConvertor(
     ),
     pod_row,
     pod_conditions,
-)
-
-
-def _pod_template_row(template: Object) -> list[Any]:
-    pod_template_object = template.get("template") or {}
-    names, images = containers(pod_template_object.get("spec") or {})
-    return [name_of(template), names, images, labels_text((pod_template_object.get("metadata") or {}).get("labels"))]
-
-
-POD_TEMPLATES: Final = TableConvertor(
-    (
-        NAME,
-        Column("Containers"),
-        Column("Images"),
-        Column("Pod Labels"),
-    ),
-    _pod_template_row,
-)
-
-
-def _replication_controller_row(rc: Object) -> list[Any]:
-    spec, status = spec_of(rc), status_of(rc)
-    return [
-        name_of(rc),
-        spec.get("replicas") or 0,
-        status.get("replicas") or 0,
-        status.get("readyReplicas") or 0,
-        age(rc),
-        *containers(pod_template(rc)),
-        labels_text(spec.get("selector")),
-    ]
-
-
-REPLICATION_CONTROLLERS: Final = TableConvertor(
-    (
-        NAME,
-        Column("Desired", "integer"),
-        Column("Current", "integer"),
-        Column("Ready", "integer"),
-        AGE,
-        Column("Containers", priority=1),
-        Column("Images", priority=1),
-        Column("Selector", priority=1),
-    ),
-    _replication_controller_row,
 )

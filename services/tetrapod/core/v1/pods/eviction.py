@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from tetrapod.core.subresources.binding import SUCCESS, set_condition
 from tetrapod.core.subresources.stores import BUDGETS, PODS, Stores
+from tetrapod.core.v1.pods.binding import SUCCESS, set_condition
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.endpoints.options import validate_delete_options
 from tetrapod.generic.registry.context import Context

@@ -1,16 +1,13 @@
-"""Strategies of `pods/ephemeralcontainers` and `pods/resize`, which update one part of a pod.
-
-Upstream: pkg/registry/core/pod/strategy.go.
-"""
+"""The strategy of `pods/resize`. Upstream: pkg/registry/core/pod/strategy.go, podResizeStrategy."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.podspec.defaults import default_pod_resources
 from tetrapod.core.podspec.features import drop_disabled
-from tetrapod.core.strategies.pods import PodStrategy
-from tetrapod.core.validation import pod_resize, pods
+from tetrapod.core.v1.pods import resize_validation
+from tetrapod.core.v1.pods.defaults import default_pod_resources
+from tetrapod.core.v1.pods.strategy import PodStrategy, keep_metadata
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
@@ -18,29 +15,6 @@ from tetrapod.machinery.gvk import Object
 
 _KINDS: Final = ("initContainers", "containers")
 _RESIZED: Final = ("resources", "resizePolicy")
-_SERVER_KEPT: Final = frozenset({"managedFields", "resourceVersion", "generation"})
-
-
-class EphemeralContainersStrategy(PodStrategy):
-    """The strategy of `pods/ephemeralcontainers`: only spec.ephemeralContainers may change."""
-
-    has_status = False
-    tabular = False
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        containers = (new.get("spec") or {}).get("ephemeralContainers")
-        new["spec"] = {k: v for k, v in (old.get("spec") or {}).items() if k != "ephemeralContainers"}
-        if containers:
-            new["spec"]["ephemeralContainers"] = containers
-        drop_disabled(new["spec"], old.get("spec") or {})
-        new["status"] = old.get("status", {})
-        _keep_metadata(new, old)
-
-    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return pods.validate_ephemeral_update(new, old)
-
-    def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        return [("status",)]
 
 
 class ResizeStrategy(PodStrategy):
@@ -60,7 +34,7 @@ class ResizeStrategy(PodStrategy):
                     spec[kind] = _resized(new_spec[kind], old_spec[kind])
             new["spec"] = spec
             new["status"] = old.get("status", {})
-            _keep_metadata(new, old)
+            keep_metadata(new, old)
         spec = new["spec"]
         if spec.get("resources") is None and old_spec.get("resources") is not None:
             spec["resources"] = copy_value(old_spec["resources"])
@@ -68,7 +42,7 @@ class ResizeStrategy(PodStrategy):
         drop_disabled(spec, old_spec)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        return pod_resize.validate_resize(new, old)
+        return resize_validation.validate_resize(new, old)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
         return [("status",)]
@@ -82,13 +56,3 @@ def _resized(wanted: list[Object], had: list[Object]) -> list[Object]:
         {**{k: v for k, v in old.items() if k not in _RESIZED}, **{k: new[k] for k in _RESIZED if new.get(k) is not None}}
         for new, old in zip(wanted, had, strict=True)
     ]
-
-
-def _keep_metadata(new: Object, old: Object) -> None:
-    """Restore the stored metadata except managed fields, resource version and generation: only the subresource's part may change."""
-    meta = new["metadata"]
-    for key in [k for k in meta if k not in _SERVER_KEPT]:
-        del meta[key]
-    for key, value in old["metadata"].items():
-        if key not in _SERVER_KEPT:
-            meta[key] = copy_value(value)

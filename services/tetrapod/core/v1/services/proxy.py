@@ -1,66 +1,25 @@
-"""`pods/proxy`, `services/proxy` and `nodes/proxy`. A service is proxied only to addresses that belong to its pods.
+"""`services/proxy`, which forwards only to addresses that belong to pods of the Service.
 
-Upstream: pkg/registry/core/{pod,service,node}, ResourceLocation.
+Upstream: pkg/registry/core/service/storage/storage.go, ResourceLocation.
 """
 
 from __future__ import annotations
 
 import random
 
-from tetrapod.core.subresources.locations import Backends, check_host, check_proxyable, endpoint_of, kubelet_of, proxy, split_name
-from tetrapod.core.subresources.stores import NODES, PODS, SERVICES, SLICES, Stores
+from tetrapod.core.subresources.locations import check_proxyable, endpoint_of, split_name
+from tetrapod.core.subresources.proxy import ProxyRest
+from tetrapod.core.subresources.stores import PODS, SERVICES, SLICES
+from tetrapod.core.v1.pods.proxy import pod_addresses
 from tetrapod.generic.proxy import Endpoint
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.machinery import status
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 
-class _ProxyRest(Rest):
-    """The base of the three subresources."""
-
-    def __init__(self, stores: Stores, backends: Backends) -> None:
-        self._stores = stores
-        self._backends = backends
-
-    async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
-        return await proxy(self._backends.pool, await self.locate(ctx, name), request, path)
-
-    async def locate(self, ctx: Context, name: str) -> Endpoint:
-        """Return the endpoint for a name with optional scheme and port, raising StatusError."""
-        raise NotImplementedError
-
-
-class PodProxyRest(_ProxyRest):
-    """The subresource `pods/proxy`."""
-
-    async def locate(self, ctx: Context, name: str) -> Endpoint:
-        scheme, bare, port = split_name(name, "pod")
-        pod = (await self._stores[PODS].get(ctx, bare)).peek()
-        address = next(iter(_addresses(pod)), "")
-        check_proxyable(address)
-        return endpoint_of(address, port or _first_port(pod), scheme)
-
-
-def _addresses(pod: Object) -> list[str]:
-    """Return the IP addresses of the pod."""
-    pod_status = pod.get("status") or {}
-    pod_ips = [entry.get("ip", "") for entry in pod_status.get("podIPs") or ()]
-    return pod_ips or ([pod_status["podIP"]] if pod_status.get("podIP") else [])
-
-
-def _first_port(pod: Object) -> str:
-    """Return the first declared container port, or ""."""
-    for container in (pod.get("spec") or {}).get("containers") or ():
-        if container.get("ports"):
-            return str(container["ports"][0].get("containerPort") or "")
-    return ""
-
-
-class ServiceProxyRest(_ProxyRest):
+class ServiceProxyRest(ProxyRest):
     """The subresource `services/proxy`."""
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
@@ -86,7 +45,7 @@ class ServiceProxyRest(_ProxyRest):
             if (endpoint.get("conditions") or {}).get("ready") is False or reference.get("namespace") != ctx.namespace:
                 continue
             pod = await self._stores[PODS].storage.get(f"{ctx.namespace}/{reference.get('name')}")
-            if pod is not None and endpoint["addresses"][0] in _addresses(pod.peek()):
+            if pod is not None and endpoint["addresses"][0] in pod_addresses(pod.peek()):
                 check_proxyable(endpoint["addresses"][0])
                 return str(endpoint["addresses"][0])
         return ""
@@ -104,13 +63,3 @@ def _port_name(service: Object, number: int) -> str:
             return port.get("name") or ""
     name = service["metadata"]["name"]
     raise status.service_unavailable(f"no service port {number} found for service {go_quote(name)}")
-
-
-class NodeProxyRest(_ProxyRest):
-    """The subresource `nodes/proxy`."""
-
-    async def locate(self, ctx: Context, name: str) -> Endpoint:
-        scheme, bare, port = split_name(name, "node")
-        kubelet = await kubelet_of(self._stores, self._backends, bare, NODES)
-        await check_host(kubelet.host)
-        return kubelet if port in ("", str(kubelet.port)) else endpoint_of(kubelet.host, port, scheme)

@@ -9,7 +9,7 @@ from typing import Final
 
 from tetrapod.core.podspec.annotations import MIRROR
 from tetrapod.core.podspec.qos import qos_class
-from tetrapod.core.validation.pods import metadata_and_spec
+from tetrapod.core.v1.pods.validation import metadata_and_spec
 from tetrapod.core.validation.quantities import quantity
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError

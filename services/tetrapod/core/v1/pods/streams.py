@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
 from tetrapod.core.subresources.locations import Backends, kubelet_at, node_name, node_status, not_upgraded
-from tetrapod.core.subresources.logs import LogRest, choose_container
-from tetrapod.core.subresources.proxies import NodeProxyRest, PodProxyRest, ServiceProxyRest
 from tetrapod.core.subresources.stores import PODS, Stores
+from tetrapod.core.v1.pods.logs import choose_container
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.filters.authorization import attributes_of
 from tetrapod.generic.metrics import Counter
@@ -28,7 +27,6 @@ from tetrapod.machinery.gvk import Object
 
 if TYPE_CHECKING:
     from tetrapod.generic.proxy.streamtranslator import Streams
-
 _STREAMS: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _STREAMING: Final = Counter(
     "apiserver_websocket_streaming_requests_total",
@@ -135,16 +133,3 @@ class PortForwardRest(_StreamRest):
         pod = await self._pod(ctx, name)
         query = [("port", ",".join(ports))] if ports else []
         return await self._pass(request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None)
-
-
-def stream_rests(stores: Stores, backends: Backends, authorizer: Authorizer | None) -> dict[str, Rest]:
-    """Return the streaming and proxying subresources by name."""
-    return {
-        "pods/log": LogRest(stores, backends),
-        "pods/exec": ExecRest(stores, backends, authorizer),
-        "pods/attach": ExecRest(stores, backends, authorizer),
-        "pods/portforward": PortForwardRest(stores, backends, authorizer),
-        "pods/proxy": PodProxyRest(stores, backends),
-        "services/proxy": ServiceProxyRest(stores, backends),
-        "nodes/proxy": NodeProxyRest(stores, backends),
-    }

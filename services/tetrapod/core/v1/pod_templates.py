@@ -1,0 +1,59 @@
+"""PodTemplate.
+
+Upstream: pkg/registry/core/podtemplate/strategy.go; pkg/printers/internalversion/printers.go, printPodTemplate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.cells import NAME, containers, labels_text, name_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec.defaults import default_pod_template
+from tetrapod.core.podspec.templates import pod_template_spec
+from tetrapod.core.podspec.warnings import same_generation, template_warnings
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of podtemplates."""
+    strategy = KindStrategy(
+        default=lambda o: default_pod_template(o.get("template")),
+        generation=["template"],
+        returns_deleted=True,
+        validate=validate,
+        template=("template",),
+        warnings=warnings,
+    )
+    return builtin("", "podtemplates", strategy, table=TABLE)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a PodTemplate."""
+    return pod_template_spec(obj.get("template") or {}, "template")
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a PodTemplate."""
+    return [] if same_generation(obj, old) else template_warnings(obj.get("template"), "template")
+
+
+def _pod_template_row(template: Object) -> list[Any]:
+    pod_template_object = template.get("template") or {}
+    names, images = containers(pod_template_object.get("spec") or {})
+    return [name_of(template), names, images, labels_text((pod_template_object.get("metadata") or {}).get("labels"))]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Containers"),
+        Column("Images"),
+        Column("Pod Labels"),
+    ),
+    _pod_template_row,
+)

@@ -1,0 +1,83 @@
+"""Defaults of Pod that pod templates do not get. Upstream: pkg/apis/core/v1/defaults.go, SetDefaults_Pod."""
+
+from __future__ import annotations
+
+from tetrapod.core.podspec.defaults import default_pod_spec, each_container
+from tetrapod.core.podspec.pod_resources import aggregate
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.quantity import Quantity
+
+
+def default_pod(pod: Object) -> None:
+    """Set the defaults of a Pod: those of its spec, service links, host ports with the host network, and requests equal to limits."""
+    if status := pod.get("status"):
+        _alias_addresses(status)
+    spec = pod.get("spec")
+    if not isinstance(spec, dict):
+        return
+    default_pod_spec(spec)
+    spec.setdefault("enableServiceLinks", True)
+    if spec.get("hostNetwork"):
+        _default_host_ports(spec)
+    for container in each_container(spec, ephemeral=False):
+        _requests_from_limits(container)
+
+
+def _alias_addresses(status: Object) -> None:
+    """Make podIP the first of podIPs; podIP takes precedence if they differ."""
+    first, addresses = status.get("podIP"), status.get("podIPs")
+    if first and (not addresses or addresses[0].get("ip") != first):
+        status["podIPs"] = [{"ip": first}]
+    elif addresses:
+        status["podIP"] = addresses[0].get("ip", "")
+
+
+def _default_host_ports(spec: Object) -> None:
+    """Set hostPort of each container port to its containerPort, because the pod uses the host network."""
+    for container in each_container(spec, ephemeral=False):
+        for port in container.get("ports") or ():
+            if not port.get("hostPort"):
+                port["hostPort"] = port.get("containerPort", 0)
+
+
+def _requests_from_limits(container: Object) -> None:
+    resources = container.get("resources") or {}
+    limits = resources.get("limits")
+    if not limits:
+        return
+    requests = resources.get("requests")
+    if requests is None:
+        requests = resources["requests"] = {}
+    for name, value in limits.items():
+        requests.setdefault(name, value)
+
+
+def default_pod_resources(spec: Object) -> None:
+    """Set missing pod-level requests and limits of a pod that has some. Upstream: DefaultPodLevelResources.
+
+    Each step builds on the ones before: hugepage limits and cpu and memory requests are aggregated from the containers, missing requests
+    are set to the limits, and missing limits are aggregated if every container has one.
+    """
+    resources = spec.get("resources") or {}
+    requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
+    if not requests and not limits:
+        return
+    container_limits = aggregate(spec, "limits")
+    for name, amount in container_limits.items():
+        if name.startswith("hugepages-") and name not in requests:
+            limits.setdefault(name, str(amount))
+    for name, amount in aggregate(spec, "requests").items():
+        if name in ("cpu", "memory"):
+            requests.setdefault(name, str(amount))
+    for name, value in limits.items():
+        if _at_pod_level(name):
+            requests.setdefault(name, value)
+    limits_by_container = [(c.get("resources") or {}).get("limits") or {} for c in each_container(spec)]
+    for name in requests.keys() - limits.keys():
+        if _at_pod_level(name) and name in container_limits and all(name in declared for declared in limits_by_container):
+            limits[name] = str(max(container_limits[name], Quantity.of(requests[name])))
+    spec["resources"] = {**resources, **({"limits": limits} if limits else {}), **({"requests": requests} if requests else {})}
+
+
+def _at_pod_level(name: str) -> bool:
+    return name in ("cpu", "memory") or name.startswith("hugepages-")

@@ -1,0 +1,140 @@
+"""ReplicationController and its status.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerSpec; pkg/registry/core/replicationcontroller/strategy.go;
+pkg/printers/internalversion/printers.go, printReplicationController.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.cells import AGE, NAME, age, containers, labels_text, name_of, pod_template, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec.defaults import default_pod_template, set_missing
+from tetrapod.core.podspec.templates import pod_template_spec
+from tetrapod.core.podspec.warnings import name_warnings, same_generation, template_warnings
+from tetrapod.core.subresources.scale import scale
+from tetrapod.core.validation import shown
+from tetrapod.core.validation.names import complaints, not_negative
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import StatusStrategy
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_long_name
+from tetrapod.machinery.table import Column, TableConvertor
+
+_TOO_MANY: Final = "cannot be greater than status.replicas"
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of replicationcontrollers."""
+    strategy = KindStrategy(
+        default=default_replication_controller,
+        status=True,
+        initial_status={"replicas": 0},
+        generation=["spec"],
+        validate=validate,
+        template=("spec", "template"),
+        warnings=warnings,
+        name=lambda name, prefix: [],  # validation checks the name
+        fields={"status.replicas": lambda o: str((o.get("status") or {}).get("replicas", 0))},
+    )
+    strategy.garbage_collection_default = "Orphan"
+    return builtin(
+        "",
+        "replicationcontrollers",
+        strategy,
+        storage_prefix="controllers",
+        table=TABLE,
+        subresources={"scale": scale(), "status": StatusStrategy(strategy, validate=validate_status)},
+    )
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a ReplicationController."""
+    spec = obj.get("spec") or {}
+    errors = _controller_template(spec.get("selector") or {}, spec.get("template"))
+    # Rules that upstream declares in the schema come after the hand-written ones.
+    errors += not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    name = obj["metadata"].get("name")
+    return errors + (complaints(is_long_name, name, "metadata.name") if name else [])
+
+
+def _controller_template(selector: Object, template: Object | None) -> list[FieldError]:
+    errors = [] if selector else [field.required("spec.selector")]
+    if template is None:
+        return [*errors, field.required("spec.template")]
+    labels = (template.get("metadata") or {}).get("labels")
+    if any((labels or {}).get(key) != value for key, value in selector.items()):
+        text = "`selector` does not match template `labels`"
+        errors.append(field.invalid("spec.template.metadata.labels", shown.labels(labels), text))
+    errors += pod_template_spec(template, "spec.template")
+    pod_spec = template.get("spec") or {}
+    if pod_spec.get("restartPolicy") != "Always":
+        errors.append(field.not_supported("spec.template.spec.restartPolicy", pod_spec.get("restartPolicy") or "", ["Always"]))
+    if pod_spec.get("activeDeadlineSeconds") is not None:
+        text = "activeDeadlineSeconds in ReplicationController is not Supported"
+        errors.append(field.forbidden("spec.template.spec.activeDeadlineSeconds", text))
+    return errors
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a ReplicationController."""
+    status = new.get("status") or {}
+    names = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
+    number = {name: status.get(name) or 0 for name in names}
+    errors = [error for name in names for error in not_negative(number[name], f"status.{name}")]
+    errors += [field.invalid(f"status.{name}", number[name], _TOO_MANY) for name in names[1:4] if number[name] > number["replicas"]]
+    if number["availableReplicas"] > number["readyReplicas"]:
+        errors.append(field.invalid("status.availableReplicas", number["availableReplicas"], "cannot be greater than readyReplicas"))
+    return errors
+
+
+def default_replication_controller(obj: Object) -> None:
+    """Set the defaults of a ReplicationController."""
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if labels:
+        if not spec.get("selector"):
+            spec["selector"] = dict(labels)
+        if not obj["metadata"].get("labels"):
+            obj["metadata"]["labels"] = dict(labels)
+    set_missing(spec, replicas=1)
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a ReplicationController. As upstream, an update warns about the old template."""
+    if same_generation(obj, old):
+        return []
+    return name_warnings(obj, old) + template_warnings(((old or obj).get("spec") or {}).get("template"), "spec.template")
+
+
+def _replication_controller_row(rc: Object) -> list[Any]:
+    spec, status = spec_of(rc), status_of(rc)
+    return [
+        name_of(rc),
+        spec.get("replicas") or 0,
+        status.get("replicas") or 0,
+        status.get("readyReplicas") or 0,
+        age(rc),
+        *containers(pod_template(rc)),
+        labels_text(spec.get("selector")),
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Desired", "integer"),
+        Column("Current", "integer"),
+        Column("Ready", "integer"),
+        AGE,
+        Column("Containers", priority=1),
+        Column("Images", priority=1),
+        Column("Selector", priority=1),
+    ),
+    _replication_controller_row,
+)
