@@ -1,4 +1,4 @@
-"""`tetrapod check-apiserver`: whether a server, in whatever language, does what the aggregation layer requires of it."""
+"""`tetrapod check-apiserver`: checks whether an API server meets the requirements of the aggregation layer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,20 @@ _MARKS = {"pass": "ok  ", "fail": "FAIL", "skip": "skip"}
 @click.command("check-apiserver")
 @click.argument("url")
 @click.argument("group_version", metavar="GROUP/VERSION")
-@click.option("--data-dir", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="Of `up`: its front proxy asks.")
-@click.option("--proxy-client-cert-file", type=click.Path(path_type=Path), help="Instead: the certificate of a front proxy,")
-@click.option("--proxy-client-key-file", type=click.Path(path_type=Path), help="and its key.")
-@click.option("--certificate-authority", type=click.Path(path_type=Path), help="The CA of the server's certificate; else any is believed.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    default=Path("data"),
+    show_default=True,
+    help="The data directory of `up`, with the credentials of its front proxy.",
+)
+@click.option("--proxy-client-cert-file", type=click.Path(path_type=Path), help="The client certificate of another front proxy.")
+@click.option("--proxy-client-key-file", type=click.Path(path_type=Path), help="The key of --proxy-client-cert-file.")
+@click.option(
+    "--certificate-authority",
+    type=click.Path(path_type=Path),
+    help="The CA of the server certificate. Default: any certificate is accepted.",
+)
 @click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def check_apiserver(
     url: str,
@@ -30,15 +40,16 @@ def check_apiserver(
     certificate_authority: Path | None,
     output: str,
 ) -> None:
-    """Check the aggregated API server at URL (https://HOST:PORT): what fails, and why it matters. Exits with 1 if something fails.
+    """Check the aggregated API server at URL (https://HOST:PORT).
 
-    The server must belong to a cluster whose front proxy we have the certificate of: it is asked as the aggregator asks.
+    Prints each requirement that the server fails, with its reason, and exits with 1 if there are any. Requests are sent with the
+    credentials of the front proxy that the server trusts, as the aggregator sends them.
     """
-    import json  # all of it here: other commands start without
+    import json  # imported here, because other commands do not need these modules
     from dataclasses import asdict
 
     from tetrapod.generic.aggregated.checks import Subject, run_checks
-    from tetrapod.generic.aggregated.conversation import Conversation
+    from tetrapod.generic.aggregated.conversation import CheckClient
     from tetrapod.generic.certificates.pki import Pki
     from tetrapod.machinery.gvk import GroupVersion
 
@@ -46,22 +57,22 @@ def check_apiserver(
     if not (group and version):
         raise click.UsageError(f"want GROUP/VERSION, got {group_version}")
     if not url.startswith("https://"):
-        raise click.UsageError(f"want https://HOST:PORT, got {url}: the aggregator speaks TLS to every server")
+        raise click.UsageError(f"want https://HOST:PORT, got {url}: the aggregator connects to servers by TLS only")
     certificate, key = Pki(data_dir / "pki").front_proxy_client
-    talk = Conversation(url, proxy_client_cert_file or certificate, proxy_client_key_file or key, certificate_authority)
-    for file in (talk.certificate, talk.key):
+    client = CheckClient(url, proxy_client_cert_file or certificate, proxy_client_key_file or key, certificate_authority)
+    for file in (client.certificate, client.key):
         if not file.is_file():
-            raise click.ClickException(f"no such file: {file}; --proxy-client-cert-file and --proxy-client-key-file name a front proxy's")
-    findings = list(run_checks(Subject(talk, GroupVersion(group, version))))
+            raise click.ClickException(f"{file} does not exist; set --proxy-client-cert-file and --proxy-client-key-file")
+    findings = list(run_checks(Subject(client, GroupVersion(group, version))))
     if output == "json":
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
-        _tell(findings)
+        _print(findings)
     if any(finding.outcome == "fail" for finding in findings):
         raise SystemExit(1)
 
 
-def _tell(findings: list[Finding]) -> None:
+def _print(findings: list[Finding]) -> None:
     for finding in findings:
         click.echo(f"{_MARKS[finding.outcome]} {finding.check}" + (f": {finding.detail}" if finding.detail else ""))
         if finding.outcome == "fail":

@@ -1,12 +1,12 @@
-"""A Kubernetes API server for tests: in this process, in memory, with a state that can be kept, gone back to, and forked.
+"""A Kubernetes API server for tests: in this process, in memory, with a state that can be saved, restored and forked.
 
     from tetrapod.testing import Server
 
     with Server() as server:
         server.apply("crds/")
-        before = server.snapshot()
+        state = server.snapshot()
         …
-        server.reset(before)
+        server.reset(state)
 
 `plugin.py` provides it as pytest fixtures; docs/how-to/testing.md documents both. Imports are deferred until first use: pytest loads
 the plugin in every project, also where no test requests a server.

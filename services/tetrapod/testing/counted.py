@@ -29,6 +29,7 @@ class Counted(Embedded):
         super().__init__(options, store)
 
     async def director(self, request: Request) -> Response:
+        """Handle a request, counting it while it is in flight."""
         if is_long_running(request.info):
             return await super().director(request)
         self._under_way += 1
@@ -63,9 +64,8 @@ class Counted(Embedded):
         await self.settled()
         return await self._store.snapshot()
 
-    async def go_back(self, snapshot: Snapshot) -> bool:
-        """Restore a snapshot. Controllers observe deletions and additions and may write in response, so restore again until nothing
-        differs.
+    async def restore(self, snapshot: Snapshot) -> bool:
+        """Restore a snapshot, repeatedly until nothing differs, because controllers may write in response to the restored changes.
 
         Returns:
             False if the state still differs after several attempts.

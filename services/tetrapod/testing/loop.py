@@ -14,6 +14,7 @@ class LoopThread:
     """A thread that runs an event loop."""
 
     def __init__(self, name: str) -> None:
+        """Start the thread, which has this name."""
         import uvloop
 
         self._loop = uvloop.new_event_loop()

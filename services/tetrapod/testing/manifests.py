@@ -1,4 +1,4 @@
-"""Reading of manifests in all forms, and applying them in an order that works: namespaces and CustomResourceDefinitions first."""
+"""Reading and applying of manifests. Namespaces and CustomResourceDefinitions are applied first."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from typing import Any, Final
 from tetrapod.testing.client import ApiError, Client, Object
 
 _FIRST: Final = {"Namespace": 0, "CustomResourceDefinition": 1}
-_PATIENCE: Final = 20.0
+_SERVED_TIMEOUT_SECONDS: Final = 20.0
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 def apply(client: Client, manifests: Any, namespace: str) -> list[Object]:
-    """Apply manifests and return the objects in the order in which they were given.
+    """Apply manifests and return the stored objects in the order of the manifests.
+
+    Args:
+        client: a client of the server.
+        manifests: the manifests, in any form that `read` accepts.
+        namespace: the namespace of objects that name none.
 
     Raises:
         ApiError: the server rejected an object.
@@ -23,16 +28,24 @@ def apply(client: Client, manifests: Any, namespace: str) -> list[Object]:
         TimeoutError: a CustomResourceDefinition was not served in time.
     """
     objects = list(read(manifests))
-    done: dict[int, Object] = {}
-    for at, obj in sorted(enumerate(objects), key=lambda pair: _FIRST.get(pair[1].get("kind", ""), 2)):
-        done[at] = client.apply(obj, namespace)
+    applied: dict[int, Object] = {}
+    for position, obj in sorted(enumerate(objects), key=lambda pair: _FIRST.get(pair[1].get("kind", ""), 2)):
+        applied[position] = client.apply(obj, namespace)
         if obj.get("kind") == "CustomResourceDefinition":
-            done[at] = _served(client, done[at])
-    return [done[at] for at in range(len(objects))]
+            applied[position] = _wait_served(client, applied[position])
+    return [applied[position] for position in range(len(objects))]
 
 
 def read(manifests: Any) -> Iterator[Object]:
-    """Yield the objects in YAML text, a file, a directory (its files in order), an object, a List, or an iterable of these."""
+    """Yield the objects of manifests.
+
+    Args:
+        manifests: YAML text, a file, a directory (its files in alphabetical order), an object, a List, or an iterable of these.
+
+    Raises:
+        OSError: a file cannot be read.
+        TypeError: the manifests have another type.
+    """
     if isinstance(manifests, dict):
         if str(manifests.get("kind", "")).endswith("List") and isinstance(manifests.get("items"), list):
             yield from read(manifests["items"])
@@ -60,10 +73,10 @@ def _files(path: Path) -> Iterator[Object]:
         yield from read(text + "\n")
 
 
-def _served(client: Client, definition: Object) -> Object:
+def _wait_served(client: Client, definition: Object) -> Object:
     """Wait until all served versions of a definition can be used, and return its current state."""
     spec = definition["spec"]
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _SERVED_TIMEOUT_SECONDS
     while True:
         try:
             for version in spec["versions"]:
@@ -75,5 +88,5 @@ def _served(client: Client, definition: Object) -> Object:
         except (LookupError, ApiError):
             pass
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{definition['metadata']['name']} is not served after {_PATIENCE:.0f} s")
+            raise TimeoutError(f"{definition['metadata']['name']} is not served after {_SERVED_TIMEOUT_SECONDS:.0f} s")
         time.sleep(0.005)

@@ -1,5 +1,6 @@
-"""The pytest plugin with the fixtures `tetrapod` and `tetrapod_session`. pytest loads it by entry point; imports are deferred until first
-use.
+"""The pytest plugin with the fixtures `tetrapod` and `tetrapod_session`.
+
+pytest loads it by entry point in every project, so imports are deferred until first use.
 """
 
 from __future__ import annotations
@@ -15,21 +16,22 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def tetrapod_flags() -> Sequence[str]:
-    """Flags of the server (those of `tetrapod up`). Override this fixture in conftest.py."""
+    """Return flags of the server (those of `tetrapod up`). Override this fixture in conftest.py."""
     return ()
 
 
 @pytest.fixture(scope="session")
 def tetrapod_manifests() -> Any:
-    """Manifests, files or directories to apply before all tests, for example CustomResourceDefinitions. Override this fixture in
-    conftest.py.
+    """Return manifests, files or directories to apply before all tests, for example CustomResourceDefinitions.
+
+    Override this fixture in conftest.py.
     """
     return ()
 
 
 @pytest.fixture(scope="session")
 def tetrapod_session(tetrapod_flags: Sequence[str], tetrapod_manifests: Any) -> Iterator[Server]:
-    """A server for all tests of the session, without a reset between them."""
+    """Provide a server for all tests of the session, without a reset between them."""
     from tetrapod.testing.server import Server
 
     with Server(tetrapod_flags) as server:
@@ -38,13 +40,13 @@ def tetrapod_session(tetrapod_flags: Sequence[str], tetrapod_manifests: Any) -> 
 
 
 @pytest.fixture(scope="session")
-def _tetrapod_beginning(tetrapod_session: Server) -> State:
+def _tetrapod_initial_state(tetrapod_session: Server) -> State:
     return tetrapod_session.snapshot()
 
 
 @pytest.fixture
-def tetrapod(tetrapod_session: Server, _tetrapod_beginning: State) -> Iterator[Server]:
-    """The server of the session, reset before each test to its initial state. Forks are closed after the test."""
-    tetrapod_session.reset(_tetrapod_beginning)
+def tetrapod(tetrapod_session: Server, _tetrapod_initial_state: State) -> Iterator[Server]:
+    """Provide the server of the session, reset to its initial state before each test. Forks are closed after the test."""
+    tetrapod_session.reset(_tetrapod_initial_state)
     yield tetrapod_session
     tetrapod_session.close_forks()

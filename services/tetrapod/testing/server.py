@@ -30,6 +30,7 @@ class State:
     """The stored objects of a server at one moment. It is opaque, and can be passed to `reset` of any server, repeatedly."""
 
     def __init__(self, snapshot: Snapshot) -> None:
+        """Create the state; called by `Server.snapshot`."""
         self._snapshot = snapshot
 
     def __len__(self) -> int:
@@ -37,6 +38,7 @@ class State:
         return len(self._snapshot.entries)
 
     def __repr__(self) -> str:
+        """Return the number of objects and the revision."""
         return f"<State of {len(self)} objects at revision {self._snapshot.revision}>"
 
 
@@ -44,46 +46,50 @@ class Server:
     """A running server, ready when it is constructed. Use it as a context manager, or call `close`.
 
     Controllers run as in a cluster (garbage collection, namespaces, service accounts and so on), but nothing runs pods. Methods may be
-    called
-    from any thread; they block.
-
-    Args:
-        flags: flags of `tetrapod up`, except those that select another storage.
+    called from any thread; they block. All methods except `close` and `close_forks` raise RuntimeError after `close`.
     """
 
     def __init__(self, flags: Sequence[str] = ()) -> None:
+        """Start a server on a free port of 127.0.0.1, and wait until it is ready.
+
+        Args:
+            flags: flags of `tetrapod up`, except --data-dir and --etcd-servers.
+
+        Raises:
+            ValueError: a flag selects another storage.
+        """
         self._flags = tuple(flags)
         self._start(None)
 
-    def _start(self, like: Server | None) -> None:
+    def _start(self, source: Server | None) -> None:
         self._forks: list[Server] = []
         self._client: Client | None = None
         self._clients: list[Client] = []
-        self._others: list[Any] = []
+        self._kubernetes_clients: list[Any] = []
         self._closed = False
         self.directory = Path(tempfile.mkdtemp(prefix="tetrapod-"))
         """The directory with certificates, kubeconfig and tokens, deleted with the server."""
-        self.token: str = like.token if like is not None else secrets.token_urlsafe(24)
+        self.token: str = source.token if source is not None else secrets.token_urlsafe(24)
         """A bearer token of a user in the group system:masters."""
-        if like is not None:
-            shutil.copytree(like.directory / "pki", self.directory / "pki")
+        if source is not None:
+            shutil.copytree(source.directory / "pki", self.directory / "pki")
         self._loop = LoopThread("tetrapod")
         try:
-            self._counted = self._started(like)
-            self._beginning = self.snapshot()
+            self._counted = self._start_counted(source)
+            self._initial_state = self.snapshot()
         except BaseException:
             self._loop.close()
             shutil.rmtree(self.directory, ignore_errors=True)
             raise
 
-    def _started(self, like: Server | None) -> Counted:
+    def _start_counted(self, source: Server | None) -> Counted:
         tokens = self.directory / "tokens.csv"
         tokens.touch(0o600)
         tokens.write_text(f'{self.token},tetrapod-testing,tetrapod-testing,"system:masters"\n')
         for attempt in range(_ATTEMPTS):
             options = _options(self.directory, tokens, self._flags)
             try:
-                store = like._loop.call(like._server.copy()) if like is not None else None
+                store = source._loop.call(source._server.copy()) if source is not None else None
                 return self._loop.call(_running(options, store))
             except OSError:
                 if attempt == _ATTEMPTS - 1:  # each time another process took the port
@@ -106,23 +112,27 @@ class Server:
 
     @property
     def ca(self) -> Path:
-        """The file with the CA of the server certificate."""
+        """The path of the file with the CA of the server certificate."""
         return self._server.pki.ca
 
     @property
     def kubeconfig(self) -> Path:
-        """The file of a kubeconfig for an administrator, with a client certificate."""
+        """The path of a kubeconfig for an administrator, with a client certificate."""
         return self.directory / "kubeconfig"
 
     @property
     def client(self) -> Client:
-        """A minimal client for an administrator. It is for one thread; other threads create their own by `connect`."""
+        """A minimal client for an administrator. It belongs to one thread; other threads create their own by `connect`."""
         if self._client is None:
             self._client = self.connect()
         return self._client
 
     def connect(self, token: str = "") -> Client:
-        """Return another client, with the given bearer token, or as administrator."""
+        """Return a new client, which is closed with the server.
+
+        Args:
+            token: the bearer token; "" for that of the administrator.
+        """
         from tetrapod.testing.client import Client
 
         client = Client(self.url, self.ca, token or self.token)
@@ -130,51 +140,67 @@ class Server:
         return client
 
     def kubernetes_client(self) -> Any:
-        """Return an `ApiClient` of the official `kubernetes` package, which must be installed. It is closed with the server."""
+        """Return a new `ApiClient` of the official `kubernetes` package for an administrator. It is closed with the server.
+
+        Raises:
+            ImportError: the package is not installed.
+        """
         from kubernetes import client  # type: ignore[import-untyped, unused-ignore]
 
         configuration = client.Configuration(host=self.url)
         configuration.ssl_ca_cert = str(self.ca)
         configuration.api_key = {"authorization": f"Bearer {self.token}"}
         api = client.ApiClient(configuration)
-        self._others.append(api)
+        self._kubernetes_clients.append(api)
         return api
 
     def apply(self, manifests: str | Path | dict[str, Any] | Iterable[Any], *, namespace: str = "default") -> list[dict[str, Any]]:
-        """Apply manifests by server-side apply: objects, lists of them, YAML text, files or directories. Return them as stored.
+        """Apply manifests by server-side apply, namespaces and CustomResourceDefinitions first.
 
         CustomResourceDefinitions are served when this returns.
+
+        Args:
+            manifests: YAML text, a file, a directory, an object, a List, or an iterable of these.
+            namespace: the namespace of objects that name none.
+
+        Returns:
+            The stored objects, in the order of the manifests.
+
+        Raises:
+            ApiError: the server rejected an object.
+            LookupError: the kind of an object is not served.
+            TimeoutError: a CustomResourceDefinition was not served within 20 seconds.
         """
         from tetrapod.testing.manifests import apply
 
         return apply(self.client, manifests, namespace)
 
     def snapshot(self) -> State:
-        """Return the current state, once controllers are idle."""
+        """Wait until controllers are idle (at most 2 seconds), and return the current state."""
         return State(self._loop.call(self._server.snapshot()))
 
     def reset(self, state: State | None = None) -> None:
         """Restore a state, by default the initial one.
 
         A reset is a write: open watches receive deletions, additions and changes, and resource versions continue. Stop clients that
-        write before:
-        an operator that keeps running may write an object that it read before the reset.
+        write first: an operator that keeps running may write an object that it read before the reset.
+
+        Args:
+            state: a state of any server; None for the state after the start.
 
         Raises:
             RuntimeError: a client or controller keeps writing.
         """
-        target = state if state is not None else self._beginning
-        if not self._loop.call(self._server.go_back(target._snapshot)):
-            raise RuntimeError("somebody keeps writing while the state is reset; end operators before")
+        target = state if state is not None else self._initial_state
+        if not self._loop.call(self._server.restore(target._snapshot)):
+            raise RuntimeError("a client keeps writing while the state is reset; stop it before the reset")
 
     def settle(self) -> None:
-        """Wait until controllers have processed all writes. Work that they delay on purpose is not awaited."""
+        """Wait until controllers have processed all writes, at most 2 seconds. Work that they delay on purpose is not awaited."""
         self._loop.call(self._server.settled())
 
     def fork(self) -> Server:
-        """Return another server that starts with a copy of this state, and has the same certificates and token. It is closed with this
-        one.
-        """
+        """Start another server with a copy of this state, and the same certificates and token. It is closed with this one."""
         self._must_be_open()
         fork = Server.__new__(Server)
         fork._flags = self._flags
@@ -188,7 +214,7 @@ class Server:
             self._forks.pop().close()
 
     def close(self) -> None:
-        """Stop the server and delete its directory."""
+        """Stop the server and its forks, and delete its directory. Does nothing if it is already closed."""
         if self._closed:
             return
         self._closed = True
@@ -196,7 +222,7 @@ class Server:
         self._client = None
         for client in self._clients:
             client.close()
-        for api in self._others:
+        for api in self._kubernetes_clients:
             api.close()
             api.rest_client.pool_manager.clear()
         try:
@@ -206,9 +232,11 @@ class Server:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self) -> Self:
+        """Return the server."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close the server."""
         self.close()
 
 
@@ -221,7 +249,7 @@ def _options(directory: Path, tokens: Path, flags: Sequence[str]) -> Options:
     own = [f"--data-dir={directory}", f"--token-auth-file={tokens}", "--bind-address=127.0.0.1", f"--secure-port={port}"]
     options = parsed("up", [*own, "--collection-delay=0", *flags])
     if options.data_dir != directory or options.etcd.servers:
-        raise ValueError("a test's server keeps its objects in memory: --data-dir and --etcd-servers are for `tetrapod up`")
+        raise ValueError("a server for tests stores its objects in memory; --data-dir and --etcd-servers cannot be set")
     return options
 
 

@@ -83,7 +83,11 @@ def test_who_answers_everybody_with_anything_is_told_of_every_fault(certificates
 
     with serving(certificates, answer) as url:
         found = outcomes(url, certificates)
-    assert {check for check, outcome in found.items() if outcome == "pass"} == {"ready", "discovery", "believes the front proxy"}
+    assert {check for check, outcome in found.items() if outcome == "pass"} == {
+        "ready",
+        "discovery",
+        "accepts identity headers of the front proxy",
+    }
     assert "skip" not in found.values()
 
 

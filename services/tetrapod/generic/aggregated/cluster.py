@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -16,7 +17,14 @@ _ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The address of the API, its CA, and the credentials: a client certificate (in `tls`), a token file, or a token."""
+    """The connection of an aggregated server to its Kubernetes API.
+
+    Attributes:
+        url: the base URL of the API server.
+        tls: the CA of the API server, and optionally a client certificate.
+        token_file: a file with a bearer token, which is read again when it changes; "" for none.
+        token: a bearer token; "" for none.
+    """
 
     url: str
     tls: ClientTLS
@@ -24,8 +32,11 @@ class Cluster:
     token: str = ""
 
     @classmethod
-    def of_kubeconfig(cls, path: str) -> Self:
-        """Read the connection from a kubeconfig.
+    def from_kubeconfig(cls, path: str) -> Self:
+        """Read the connection of the current context of a kubeconfig.
+
+        Args:
+            path: the path of the kubeconfig.
 
         Raises:
             ValueError: the file cannot be read, or is incomplete.
@@ -35,10 +46,31 @@ class Cluster:
         return cls(target.url, target.endpoint.tls or ClientTLS(), target.identity.token_file, authorization.removeprefix("Bearer "))
 
     @classmethod
-    def around_this_pod(cls) -> Self:
-        """Return the connection of a pod: the service `kubernetes`, and the pod's service account."""
+    def in_cluster(cls) -> Self:
+        """Return the connection from a pod: the Service `kubernetes`, with the pod's service account.
+
+        Raises:
+            OSError: the service account is not mounted.
+        """
         return cls("https://kubernetes.default.svc", ClientTLS(ca_data=(_ACCOUNT / "ca.crt").read_text()), str(_ACCOUNT / "token"))
 
+    @classmethod
+    def of_kubeconfig(cls, path: str) -> Self:
+        """Call `from_kubeconfig`. Deprecated: removed after the next release."""
+        warnings.warn("Cluster.of_kubeconfig is deprecated, use Cluster.from_kubeconfig", DeprecationWarning, stacklevel=2)
+        return cls.from_kubeconfig(path)
+
+    @classmethod
+    def around_this_pod(cls) -> Self:
+        """Call `in_cluster`. Deprecated: removed after the next release."""
+        warnings.warn("Cluster.around_this_pod is deprecated, use Cluster.in_cluster", DeprecationWarning, stacklevel=2)
+        return cls.in_cluster()
+
     def client(self, pool: BackendPool, user_agent: str) -> Client:
-        """Return a client of the API."""
+        """Return a client of the API.
+
+        Args:
+            pool: the connections; closed by the caller.
+            user_agent: the User-Agent header.
+        """
         return http_client(pool, self.url, self.tls, user_agent, token_file=self.token_file, token=self.token)

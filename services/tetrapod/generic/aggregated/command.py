@@ -71,12 +71,12 @@ def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Seque
         configure("text", 1)
         try:
             if kubeconfig:
-                cluster = Cluster.of_kubeconfig(kubeconfig)
+                cluster = Cluster.from_kubeconfig(kubeconfig)
             elif server:
                 pem = certificate_authority.read_text() if certificate_authority else ""
                 cluster = Cluster(server, ClientTLS(ca_data=pem), token_file)
             else:
-                cluster = Cluster.around_this_pod()
+                cluster = Cluster.in_cluster()
         except (OSError, ValueError) as error:
             raise click.ClickException(f"the Kubernetes API: {error}") from None
         settings = Settings(cluster, data_dir, bind_address, secure_port, hosts.split(","), name)

@@ -10,14 +10,20 @@ from tetrapod.machinery.gvk import Object
 
 
 def list_of(api_version: str, kind: str, items: Iterable[Object], options: ListOptions) -> Object:
-    """Return a list object of the items that match the selectors of the request. Only name and namespace are
-    selectable fields.
+    """Return a list of the items that match the selectors of the request.
+
+    Args:
+        api_version: the `group/version` of the items.
+        kind: the kind of the items; that of the list has the suffix `List`.
+        items: all objects, each with `metadata.name`.
+        options: the options of the request. Only the label selector and the field selector are used; selectable fields are
+            metadata.name and metadata.namespace.
     """
     label_selector, field_selector = labels.parse(options.label_selector), fields.parse(options.field_selector)
-    chosen = [
+    matching = [
         item for item in items if label_selector.matches(item["metadata"].get("labels") or {}) and field_selector.matches(_fields(item))
     ]
-    return {"apiVersion": api_version, "kind": f"{kind}List", "metadata": {}, "items": chosen}
+    return {"apiVersion": api_version, "kind": f"{kind}List", "metadata": {}, "items": matching}
 
 
 def _fields(item: Object) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`Conversation`: a blocking client for checks of an aggregated API server, with one connection per request.
+"""`CheckClient`: a blocking client for checks of an aggregated API server, with one connection per request.
 
 It sends requests as the front proxy on behalf of a user, or without credentials.
 """
@@ -23,7 +23,7 @@ NOBODY = {"X-Remote-User": "tetrapod:check-apiserver-nobody", "X-Remote-Group": 
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CheckResponse:
     """A response."""
 
     status: int
@@ -39,7 +39,7 @@ class Answer:
         """
         value = json.loads(self.body)
         if not isinstance(value, dict):
-            raise ValueError("the answer is no object")
+            raise ValueError("the response is not a JSON object")
         return value
 
     def __str__(self) -> str:
@@ -48,9 +48,15 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
-    """A client of one server. `certificate` and `key` are files with the front proxy's credentials, which the server
-    must trust.
+class CheckClient:
+    """A client of one server.
+
+    Attributes:
+        url: `https://HOST:PORT` of the server.
+        certificate: the file with the front proxy's client certificate, which the server must trust.
+        key: the file with its key.
+        ca: the file with the CA of the server certificate; None accepts any certificate.
+        timeout: the timeout of each request in seconds.
     """
 
     url: str
@@ -59,11 +65,11 @@ class Conversation:
     ca: Path | None = None
     timeout: float = 10.0
 
-    def ask(self, path: str, user: Mapping[str, str] = MASTER, **more: Any) -> Answer:
+    def ask(self, path: str, user: Mapping[str, str] = MASTER, **more: Any) -> CheckResponse:
         """Send a request for a user, as the aggregator does."""
         return self._send(path, dict(user), trusted=True, **more)
 
-    def ask_without_certificate(self, path: str, headers: Mapping[str, str]) -> Answer:
+    def ask_without_certificate(self, path: str, headers: Mapping[str, str]) -> CheckResponse:
         """Send a request with these headers, but without a client certificate."""
         return self._send(path, dict(headers), trusted=False)
 
@@ -77,14 +83,14 @@ class Conversation:
         body: bytes | None = None,
         accept: str = "application/json",
         content_type: str = "",
-    ) -> Answer:
+    ) -> CheckResponse:
         address = urlsplit(self.url)
         connection = http.client.HTTPSConnection(address.hostname or "", address.port, timeout=self.timeout, context=self._context(trusted))
-        sent = {**headers, "Accept": accept} | ({"Content-Type": content_type} if content_type else {})
+        request_headers = {**headers, "Accept": accept} | ({"Content-Type": content_type} if content_type else {})
         with closing(connection):
-            connection.request(method, path, body, sent)
-            answer = connection.getresponse()
-            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+            connection.request(method, path, body, request_headers)
+            response = connection.getresponse()
+            return CheckResponse(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
 
     def _context(self, trusted: bool) -> ssl.SSLContext:
         context = verify_as_go(ssl.create_default_context(cafile=str(self.ca) if self.ca else None))

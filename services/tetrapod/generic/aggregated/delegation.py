@@ -43,7 +43,14 @@ _HEADER_NAMES: Final = (
 
 
 class Trust(NamedTuple):
-    """The published trust configuration: CAs in PEM, and names."""
+    """The published trust configuration.
+
+    Attributes:
+        client_ca: the CA of client certificates in PEM; "" for none.
+        front_proxy_ca: the CA of front proxies in PEM; "" for none.
+        front_proxy_names: the common names that front proxies may have; empty allows any.
+        header_names: the names of the identity headers.
+    """
 
     client_ca: str
     front_proxy_ca: str
@@ -57,7 +64,7 @@ async def read_trust(client: Client) -> Trust:
         try:
             config_map = await client.get(CONFIG_MAPS, "kube-system", "extension-apiserver-authentication")
         except (StatusError, Unavailable, OSError) as error:
-            log.info("the cluster does not tell yet whom to believe: %s", error)
+            log.info("the trust configuration cannot be read yet: %s", error)
             await asyncio.sleep(1)
             continue
         data = config_map["data"]
@@ -67,8 +74,9 @@ async def read_trust(client: Client) -> Trust:
 
 
 def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
-    """Return an authenticator for the aggregator's identity headers, and for client certificates and tokens of direct
-    requests.
+    """Return an authenticator for identity headers of the aggregator, and for credentials of direct requests.
+
+    Direct requests are authenticated by client certificate, or by bearer token (TokenReview).
     """
     return UnionAuthenticator(
         [
@@ -80,6 +88,6 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
 
 
 def authorizer(client: Client) -> Authorizer:
-    """Return an authorizer that uses the cluster's RBAC by SubjectAccessReview, with a short-lived cache."""
+    """Return an authorizer that uses the cluster's RBAC by SubjectAccessReview. Decisions are cached for `REVIEW_SECONDS`."""
     reviews = SubjectAccessReviewer(client, allowed_seconds=REVIEW_SECONDS, denied_seconds=REVIEW_SECONDS)
     return UnionAuthorizer([Named("", HealthPaths()), Named("", PrivilegedGroup()), Named("", reviews)])

@@ -29,8 +29,14 @@ _COMPUTED: Final = {"get": Rest.get, "list": Rest.list, "create": Rest.create}
 
 @dataclass(frozen=True, slots=True)
 class PrinterColumn:
-    """A column of `kubectl get`. `value` returns the cell of an object; a `priority` above 0 shows it only with -o
-    wide.
+    """A column of `kubectl get`.
+
+    Attributes:
+        name: the heading.
+        value: returns the cell of an object: a string, a number, a boolean or None.
+        type: the OpenAPI type of the cells: "string", "integer", "number", "boolean" or "date".
+        priority: 0 shows the column always, a higher one only with `-o wide`.
+        description: shown to clients that render tables.
     """
 
     name: str
@@ -41,7 +47,10 @@ class PrinterColumn:
 
 
 class KindStrategy(Strategy):
-    """A strategy that validates objects by their schema. Override `rules` for further validation."""
+    """The strategy of a kind: it applies the schema's defaults and validates objects by their schema.
+
+    Override `rules` for further validation, and the other hooks of `Strategy` for further behaviour.
+    """
 
     generation = ("spec",)
     qualified_finalizers = False
@@ -54,17 +63,26 @@ class KindStrategy(Strategy):
         self.node, self.namespaced, self.has_status = kind.node, kind.namespaced, kind.has_status
 
     def default(self, obj: Object, version: str) -> None:
+        """Apply the defaults of the schema."""
         if self.node is not None:
             defaulting.apply(self.node, obj)
 
     def rules(self, ctx: Context, new: Object, old: Object | None) -> list[FieldError]:
-        """Return the errors of an object that is valid by its schema. `old` is None for a new object."""
+        """Return the errors of an object that is valid by its schema.
+
+        Args:
+            ctx: the request.
+            new: the new object.
+            old: the existing object, or None for a create.
+        """
         return []
 
     def validate(self, ctx: Context, obj: Object) -> list[FieldError]:
+        """Return the errors of a new object: those of the schema, or else those of `rules`."""
         return self.schema_errors(obj) or self.rules(ctx, obj, None)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        """Return the errors of an update: those of the schema, or else those of `rules`."""
         return self.schema_errors(new) or self.rules(ctx, new, old)
 
     def schema_errors(self, obj: Object) -> list[FieldError]:
@@ -72,15 +90,29 @@ class KindStrategy(Strategy):
         return [] if self.node is None else validate(self.node, obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
+        """Return the path of the status, which the main resource ignores, if there is a status subresource."""
         return [("status",)] if self.has_status else []
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A resource kind. `api_version` is `group/version`.
+    """A kind that the server serves.
 
-    `schema` is that of the whole object, as a JSON schema or a pydantic model. If it has a property `status`, there
-    is a status subresource. `rest` handles requests itself, without a store, for computed objects such as metrics.
+    Attributes:
+        api_version: `group/version`.
+        kind: the kind in CamelCase.
+        schema: the schema of the whole object, as a JSON schema or a pydantic model. If it has a property `status`, there is a
+            status subresource.
+        plural: the name of the resource; "" adds an "s" to the kind in lower case.
+        namespaced: whether objects are namespaced.
+        columns: the columns of `kubectl get` between name and age.
+        short_names: the short names for kubectl.
+        categories: the categories for kubectl, such as "all".
+        strategy: the rules of the kind. Each kind needs its own instance.
+        rest: handles requests instead of a store, for computed objects such as metrics. None stores the objects.
+
+    Raises:
+        ValueError: when the schema is first used, if it cannot be converted to a structural schema.
     """
 
     api_version: str

@@ -1,4 +1,4 @@
-"""Converts schemas of kinds to structural schemas, from a structural schema or a pydantic model's JSON schema."""
+"""Conversion of JSON schemas, such as those of pydantic models, to structural schemas."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ _DROPPED: Final = frozenset({"$defs", "title", "discriminator", "examples", "dep
 _BOUNDS: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 
-def structural_schema(given: Any) -> dict[str, Any]:
-    """Return a structural schema. `given` is a JSON schema of the whole object, or a class with
-    `model_json_schema()`.
+def structural_schema(source: Any) -> dict[str, Any]:
+    """Convert a schema to a structural schema.
+
+    Args:
+        source: a JSON schema of the whole object, or a class with `model_json_schema()`.
 
     Raises:
-        ValueError: the schema cannot be structural: recursion, tuples, unions other than with null.
+        ValueError: the schema contains itself, tuples, or unions other than with null or of integer and string.
     """
-    document = given.model_json_schema() if hasattr(given, "model_json_schema") else given
+    document = source.model_json_schema() if hasattr(source, "model_json_schema") else source
     schema = _Converter(document.get("$defs") or {}).convert(document, "")
     schema.setdefault("type", "object")
     schema["properties"] = {**_ROOT, **(schema.get("properties") or {})}
@@ -29,9 +31,11 @@ def structural_schema(given: Any) -> dict[str, Any]:
 
 
 class _Converter:
+    """Converts a schema, replacing references by their definitions."""
+
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
-        self._within: list[str] = []
+        self._enclosing: list[str] = []
 
     def convert(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
         if "$ref" in schema:
@@ -64,17 +68,17 @@ class _Converter:
 
     def _refer(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
         name = schema["$ref"].rpartition("/")[2]
-        if name in self._within:
-            raise ValueError(f"{path or 'schema'}: {name} contains itself, which no structural schema can say")
-        self._within.append(name)
+        if name in self._enclosing:
+            raise ValueError(f"{path or 'schema'}: {name} contains itself, which a structural schema cannot express")
+        self._enclosing.append(name)
         converted = self.convert({**self._definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}}, path)
-        self._within.pop()
+        self._enclosing.pop()
         return converted
 
     def _or_null(self, alternatives: list[Mapping[str, Any]], path: str) -> dict[str, Any]:
-        others = [one for one in alternatives if one.get("type") != "null"]
+        others = [alternative for alternative in alternatives if alternative.get("type") != "null"]
         if len(others) == 1:
             return {**self.convert(others[0], path), "nullable": True}
-        if sorted(str(one.get("type")) for one in others) == ["integer", "string"]:
+        if sorted(str(alternative.get("type")) for alternative in others) == ["integer", "string"]:
             return {"x-kubernetes-int-or-string": True}
         raise ValueError(f"{path or 'schema'}: a union of types has no structural schema")

@@ -1,5 +1,6 @@
-"""`AggregatedServer`: the generic API server with the given kinds and its own storage. It delegates authentication to
-the cluster.
+"""`AggregatedServer`: the generic API server with the given kinds and its own storage.
+
+It delegates authentication and authorization to the cluster.
 """
 
 from __future__ import annotations
@@ -35,8 +36,15 @@ DATABASE: Final = "server.db"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The address, the data directory, and the connection to the Kubernetes API. `hosts` are the names in the serving
-    certificate.
+    """The settings of a server.
+
+    Attributes:
+        cluster: the connection to the Kubernetes API.
+        data_dir: the directory of the certificates (`pki/`) and of the database.
+        bind_address: the IP address to listen on.
+        port: the port to listen on; 0 chooses a free one.
+        hosts: the names and addresses of the serving certificate.
+        name: the name of the server for logs, metrics and the User-Agent header.
     """
 
     cluster: Cluster
@@ -48,20 +56,28 @@ class Settings:
 
 
 class AggregatedServer:
-    """An aggregated API server.
-
-    `backend` is the store, by default SQLite in the data directory (alternatives: etcd, or SQLite in memory). It is
-    closed with the server.
-    """
+    """An aggregated API server. Call `start` and `stop` in the same event loop."""
 
     def __init__(
         self, kinds: Sequence[Kind], settings: Settings, *, backend: Backend | None = None, admission: Sequence[Plugin] = ()
     ) -> None:
+        """Create the server and its certificates, without listening.
+
+        Args:
+            kinds: the kinds to serve.
+            settings: the settings.
+            backend: the store; closed with the server. Default: SQLite in the data directory. Alternatives are `EtcdBackend` and
+                SQLite in memory.
+            admission: plugins that are called for each write, in this order.
+
+        Raises:
+            ValueError: the schema of a kind cannot be converted to a structural schema.
+        """
         self._settings = settings
         self._pki = write_pki(settings.data_dir / "pki", settings.hosts)
         self._pool = BackendPool()
         self.client = settings.cluster.client(self._pool, settings.name)
-        """A client with the server's credentials, which the author may use."""
+        """A client of the Kubernetes API with the server's credentials."""
         self._backend = backend or SqliteBackend(settings.data_dir / DATABASE)
         self._storage = CachingStorageFactory(self._backend)
         self.lifecycle = Lifecycle()
@@ -76,7 +92,7 @@ class AggregatedServer:
 
     @property
     def port(self) -> int:
-        """The port on which the server listens."""
+        """The port on which the server listens, after `start`."""
         return self._http.port
 
     @property
@@ -85,7 +101,11 @@ class AggregatedServer:
         return self._pki.ca.read_bytes()
 
     async def start(self) -> None:
-        """Start serving, once the trust configuration is known."""
+        """Read the trust configuration of the cluster, waiting until it is available, and start to listen.
+
+        Raises:
+            OSError: the port is in use.
+        """
         self._http = self._listen(await read_trust(self.client))
         await self._http.start()
         await self.lifecycle.start()
@@ -107,7 +127,7 @@ class AggregatedServer:
         return paths
 
     async def stop(self) -> None:
-        """Finish requests in flight and close the store."""
+        """Finish requests in flight, stop listening, and close the store."""
         await self.lifecycle.leave(0)
         self._draining.begin()
         await self._http.stop()
