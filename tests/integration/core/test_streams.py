@@ -9,9 +9,9 @@ from integration.core.conftest import Core, Serve, v1
 from integration.http.conftest import Client
 from integration.http.test_answers import upgrading
 from integration.http.test_requests import echo
-from tetrapod.core.subresources import proxies
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends
-from tetrapod.core.v1.services import proxy
+from tetrapod.core.v1.nodes import proxy as node_proxy
+from tetrapod.core.v1.services.proxy import ServiceProxyRest
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Request, Response
@@ -28,7 +28,7 @@ def loopback_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(host: str) -> None:
         pass
 
-    monkeypatch.setattr(proxies, "check_host", nothing)
+    monkeypatch.setattr(node_proxy, "check_host", nothing)
 
 
 async def test_a_log_is_read_from_the_kubelet(core: Core, serve: Serve, tls: ServingTLS) -> None:
@@ -165,7 +165,7 @@ async def test_a_service_leads_only_to_its_own_pods(core: Core) -> None:
     found = {"addressType": "IPv4", "endpoints": [other, late], "ports": [{"name": "web", "port": 8080}]}
     slices = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
     await core.client.create(slices, "default", {"metadata": {"name": "s-1", "labels": labels}, **found})
-    rest = proxy.ServiceProxyRest(core.service.server.stores, Backends(core.service.backends, UNVERIFIED))
+    rest = ServiceProxyRest(core.service.server.stores, Backends(core.service.backends, UNVERIFIED))
     for name in ("s:web", "s:80", "s", "x"):
         with pytest.raises(StatusError, match=f'no endpoints available for service "{name[0]}"') as raised:
             await rest.locate(Context(namespace="default"), name)
