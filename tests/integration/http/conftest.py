@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 import uvloop
 
 from tetrapod.generic.certificates import Pki, write_pki
+from tetrapod.generic.http.connection_state import OPEN, TRANSITIONS, ConnectionState
+from tetrapod.generic.http.protocol import HttpProtocol
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.generic.request import Handler
@@ -41,6 +43,23 @@ async def serve() -> AsyncIterator[Serve]:
     yield start
     for server in servers:
         await server.stop(0.2)
+
+
+@pytest.fixture(autouse=True)
+def only_documented_transitions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail a test in which a connection changes its state in a way that `TRANSITIONS` does not list."""
+    undocumented: set[tuple[ConnectionState, ConnectionState]] = set()
+
+    def change(connection: HttpProtocol, new: ConnectionState) -> None:
+        former = vars(connection).get("recorded_state")
+        if (former is None and new is not OPEN) or (former is not None and new not in TRANSITIONS[former]):
+            undocumented.add((former, new))
+        vars(connection)["recorded_state"] = new
+
+    state = property(lambda connection: vars(connection)["recorded_state"], change)
+    monkeypatch.setattr(HttpProtocol, "connection_state", state, raising=False)
+    yield
+    assert not undocumented
 
 
 @pytest.fixture

@@ -177,6 +177,27 @@ async def test_an_upgraded_connection_keeps_the_bytes_that_came_early(serve: Ser
     await client.close()
 
 
+async def test_bytes_after_a_pipelined_upgrade_request_go_to_the_upgraded_connection(serve: Serve) -> None:
+    release = asyncio.Event()
+
+    async def handler(request: Request) -> Response:
+        if request.path == "/first":
+            await release.wait()
+            return Response(200, [], b"first")
+        await asyncio.sleep(0.01)
+        return await upgrading(request)
+
+    client = await Client.connect(await serve(handler))
+    client.get("/first")
+    client.send(b"POST /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\nearly")
+    await asyncio.sleep(0.05)
+    release.set()
+    assert (await client.answer())[2] == b"first"
+    assert (await client.head())[0] == 101
+    assert await client.reader.readexactly(5) == b"EARLY"
+    await client.close()
+
+
 async def test_stopping_ends_streams_first_lets_requests_finish_and_refuses_connections(serve: Serve) -> None:
     begun, end, finish = asyncio.Event(), asyncio.Event(), asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""`CLOSED`: a transport that has been closed, in place of the one that a lost connection had.
+"""`CLOSED_TRANSPORT`: a transport that has been closed, in place of the one that a lost connection had.
 
 A TLS transport of uvloop keeps the methods of its protocol after `connection_lost`. A protocol that kept its transport in turn would form a
 reference cycle, so that every closed connection waited for the cyclic garbage collector.
@@ -34,4 +34,4 @@ class _ClosedTransport(asyncio.Transport):
     def resume_reading(self) -> None: ...
 
 
-CLOSED: Final = _ClosedTransport()
+CLOSED_TRANSPORT: Final = _ClosedTransport()

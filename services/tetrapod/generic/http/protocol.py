@@ -1,92 +1,55 @@
-"""`HttpProtocol`: one client connection. uvicorn's httptools protocol, made to speak our `Request` instead of ASGI.
+"""`HttpProtocol`: one client connection. uvicorn's httptools protocol, made to use our `Request` instead of ASGI.
 
-Measured: no scope dictionary, no receive/send round trips, one timer for all idle connections. Beyond stock uvicorn it keeps the
-bytes that follow an upgrade, hands over the raw connection, knows the client's certificate, takes any method token, limits heads,
-and answers malformed requests with Go's texts. uvicorn is pinned; this file depends on its internals.
+It does without a scope dictionary and receive/send round trips, and one timer checks all idle connections (measured). Beyond uvicorn it
+keeps the bytes that follow an upgrade, hands over the raw connection, knows the client's certificate, accepts any method token, limits
+heads, and answers malformed requests with Go's texts. uvicorn is pinned; this file depends on its internals.
+
+connection_state.py describes the states of a connection, leniency.py the requests that are rewritten before they are parsed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Final
 
 import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
-from tetrapod.generic.http.closed import CLOSED
+from tetrapod.generic.http.closed import CLOSED_TRANSPORT
+from tetrapod.generic.http.connection_state import BACKLOGGED, BROKEN, CLOSED, HIJACKED, OPEN, UPGRADING, ConnectionState
 from tetrapod.generic.http.exchange import Exchange
+from tetrapod.generic.http.head_validation import framing_lines, validate_headers
+from tetrapod.generic.http.hijacked import HijackedConnection
+from tetrapod.generic.http.leniency import escape_target, replace_method
 from tetrapod.generic.http.limits import MAX_AROUND_BODY, MAX_HEAD, MAX_HEADERS, WITHIN_LIMITS, excess
-from tetrapod.generic.http.loop_monitor import NOTICED, LoopMonitor
+from tetrapod.generic.http.loop_monitor import NOTICED
 from tetrapod.generic.http.mistrust import VerificationResult, verification_result
-from tetrapod.generic.http.refusal import bad_request, expectation_failed, too_large
-from tetrapod.generic.http.target import parse_target, valid_host
-from tetrapod.generic.http.unread import UnreadResponses
-from tetrapod.generic.request import Handler, HeaderList, Hijacked, Request
+from tetrapod.generic.http.refusal import bad_request, too_large
+from tetrapod.generic.http.server_state import HttpServerState
+from tetrapod.generic.http.target import parse_target
+from tetrapod.generic.request import Handler, Hijacked, Request, Response
 from tetrapod.generic.scheduling.eager import start_eagerly
 
 HEAD_TIMEOUT: Final = 32.0
+"""Seconds in which the head of a request must arrive."""
 IDLE_TIMEOUT: Final = 90.0
+"""Seconds after which a connection without a request is closed."""
 WRITE_BUFFER: Final = 64 << 10
 """Bytes of a response that wait in a connection before writing pauses; the transport under TLS holds one piece (SEND_PIECE) more."""
 LINGER: Final = 0.5
+"""Seconds in which a rejected client's data is still read and dropped: a reset would lose the response."""
 MAX_EARLY: Final = 1 << 20
+"""Bytes that are kept after an upgrade request before reading pauses."""
 _SLICE: Final = 16 << 10
-"""Bytes of heads that are parsed between two looks at the limits."""
-_METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
-_BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
-
-
-class HttpServerState(ServerState):
-    """The state that all connections of one server share."""
-
-    def __init__(self, handler: Handler, contended: Callable[[], bool], step_warning: float) -> None:
-        super().__init__()
-        self.handler = handler
-        self.monitor = LoopMonitor(step_warning, self.in_flight)
-        self.contended = contended
-        self.date = b""
-        self.closing = False
-        """The server is shutting down: responses carry `Connection: close`."""
-        self.upgraded: set[asyncio.BaseTransport] = set()
-        self.unread = UnreadResponses()
-
-    def forget_closed(self) -> None:
-        """Release upgraded connections that have ended: each has a buffer of 256 kB."""
-        self.upgraded = {transport for transport in self.upgraded if not transport.is_closing()}
-
-    def in_flight(self) -> list[Request]:
-        """Return the requests that are being handled, the oldest first."""
-        exchanges = (getattr(connection, "exchange", None) for connection in self.connections)
-        return sorted((exchange.request for exchange in exchanges if exchange is not None), key=lambda request: request.received)
-
-
-class HijackedConnection:
-    """A connection taken from the HTTP protocol. Nothing is read from it until `take_over`."""
-
-    def __init__(self, transport: asyncio.Transport, early: bytes, on_taken_over: Callable[[], None]) -> None:
-        """`on_taken_over` is called once another protocol has the connection."""
-        self.transport: Any = transport
-        self.early = early
-        self._on_taken_over = on_taken_over
-
-    def take_over(self, protocol: asyncio.Protocol) -> None:
-        """Let `protocol` receive from now on, first the bytes that came early."""
-        self.transport.set_protocol(protocol)
-        self._on_taken_over()
-        protocol.connection_made(self.transport)
-        data, self.early = self.early, b""
-        if data:
-            protocol.data_received(data)
-        self.transport.resume_reading()
+"""Bytes of heads that are parsed before the limits are checked again."""
 
 
 class HttpProtocol(HttpToolsProtocol):
+    """One client connection, which parses requests and writes their responses in order."""
+
     server_state: HttpServerState
 
     def __init__(
@@ -95,29 +58,31 @@ class HttpProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self.parser = None  # type: ignore[assignment]  # until `connection_made`: it refers to the protocol, and not every handshake succeeds
         self.state = server_state
+        self.connection_state: ConnectionState = OPEN
         self.access_log = False
-        self.exchange: Exchange | None = None
-        self.feeding = False  # the parser is running: requests that it completes start when it returns
-        self.waiting: deque[Exchange] = deque()
         self.remote = ""
         self.verification = VerificationResult()
+        self.last_user = ""  # whose request was answered last
+        # The requests: one is handled, others wait.
+        self.exchange: Exchange | None = None
+        self.waiting: deque[Exchange] = deque()
         self.idle_since = self.loop.time()
+        # Bytes that are not parsed, depending on the state.
+        self.backlog = b""  # BACKLOGGED: pipelined requests
+        self.upgrade_data = bytearray()  # UPGRADING: what follows the upgrade request
+        self.hijacked: HijackedConnection | None = None  # HIJACKED
+        # The parser and the head that it reads.
+        self.parsing = False  # the parser is running: requests that it completes start when it returns
+        self.in_head = False
+        self.skipping_head = False  # the parser is led past a head that it has parsed before
         self.head_since = self.idle_since  # 0.0: between two heads
         self.head_size = 0
-        self.piece = 0  # bytes of the piece that the parser has now
-        self.around_body = 0  # bytes since the last one of a body; -1: the parser found some in this piece
-        self.in_head = False
-        self.unfed: list[bytes] = []  # pieces of a line of the head that is not complete
-        self.backlog = b""  # pipelined requests that are parsed when those before them are answered
-        self.resuming = False  # the parser is being led past a head that has been seen already
-        self.closed = False
-        self.deaf = False  # what came last made no sense, so that nothing after it can
-        self.hijacking: HijackedConnection | None = None
-        self.held: bytearray | None = None  # what follows an upgrade request that is being handled
-        self.method = ""
+        self.piece_size = 0  # bytes of the piece that the parser has now
+        self.framing_size = 0  # bytes since the last one of a body; -1: the parser found some in this piece
+        self.incomplete_line: list[bytes] = []  # pieces of a line of the head
+        self.method = ""  # the method that the parser does not know
         self.url = b""
         self.headers = []
-        self.last_user = ""
 
     # --- the transport's side
 
@@ -132,7 +97,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.verification = verification_result(ssl_object)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.closed = True
+        self.connection_state = CLOSED
         self.state.unread.resumed(self)
         self.connections.discard(self)
         for exchange in (self.exchange, *self.waiting):
@@ -145,21 +110,11 @@ class HttpProtocol(HttpToolsProtocol):
         self.exchange = None
 
     def data_received(self, data: bytes) -> None:
-        if self.closed or self.deaf:
-            return
-        if self.hijacking is not None:
-            self.hijacking.early += data
-            return
-        if self.held is not None:
-            self.held += data
-            if len(self.held) > MAX_EARLY:
-                self.flow.pause_reading()
+        if self.connection_state is not OPEN:
+            self._receive_unparsed(data)
             return
         if self.head_since == 0.0 and self.exchange is None:
             self.head_since = self.loop.time()
-        if self.backlog:
-            self.backlog += data
-            return
         monitor = self.state.monitor
         began = time.perf_counter()
         if began >= monitor.stale:
@@ -173,12 +128,24 @@ class HttpProtocol(HttpToolsProtocol):
         if (exchange := self.exchange) is not None and exchange.task is None:
             self._begin(exchange)
 
+    def _receive_unparsed(self, data: bytes) -> None:
+        """Keep or drop received bytes in every state but OPEN."""
+        state = self.connection_state
+        if state is BACKLOGGED:
+            self.backlog += data
+        elif state is UPGRADING:
+            self.upgrade_data += data
+            if len(self.upgrade_data) > MAX_EARLY:
+                self.flow.pause_reading()
+        elif state is HIJACKED and self.hijacked is not None:
+            self.hijacked.early += data
+
     def _feed(self, data: bytes) -> None:
         """Parse a piece of what the client sent."""
         if self.in_head and not (data := self._collect_lines(data)):
             return
-        self.piece = len(data)
-        self.feeding = True
+        self.piece_size = len(data)
+        self.parsing = True
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserInvalidMethodError:
@@ -186,7 +153,7 @@ class HttpProtocol(HttpToolsProtocol):
         except httptools.HttpParserInvalidURLError:
             self._feed_raw_target(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._upgrade_asked(data[upgrade.args[0] :])
+            self._begin_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self._handle_malformed()
         if self.in_head:
@@ -194,10 +161,10 @@ class HttpProtocol(HttpToolsProtocol):
             if len(self.headers) > MAX_HEADERS:
                 self._reject_oversized_head()
         elif (receiving := self.waiting[-1] if self.waiting else self.exchange) is not None and not receiving.complete:
-            self.around_body = 0 if self.around_body < 0 else self.around_body + len(data)
-            if self.around_body > MAX_AROUND_BODY:
+            self.framing_size = 0 if self.framing_size < 0 else self.framing_size + len(data)
+            if self.framing_size > MAX_AROUND_BODY:
                 self._handle_malformed()
-        self.feeding = False
+        self.parsing = False
 
     def _record_long_parse(self, seconds: float) -> None:
         """Count the parsing of a piece as a step of the request that it belongs to; its head may be incomplete."""
@@ -215,12 +182,13 @@ class HttpProtocol(HttpToolsProtocol):
         Pipelined requests beyond a slice are parsed when those before them are answered.
         """
         start = 0
-        while start < len(data) and not self.closed and not self.deaf:
-            if self.held is not None:
-                self.data_received(data[start:])
+        while start < len(data):
+            if self.connection_state is not OPEN:
+                self._receive_unparsed(data[start:])
                 return
             receiving = self.waiting[-1] if self.waiting else self.exchange
             if self.waiting and self.waiting[-1].complete:
+                self.connection_state = BACKLOGGED
                 self.backlog = data[start:]
                 return
             in_body = not self.in_head and receiving is not None and not receiving.complete
@@ -229,7 +197,7 @@ class HttpProtocol(HttpToolsProtocol):
             start = end
 
     def _collect_lines(self, data: bytes) -> bytes:
-        """Return the pieces of the head since the last line once they hold the end of a line; nothing before.
+        """Return the pieces of the head since its last complete line, or b"" until a line ends.
 
         The parser copies a name or value with each piece of it, which takes quadratic time if pieces are small.
         """
@@ -238,15 +206,15 @@ class HttpProtocol(HttpToolsProtocol):
             self._reject_oversized_head()
             return b""
         if b"\n" not in data:
-            self.unfed.append(data)
+            self.incomplete_line.append(data)
             return b""
-        if self.unfed:
-            data = b"".join((*self.unfed, data))
-            self.unfed.clear()
+        if self.incomplete_line:
+            data = b"".join((*self.incomplete_line, data))
+            self.incomplete_line.clear()
         return data
 
     def _reject_oversized_head(self) -> None:
-        """Refuse a head that is beyond a limit."""
+        """Reject a head that exceeds a limit."""
         self._reject_with(too_large(*(excess(self.url, self.headers) or (431, f"the request's head is longer than {MAX_HEAD} bytes"))))
 
     def _handle_malformed(self) -> None:
@@ -254,50 +222,54 @@ class HttpProtocol(HttpToolsProtocol):
         if self.in_head or exchange is None or exchange.complete:
             self.reject(400, "Bad Request")
         else:
-            self.deaf = True
+            self.connection_state = BROKEN
             exchange.mark_body_malformed()
 
     def _feed_unknown_method(self, data: bytes) -> None:
-        """llhttp knows a fixed list of methods; upstream takes any token, and answers by its own rules."""
-        match = _METHOD.match(data)
-        if match is None or self.head_size or self.exchange is not None:
+        """Parse a request whose method llhttp does not know. The request must begin with these bytes."""
+        replaced = replace_method(data)
+        if replaced is None or self.head_size or self.exchange is not None:
             self.reject(400, "Bad Request")
             return
-        self.method = match[1].decode()
-        self._feed_instead(b"GET" + data[match.end(1) :])
+        self.method, data = replaced
+        self._feed_instead(data)
 
     def _feed_raw_target(self, data: bytes) -> None:
-        """llhttp wants targets in ASCII; upstream takes what is beyond as if it were percent-encoded."""
-        line, newline, rest = data.partition(b"\n")
-        escaped = _BEYOND_ASCII.sub(lambda found: b"%%%02X" % found[0][0], line)
-        if escaped == line or not newline or self.head_size or self.exchange is not None:
+        """Parse a request whose target llhttp rejects. The request must begin with these bytes."""
+        escaped = escape_target(data)
+        if escaped is None or self.head_size or self.exchange is not None:
             self.reject(400, "Bad Request")
             return
-        self._feed_instead(escaped + newline + rest)
+        self._feed_instead(escaped)
 
     def _feed_instead(self, data: bytes) -> None:
         self.parser = httptools.HttpRequestParser(self)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._upgrade_asked(data[upgrade.args[0] :])
+            self._begin_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self.reject(400, "Bad Request")
 
-    def _upgrade_asked(self, rest: bytes) -> None:
-        """Handle the head of an upgrade, after which llhttp stops. The handler may hijack the connection or send a normal response."""
+    def _begin_upgrade(self, data: bytes) -> None:
+        """Handle the end of an upgrade request, after which llhttp stops. The handler may hijack the connection or send a normal response.
+
+        Args:
+            data: the bytes that follow the head.
+        """
         exchange = self.waiting[-1] if self.waiting else self.exchange
-        if self.closed or exchange is None:
+        if self.connection_state is CLOSED or exchange is None:
             return
-        body = _body_headers(exchange.request.headers)
-        if body is None:
-            self.held = bytearray(rest)
+        framing = framing_lines(exchange.request.headers)
+        if framing is None:
+            self.connection_state = UPGRADING
+            self.upgrade_data = bytearray(data)
             exchange.end_of_body()
             return
-        exchange.request.upgrade = None  # upgrades with bodies are not known to HTTP's users
+        exchange.request.upgrade = None  # no client of upgrades sends a body
         self.parser = httptools.HttpRequestParser(self)
-        self.resuming = True
-        self.data_received(b"POST / HTTP/1.1\r\n" + body + b"\r\n" + rest)
+        self.skipping_head = True
+        self.data_received(b"POST / HTTP/1.1\r\n" + framing + b"\r\n" + data)
 
     def pause_writing(self) -> None:
         self.flow.pause_writing()
@@ -306,11 +278,11 @@ class HttpProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         self.flow.resume_writing()
         self.state.unread.resumed(self)
-        if self.exchange is None and not self.closed and self.hijacking is None:
+        if self.exchange is None and self.connection_state is not CLOSED and self.connection_state is not HIJACKED:
             self.idle_since = self.loop.time()
             self._proceed()
 
-    # --- unread responses (a Reader of unread.py)
+    # --- unread responses (a LimitedConnection of unread.py)
 
     def unread(self) -> int:
         """Return the bytes of responses that the client has not read."""
@@ -328,7 +300,7 @@ class HttpProtocol(HttpToolsProtocol):
     # --- the parser's side
 
     def on_message_begin(self) -> None:
-        if self.resuming:
+        if self.skipping_head:
             return
         self.url = b""
         self.headers = []
@@ -337,18 +309,18 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.in_head:  # else a trailer, or a head seen before
-            self.headers.append((name.lower(), value.rstrip(b" \t")))  # the parser has taken off what stands before it
+            self.headers.append((name.lower(), value.rstrip(b" \t")))  # the parser strips leading spaces
 
     def on_headers_complete(self) -> None:
-        if self.resuming:
-            self.resuming = False
+        if self.skipping_head:
+            self.skipping_head = False
             return
         self.in_head = False
-        self.around_body = 0
+        self.framing_size = 0
         self.head_since = 0.0
-        if self.closed:
+        if self.connection_state is CLOSED:
             return
-        if self.head_size + self.piece > WITHIN_LIMITS and excess(self.url, self.headers):
+        if self.head_size + self.piece_size > WITHIN_LIMITS and excess(self.url, self.headers):
             self._reject_oversized_head()
             return
         target = parse_target(self.url)
@@ -366,7 +338,8 @@ class HttpProtocol(HttpToolsProtocol):
         request.peer_certificates, request.peer_objection = self.verification
         request.cancel_when_gone = method in ("GET", "HEAD")
         exchange = Exchange(self, request, keep_alive=version != "1.0" and parser.should_keep_alive(), http10=version == "1.0")
-        if not self._check_headers(exchange):
+        if (rejection := validate_headers(exchange, self.state.date)) is not None:
+            self._reject_with(rejection)
             return
         request.body = exchange
         request.disconnected = exchange.wait_closed
@@ -378,36 +351,8 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
             self.waiting.append(exchange)
 
-    def _check_headers(self, exchange: Exchange) -> bool:
-        hosts = codings = 0
-        for name, value in exchange.request.headers:
-            if name == b"host":
-                hosts += 1
-                if not valid_host(value):
-                    self.reject(400, "Bad Request", "malformed Host header")
-                    return False
-            elif name == b"content-length":
-                exchange.length = int(value)
-            elif name == b"transfer-encoding" and not exchange.http10:
-                codings += 1
-                if codings > 1 or value.lower() != b"chunked":
-                    self.reject(501, "Not Implemented", text="Unsupported transfer encoding")
-                    return False
-            elif name == b"expect" and value:
-                if b"100-continue" not in value.lower():
-                    self._reject_with(expectation_failed(self.state.date))
-                    return False
-                exchange.expects_continue = not exchange.http10
-        if exchange.request.http_version not in ("1.0", "1.1"):
-            self.reject(505, "HTTP Version Not Supported", "unsupported protocol version")
-            return False
-        if hosts != 1 and not (hosts == 0 and exchange.http10):
-            self.reject(400, "Bad Request", "" if hosts else "missing required Host header")
-            return False
-        return True
-
     def on_body(self, body: bytes) -> None:
-        self.around_body = -1
+        self.framing_size = -1
         exchange = self.waiting[-1] if self.waiting else self.exchange
         if exchange is not None:
             exchange.feed(body)
@@ -421,7 +366,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _start(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        if not self.feeding:
+        if not self.parsing:
             self._begin(exchange)
 
     def _begin(self, exchange: Exchange) -> None:
@@ -438,7 +383,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Continue with the next request, or close the connection, after the response was written."""
         self.state.total_requests += 1
         self.exchange = None
-        if self.closed or self.transport.is_closing():
+        if self.connection_state is CLOSED or self.transport.is_closing():
             return
         if not exchange.keep_alive:
             self._close(linger=not exchange.complete)
@@ -451,54 +396,61 @@ class HttpProtocol(HttpToolsProtocol):
             self._proceed()
 
     def _proceed(self) -> None:
-        """Begin the next request, if there is one: not before the client has read enough of the last response."""
+        """Begin the next request, if there is one. The client must have read enough of the last response."""
         if self.waiting:
             self._start(self.waiting.popleft())
-        if self.backlog and not self.waiting:
-            backlog, self.backlog = self.backlog, b""
-            self.data_received(backlog)
-        if self.held is not None:
-            rest, self.held = bytes(self.held), None
+        elif self.connection_state is UPGRADING:  # the handler has answered without taking the connection
+            self.connection_state = OPEN
+            data, self.upgrade_data = bytes(self.upgrade_data), bytearray()
             self.parser = httptools.HttpRequestParser(self)
-            if rest:
-                self.data_received(rest)
-        if not self.waiting and not self.closed:
+            if data:
+                self.data_received(data)
+        if self.connection_state is BACKLOGGED and not self.waiting:
+            self.connection_state = OPEN
+            data, self.backlog = self.backlog, b""
+            self.data_received(data)
+        if not self.waiting and self.connection_state is not CLOSED:
             self.flow.resume_reading()
 
     def hijack(self) -> Hijacked:
-        buffered, self.held = bytes(self.held or b""), None
+        self.connection_state = HIJACKED
+        early, self.upgrade_data = bytes(self.upgrade_data), bytearray()
         self.connections.discard(self)
         self.exchange = None
         self.flow.resume_reading()
         self.transport.pause_reading()
         self.parser = None  # type: ignore[assignment]  # the two refer to each other, and `connection_lost` goes to another protocol
-        self.hijacking = HijackedConnection(self.transport, buffered, self._release)
+        self.hijacked = HijackedConnection(self.transport, early, self._release)
         self.state.upgraded.add(self.transport)
-        return self.hijacking
+        return self.hijacked
 
     def _release(self) -> None:
-        """Drop the references to the connection, which uvloop's TLS refers back from (see closed.py)."""
-        self.closed = True
-        self.transport, self.flow, self.hijacking = CLOSED, None, None  # type: ignore[assignment]
+        """Drop the references to the connection, because uvloop's TLS transport refers back to this protocol (see closed.py)."""
+        self.connection_state = CLOSED
+        self.transport, self.flow, self.hijacked = CLOSED_TRANSPORT, None, None  # type: ignore[assignment]
 
     def reject(self, code: int, phrase: str, detail: str = "", text: str | None = None) -> None:
-        """Answer what cannot be understood, and close. A request that is being answered on this connection is cut."""
+        """Reject a request that cannot be parsed, and close the connection. A response that is being written is cut off."""
         self._reject_with(bad_request(code, phrase, detail, text))
 
-    def _reject_with(self, answer: bytes) -> None:
-        if self.closed:
+    def _reject_with(self, response: bytes) -> None:
+        if self.connection_state is CLOSED:
             return
         if self.exchange is None:
-            self.transport.write(answer)
+            self.transport.write(response)
         self._close(linger=True)
 
     def _close(self, *, linger: bool) -> None:
-        """With `linger`, what the client is still sending is thrown away for a moment: a reset would lose the answer."""
+        """Close the connection.
+
+        Args:
+            linger: read and drop for LINGER seconds what the client is still sending.
+        """
         self.in_head = False
         if not linger:
             self.transport.close()
             return
-        self.closed = True
+        self.connection_state = CLOSED
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
@@ -507,8 +459,12 @@ class HttpProtocol(HttpToolsProtocol):
     # --- the server's side
 
     def check_idle(self, now: float) -> None:
-        """Called every few seconds: close connections that say nothing, or never finish a head."""
-        if self.exchange is not None or self.closed or self.flow.write_paused:
+        """Close the connection if it was idle for too long, or if a head does not end. The server calls this every few seconds.
+
+        Args:
+            now: the time of the event loop.
+        """
+        if self.exchange is not None or self.connection_state is CLOSED or self.flow.write_paused:
             return
         if self.head_since:
             if now - self.head_since > HEAD_TIMEOUT:
@@ -517,24 +473,13 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def shutdown(self) -> None:
+        """Close the connection now, or after the response that is being written."""
         if self.exchange is None:
             self.transport.close()
         else:
             self.exchange.server_stops()
 
 
-async def _server_options(request: Request) -> Any:
-    """`OPTIONS *`, which Go's server answers before any handler."""
-    from tetrapod.generic.request import Response
-
+async def _server_options(_: Request) -> Response:
+    """Answer `OPTIONS *`, which Go's server does before any handler."""
     return Response(200, [])
-
-
-def _body_headers(headers: HeaderList) -> bytes | None:
-    """The lines that say how long the body is; None where there is none."""
-    lines = [
-        name + b": " + value + b"\r\n"
-        for name, value in headers
-        if name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 "))
-    ]
-    return b"".join(lines) if lines else None

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httptools
 
 from tetrapod.generic.http.buffered import read_buffer
-from tetrapod.generic.http.closed import CLOSED
+from tetrapod.generic.http.closed import CLOSED_TRANSPORT
 from tetrapod.generic.proxy.malformed import TOO_LARGE, TOO_MANY_1XX, malformed_body, malformed_head, malformed_status, unsupported_encoding
 from tetrapod.generic.request import HeaderList, StreamWriter
 from tetrapod.machinery.failure import Failure
@@ -217,7 +217,7 @@ class BackendConnection(asyncio.BufferedProtocol):
             protocol.data_received(self.upgrade_data)
             self.upgrade_data = b""
         self._resume()
-        self.transport, self._parser = CLOSED, None  # they refer back to this object
+        self.transport, self._parser = CLOSED_TRANSPORT, None  # they refer back to this object
 
     async def _wait(self) -> None:
         self._signal = self._loop.create_future()
@@ -287,7 +287,7 @@ class BackendConnection(asyncio.BufferedProtocol):
         self.lost = True
         self._writable.set()
         self._on_lost(self)
-        self.transport, self._parser = CLOSED, None  # they refer back to this object
+        self.transport, self._parser = CLOSED_TRANSPORT, None  # they refer back to this object
         if self._active and self._until_close and exc is None:
             self.on_message_complete()
         elif self._active:

@@ -1,0 +1,51 @@
+"""Validation of the headers that determine how a request is framed, as in Go's net/http."""
+
+from __future__ import annotations
+
+from tetrapod.generic.http.exchange import Exchange
+from tetrapod.generic.http.refusal import bad_request, expectation_failed
+from tetrapod.generic.http.target import valid_host
+from tetrapod.generic.request import HeaderList
+
+
+def validate_headers(exchange: Exchange, date: bytes) -> bytes | None:
+    """Set `length` and `expects_continue` of an exchange from the headers of its request.
+
+    Args:
+        exchange: an exchange whose request has all headers.
+        date: the current Date header line.
+
+    Returns:
+        The response that rejects the request, or None if the headers are valid.
+    """
+    hosts = codings = 0
+    for name, value in exchange.request.headers:
+        if name == b"host":
+            hosts += 1
+            if not valid_host(value):
+                return bad_request(400, "Bad Request", "malformed Host header")
+        elif name == b"content-length":
+            exchange.length = int(value)
+        elif name == b"transfer-encoding" and not exchange.http10:
+            codings += 1
+            if codings > 1 or value.lower() != b"chunked":
+                return bad_request(501, "Not Implemented", text="Unsupported transfer encoding")
+        elif name == b"expect" and value:
+            if b"100-continue" not in value.lower():
+                return expectation_failed(date)
+            exchange.expects_continue = not exchange.http10
+    if exchange.request.http_version not in ("1.0", "1.1"):
+        return bad_request(505, "HTTP Version Not Supported", "unsupported protocol version")
+    if hosts != 1 and not (hosts == 0 and exchange.http10):
+        return bad_request(400, "Bad Request", "" if hosts else "missing required Host header")
+    return None
+
+
+def framing_lines(headers: HeaderList) -> bytes | None:
+    """Return the header lines that determine the length of the body, or None if the request has no body."""
+    lines = [
+        name + b": " + value + b"\r\n"
+        for name, value in headers
+        if name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 "))
+    ]
+    return b"".join(lines) if lines else None
