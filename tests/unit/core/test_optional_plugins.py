@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tetrapod.core.admission.antiaffinity_and_external_ips import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
 from tetrapod.core.admission.images import AlwaysPullImages
-from tetrapod.core.admission.narrowing import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
 from tetrapod.core.admission.tolerations import ExtendedResourceToleration
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.admission.plugins.always_deny import AlwaysDeny

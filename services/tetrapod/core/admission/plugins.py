@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tetrapod.core.admission.antiaffinity_and_external_ips import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
 from tetrapod.core.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
     ClusterTrustBundleAttest,
 )
-from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorageClass
-from tetrapod.core.admission.images import AlwaysPullImages
-from tetrapod.core.admission.limit_ranger import LimitRanger
-from tetrapod.core.admission.narrowing import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
-from tetrapod.core.admission.node_restriction import NodeRestriction
-from tetrapod.core.admission.optional import (
+from tetrapod.core.admission.configurable import (
     event_rate_limit,
     image_policy_webhook,
     pod_node_selector,
@@ -24,6 +20,10 @@ from tetrapod.core.admission.optional import (
     pod_toleration_restriction,
     resource_quota,
 )
+from tetrapod.core.admission.defaults import DefaultIngressClass, DefaultStorageClass
+from tetrapod.core.admission.images import AlwaysPullImages
+from tetrapod.core.admission.limit_ranger import LimitRanger
+from tetrapod.core.admission.node_restriction import NodeRestriction
 from tetrapod.core.admission.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
 from tetrapod.core.admission.priority import Priority
 from tetrapod.core.admission.runtime_class import RuntimeClass

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.podspec.resource_lists import round_requirements
+from tetrapod.core.podspec.pod_resources import round_requirements
 from tetrapod.core.podspec.volume_warnings import fractional
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.names import dns_subdomain, known
@@ -16,7 +16,8 @@ from tetrapod.core.validation.quantities import quantity
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.labels import validate_label_selector
+from tetrapod.machinery.labels import validate_label_selector, validate_labels
+from tetrapod.machinery.metadata import FIELD_ORDER, validate_annotations
 from tetrapod.machinery.names import name_is_dns_label
 
 ACCESS_MODES: Final = frozenset({"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"})
@@ -24,6 +25,9 @@ VOLUME_MODES: Final = frozenset({"Block", "Filesystem"})
 
 
 BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+
+
+_PASSED_ON = frozenset({"annotations", "labels"})
 
 
 def access_modes(modes: list[str], path: str) -> list[FieldError]:
@@ -102,3 +106,14 @@ def claim_spec_warnings(spec: Object, path: str) -> list[str]:
     for part in ("requests", "limits"):
         out += fractional((resources.get(part) or {}).get("storage"), f"{path}.resources.{part}[storage]")
     return out
+
+
+def template_metadata(meta: Object, path: str) -> list[FieldError]:
+    """Validate the labels and annotations of a template, and reject all other metadata."""
+    errors = validate_annotations(meta.get("annotations"), f"{path}.annotations") + validate_labels(meta.get("labels"), f"{path}.labels")
+    return errors + [
+        # Upstream prints the Go field name with a lower-case first letter, hence "uID".
+        field.forbidden(f"{path}.{'uID' if key == 'uid' else key}", "cannot be set")
+        for key in FIELD_ORDER
+        if meta.get(key) and key not in _PASSED_ON
+    ]

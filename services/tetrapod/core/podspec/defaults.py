@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tetrapod.core.podspec.claim_spec import default_claim_spec
 from tetrapod.core.podspec.images import tag_of
-from tetrapod.core.podspec.resource_lists import round_requirements, round_up
+from tetrapod.core.podspec.pod_resources import round_requirements, round_up
 from tetrapod.machinery.gvk import Object
 
 _DEFAULT_MODE: Final = 0o644
@@ -45,6 +45,7 @@ def default_pod_spec(spec: Object) -> None:
 
 
 def each_container(spec: Object, *, ephemeral: bool = True) -> Iterator[Object]:
+    """Yield the init containers, the containers and, if wanted, the ephemeral containers of a pod spec."""
     yield from spec.get("initContainers") or ()
     yield from spec.get("containers") or ()
     if ephemeral:

@@ -1,6 +1,7 @@
-"""The total requests and limits of a pod. Used by validation, LimitRanger, quota and defaulting.
+"""Resource lists: their parsed and rounded quantities, and the total requests and limits of a pod.
 
-Upstream: k8s.io/component-helpers/resource/helpers.go.
+Used by validation, LimitRanger, quota and defaulting.
+Upstream: k8s.io/component-helpers/resource/helpers.go; pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList.
 """
 
 from __future__ import annotations
@@ -72,3 +73,17 @@ def pod_amounts(spec: Object, kind: str) -> Amounts:
         elif name in total and not total[name].is_zero:
             total[name] = total[name] + value
     return total
+
+
+def round_up(resources: dict[str, Any]) -> None:
+    """Round each quantity up to a thousandth, in place. Only values with the suffix n or u can be finer."""
+    for name, value in resources.items():
+        if isinstance(value, str) and value and value[-1] in "nu":
+            resources[name] = str(Quantity.parse(value).round_up(-3))
+
+
+def round_requirements(resources: Object) -> None:
+    """Round the limits and requests of ResourceRequirements, in place."""
+    for name in ("limits", "requests"):
+        if quantities := resources.get(name):
+            round_up(quantities)

@@ -10,19 +10,18 @@ from typing import Final
 
 from tetrapod.core.podspec.volume_sources import key_to_path
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.domain_paths import domain_prefixed_key
+from tetrapod.core.validation.names import domain_prefixed_key
 from tetrapod.core.validation.paths import not_reserved
+from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
-from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
-from tetrapod.machinery.names import DNS1123_SUBDOMAIN_MAX, is_dns1123_label, is_dns1123_subdomain
+from tetrapod.machinery.names import is_dns1123_subdomain
 
 _DUPLICATE: Final = "conflicting duplicate paths"
 _KINDS: Final = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
 _TEN_MINUTES: Final = 600
-_LONGEST_SIGNER: Final = 253 + 1 + 253 + 1 + 63
 _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 
 
@@ -101,29 +100,6 @@ def _trust_bundle(bundle: Object, path: str) -> list[FieldError]:
     if not bundle.get("path"):
         errors.append(field.required(f"{path}.path"))
     return errors + not_reserved(bundle.get("path") or "", f"{path}.path")
-
-
-def signer_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a signer, `domain/path` (upstream: ValidateSignerName)."""
-    if not name:
-        return [field.required(path)]
-    domain, slash, rest = name.partition("/")
-    if not slash or "/" in rest:
-        return [field.invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")]
-    errors = [field.too_long(path, DNS1123_SUBDOMAIN_MAX)] if len(domain.encode()) > DNS1123_SUBDOMAIN_MAX else []
-    errors += _first_fault(is_dns1123_label, domain, path)
-    if "." not in domain:
-        errors.append(field.invalid(path, domain, "should be a domain with at least two segments separated by dots"))
-    errors += _first_fault(is_dns1123_subdomain, rest, path)
-    return [*errors, field.too_long(path, _LONGEST_SIGNER)] if len(name.encode()) > _LONGEST_SIGNER else errors
-
-
-def _first_fault(check: Callable[[str], list[str]], dotted: str, path: str) -> list[FieldError]:
-    """Return the errors of the first invalid part of a dotted name."""
-    for part in dotted.split("."):
-        if texts := check(part):
-            return [field.invalid(path, dotted, f"validating label {go_quote(part)}: {text}") for text in texts]
-    return []
 
 
 def _certificate(certificate: Object, path: str) -> list[FieldError]:

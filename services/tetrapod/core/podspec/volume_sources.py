@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.core.validation.names import complaints, dns_label, dns_subdomain, in_range, known, one_of
+from tetrapod.core.validation.names import complaints, csi_driver_name, dns_label, dns_subdomain, in_range, known, one_of
 from tetrapod.core.validation.paths import descending, file_mode, no_backsteps, not_reserved
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -234,14 +234,6 @@ def _storage_os(source: Object, path: str) -> list[FieldError]:
     name, namespace = source.get("volumeName") or "", source.get("volumeNamespace") or ""
     errors = dns_label(name, f"{path}.volumeName") if name else [field.required(f"{path}.volumeName")]
     return errors + (dns_label(namespace, f"{path}.volumeNamespace") if namespace else [])
-
-
-def csi_driver_name(name: str, path: str) -> list[FieldError]:
-    """Validate the name of a CSI driver: a DNS subdomain (in any case) of at most 63 characters."""
-    if not name:
-        return [field.required(path)]
-    errors = [field.too_long(path, 63)] if len(name) > 63 else []
-    return errors + [field.invalid(path, name, text) for text in is_dns1123_subdomain(name.lower())]
 
 
 def csi_inline(source: Object, path: str) -> list[FieldError]:

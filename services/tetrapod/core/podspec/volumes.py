@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Final
 
 from tetrapod.core.podspec import volume_sources as sources
-from tetrapod.core.podspec.claim_spec import claim_spec
+from tetrapod.core.podspec.claim_spec import claim_spec, template_metadata
 from tetrapod.core.podspec.downward import VOLUME_FIELDS, field_ref, resource_ref
 from tetrapod.core.podspec.projected import projected
-from tetrapod.core.podspec.template_metadata import template_metadata
 from tetrapod.core.validation.names import dns_label
 from tetrapod.core.validation.paths import file_mode, not_reserved
 from tetrapod.core.validation.quantities import quantity

@@ -183,4 +183,5 @@ def name_warnings(obj: Object, old: Object | None) -> list[str]:
 
 
 def same_generation(obj: Object, old: Object | None) -> bool:
+    """Return whether the object is updated without a new generation, so that its spec is unchanged."""
     return old is not None and old["metadata"].get("generation") == obj["metadata"].get("generation")

@@ -10,8 +10,7 @@ import uuid
 from typing import Final
 
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.podspec.pod_resources import Amounts, amounts
-from tetrapod.core.podspec.resource_lists import round_up
+from tetrapod.core.podspec.pod_resources import Amounts, amounts, round_up
 from tetrapod.core.validation.names import qualified_name
 from tetrapod.core.validation.quantities import container_resource_name, may_overcommit, resource_name
 from tetrapod.generic.registry.builtin import builtin

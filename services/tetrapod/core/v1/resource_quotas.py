@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.podspec.pod_resources import amounts
-from tetrapod.core.podspec.resource_lists import round_up
+from tetrapod.core.podspec.pod_resources import amounts, round_up
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.names import IMMUTABLE
 from tetrapod.generic.registry.builtin import builtin

@@ -9,7 +9,6 @@ import re
 from typing import Final
 
 from tetrapod.core.podspec.scheduling import node_selector
-from tetrapod.core.podspec.volume_sources import csi_driver_name
 from tetrapod.core.validation.conditions import FIELDS, conditions
 from tetrapod.core.validation.devices import (
     Complaints,
@@ -20,7 +19,7 @@ from tetrapod.core.validation.devices import (
     json_object,
     pool_name,
 )
-from tetrapod.core.validation.names import dns_label
+from tetrapod.core.validation.names import csi_driver_name, dns_label
 from tetrapod.core.validation.resource_claims import MOST, reference, references, request_names, toleration
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import json_key, same

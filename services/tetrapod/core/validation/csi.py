@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.podspec.volume_sources import csi_driver_name
 from tetrapod.core.validation import quantities, shown
-from tetrapod.core.validation.names import dns_subdomain, immutable, known, not_negative, qualified_name
+from tetrapod.core.validation.names import csi_driver_name, dns_subdomain, immutable, known, not_negative, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated, same
 from tetrapod.machinery.field import FieldError

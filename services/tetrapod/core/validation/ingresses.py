@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.validation import shown
-from tetrapod.core.validation.domain_paths import domain_prefixed_path
 from tetrapod.core.validation.names import address, complaints, port_number
 from tetrapod.machinery import field
+from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_sloppy
 from tetrapod.machinery.gvk import Object

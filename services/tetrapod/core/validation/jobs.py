@@ -11,9 +11,9 @@ from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.validation import job_policies, shown
 from tetrapod.core.validation.apps import matching_labels
 from tetrapod.core.validation.differences import internal, pod_template
-from tetrapod.core.validation.domain_paths import domain_prefixed_path
 from tetrapod.core.validation.names import known, not_negative
 from tetrapod.machinery import field
+from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.quoting import go_quote

@@ -9,6 +9,7 @@ from tetrapod.machinery import field, names
 from tetrapod.machinery.addresses import is_ipv6, is_valid_cidr_for_legacy_field, is_valid_ip_for_legacy_field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_sloppy, unmapped
+from tetrapod.machinery.names import is_dns1123_subdomain
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
@@ -122,3 +123,20 @@ def families(addresses: list[str]) -> tuple[bool, str]:
             return False, f"invalid IP[{i}]: {value}"
         is_ipv6_seen.add(is_ipv6(value))
     return len(is_ipv6_seen) == 2, ""
+
+
+def csi_driver_name(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a CSI driver: a DNS subdomain (in any case) of at most 63 characters."""
+    if not name:
+        return [field.required(path)]
+    errors = [field.too_long(path, 63)] if len(name) > 63 else []
+    return errors + [field.invalid(path, name, text) for text in is_dns1123_subdomain(name.lower())]
+
+
+def domain_prefixed_key(key: str, path: str) -> list[FieldError]:
+    """Validate a key with a domain, such as `acme.io/foo` (upstream: IsDomainPrefixedKey)."""
+    if not key:
+        return [field.required(path)]
+    if errors := qualified_name(key, path):
+        return errors
+    return [] if "/" in key else [field.invalid(path, key, 'must be a domain-prefixed key (such as "acme.io/foo")')]

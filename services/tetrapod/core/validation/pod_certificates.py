@@ -9,10 +9,9 @@ import base64
 import binascii
 from typing import Any, Final
 
-from tetrapod.core.podspec.projected import signer_name
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.domain_paths import domain_prefixed_key
-from tetrapod.core.validation.names import IMMUTABLE, dns_subdomain
+from tetrapod.core.validation.names import IMMUTABLE, dns_subdomain, domain_prefixed_key
+from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError

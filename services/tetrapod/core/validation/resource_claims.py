@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tetrapod.core.podspec.template_metadata import template_metadata
-from tetrapod.core.podspec.volume_sources import csi_driver_name
+from tetrapod.core.podspec.claim_spec import template_metadata
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.devices import (
     EFFECTS,
@@ -21,7 +20,7 @@ from tetrapod.core.validation.devices import (
     taint,
 )
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label
+from tetrapod.core.validation.names import IMMUTABLE, complaints, csi_driver_name, dns_label
 from tetrapod.core.validation.shown import immutable
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same

@@ -9,8 +9,8 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.core.podspec.projected import signer_name
 from tetrapod.core.validation.pem import blocks
+from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.generic.certificates import faults
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated

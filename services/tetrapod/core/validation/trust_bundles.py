@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.podspec.projected import signer_name
 from tetrapod.core.validation.names import immutable
 from tetrapod.core.validation.pem import Block, blocks
+from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.podspec.volume_sources import csi_driver_name
 from tetrapod.core.v1.persistent_volumes.validation import inline_volume
-from tetrapod.core.validation.names import complaints, in_range
+from tetrapod.core.validation.names import complaints, csi_driver_name, in_range
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError

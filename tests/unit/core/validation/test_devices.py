@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.podspec.projected import signer_name
 from tetrapod.core.v1.nodes import validation
 from tetrapod.core.validation import claim_status, csi, flow_schemas, node_kinds, resource_claims, signing_requests
 from tetrapod.core.validation.devices import fully_qualified, json_object
+from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery.gvk import Object
 
 

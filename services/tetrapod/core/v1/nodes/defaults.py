@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.podspec.resource_lists import round_up
+from tetrapod.core.podspec.pod_resources import round_up
 from tetrapod.machinery.gvk import Object
 
 _NODE_INFO: Final = (

@@ -9,7 +9,7 @@ from typing import Final
 
 from tetrapod.core.podspec.claim_spec import BETA_CLASS
 from tetrapod.core.podspec.label_warnings import node_selector_term
-from tetrapod.core.podspec.resource_lists import round_up
+from tetrapod.core.podspec.pod_resources import round_up
 from tetrapod.core.podspec.volume_warnings import deprecated_source
 from tetrapod.core.v1.persistent_volumes import validation
 from tetrapod.core.v1.persistent_volumes.strategy import VolumeStatusStrategy, VolumeStrategy

@@ -13,11 +13,13 @@ _ACCESS_MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWrit
 
 
 def modes_text(modes: list[str] | None) -> str:
+    """Return the access modes in short form. Upstream: GetAccessModesAsString."""
     present = set(modes or [])
     return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in present)
 
 
 def storage_class_of(obj: Object) -> str:
+    """Return the storage class of a volume or claim; the beta annotation takes precedence over the field."""
     annotations = obj["metadata"].get("annotations") or {}
     if BETA_CLASS in annotations:
         return str(annotations[BETA_CLASS])
@@ -25,6 +27,7 @@ def storage_class_of(obj: Object) -> str:
 
 
 def phase_of(obj: Object) -> str:
+    """Return the phase of a volume or claim, or "Terminating" while it is being deleted."""
     if obj["metadata"].get("deletionTimestamp"):
         return "Terminating"
     return status_of(obj).get("phase") or ""

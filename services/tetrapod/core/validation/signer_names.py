@@ -1,0 +1,36 @@
+"""Names of certificate signers. Upstream: pkg/apis/certificates/validation/validation.go, ValidateSignerName."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.names import DNS1123_SUBDOMAIN_MAX, is_dns1123_label, is_dns1123_subdomain
+
+_LONGEST_SIGNER: Final = 253 + 1 + 253 + 1 + 63
+
+
+def signer_name(name: str, path: str) -> list[FieldError]:
+    """Validate the name of a signer, `domain/path` (upstream: ValidateSignerName)."""
+    if not name:
+        return [field.required(path)]
+    domain, slash, rest = name.partition("/")
+    if not slash or "/" in rest:
+        return [field.invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")]
+    errors = [field.too_long(path, DNS1123_SUBDOMAIN_MAX)] if len(domain.encode()) > DNS1123_SUBDOMAIN_MAX else []
+    errors += _first_fault(is_dns1123_label, domain, path)
+    if "." not in domain:
+        errors.append(field.invalid(path, domain, "should be a domain with at least two segments separated by dots"))
+    errors += _first_fault(is_dns1123_subdomain, rest, path)
+    return [*errors, field.too_long(path, _LONGEST_SIGNER)] if len(name.encode()) > _LONGEST_SIGNER else errors
+
+
+def _first_fault(check: Callable[[str], list[str]], dotted: str, path: str) -> list[FieldError]:
+    """Return the errors of the first invalid part of a dotted name."""
+    for part in dotted.split("."):
+        if texts := check(part):
+            return [field.invalid(path, dotted, f"validating label {go_quote(part)}: {text}") for text in texts]
+    return []
