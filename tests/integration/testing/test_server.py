@@ -219,8 +219,8 @@ def test_a_port_that_somebody_took_is_left_to_him(monkeypatch: pytest.MonkeyPatc
         ports = iter([taken.getsockname()[1]])
 
         def options(*arguments: Any) -> Any:
-            found = chosen(*arguments)
-            return replace(found, secure_port=next(ports, found.secure_port))
+            parsed = chosen(*arguments)
+            return replace(parsed, serving=replace(parsed.serving, secure_port=next(ports, parsed.serving.secure_port)))
 
         monkeypatch.setattr(module, "_options", options)
         with Server() as server:
