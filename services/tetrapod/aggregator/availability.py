@@ -130,8 +130,9 @@ class AvailabilityController:
         return condition("True", "Passed", "all checks passed")
 
     async def _probe_several(self, obj: Object) -> str | None:
-        """Send several probes at once, because endpoints may differ. Return None if one succeeds, otherwise the error of the last
-        failure.
+        """Send several probes at once, because endpoints may differ.
+
+        Return None if one succeeds, otherwise the error of the last failure.
         """
         tasks = [asyncio.create_task(self._probe(obj)) for _ in range(ATTEMPTS)]
         failure: str | None = None

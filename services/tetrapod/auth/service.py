@@ -101,8 +101,10 @@ class AuthOptions:
 
 
 class AuthService:
-    """The auth service. Others use `authenticator`, `tokens`, `authorizer`, `resolver`, `definitions`, `routes`,
-    `rest_routes` and `token_request_rest`.
+    """The auth service.
+
+    Others use `authenticator`, `tokens`, `authorizer`, `resolver`, `definitions`, `routes`, `rest_routes` and
+    `token_request_rest`.
     """
 
     def __init__(self, storage: StorageFactory, options: AuthOptions, client: Client | None = None, leadership: Leadership = ALONE) -> None:

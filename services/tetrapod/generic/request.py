@@ -228,8 +228,9 @@ class ForwardingWriter:
 
 
 class StreamResponse(Response):
-    """A streamed response. The headers are sent at once, then `run` writes until it returns; it is cancelled if the
-    client disconnects.
+    """A streamed response.
+
+    The headers are sent at once, then `run` writes until it returns; it is cancelled if the client disconnects.
 
     An `endless` response (a watch) may end anywhere: a stopping server cancels it instead of waiting and ends the response properly.
     `run` may add to `trailers`, which follow a chunked response.

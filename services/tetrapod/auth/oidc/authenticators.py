@@ -36,8 +36,9 @@ _PATIENCE: Final = 60.0
 
 
 class JwtAuthenticators:
-    """A `TokenAuthenticator` for all issuers of the configuration. The constructor raises ValueError if the first
-    configuration is invalid.
+    """A `TokenAuthenticator` for all issuers of the configuration.
+
+    The constructor raises ValueError if the first configuration is invalid.
     """
 
     def __init__(self, options: JwtOptions, pool: BackendPool, *, clock: Callable[[], float] = time.time) -> None:

@@ -140,8 +140,9 @@ Evaluate = Callable[[Expression], Any]
 
 
 def check_rules(rules: tuple[Expression, ...], evaluate: Evaluate) -> None:
-    """Check that all rules are true. As upstream (checkValidationRulesEvaluation), all are evaluated before the first
-    failure is reported.
+    """Check that all rules are true.
+
+    As upstream (checkValidationRulesEvaluation), all are evaluated before the first failure is reported.
 
     Raises:
         ExpressionError: a rule fails, is false, or does not return a bool.

@@ -33,8 +33,9 @@ class Fetched:
 
 
 class Fetcher:
-    """A client for one issuer. `rewrites` maps URLs to the ones that are fetched instead (discoveryURL); error texts name
-    the original URL.
+    """A client for one issuer.
+
+    `rewrites` maps URLs to the ones that are fetched instead (discoveryURL); error texts name the original URL.
     """
 
     def __init__(self, pool: BackendPool, authorities: str = "", rewrites: Mapping[str, str] | None = None) -> None:

@@ -25,8 +25,9 @@ EXTENDED_SECONDS: Final = 365 * 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The objects that a token is bound to; it becomes invalid when one is deleted. `node` has a name and a uid ("" if
-    the node is unknown).
+    """The objects that a token is bound to; it becomes invalid when one is deleted.
+
+    `node` has a name and a uid ("" if the node is unknown).
     """
 
     pod: Object | None = None

@@ -124,8 +124,7 @@ def _initiator(name: str, path: str, no_prefix: str) -> list[FieldError]:
 
 
 def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list[FieldError]:
-    """Validate the length of `<volume name>:<target portal>`, from which initiator names are built (at most 64
-    characters).
+    """Validate the length of `<volume name>:<target portal>`, from which initiator names are built (at most 64 characters).
 
     Args:
         owner: the name of the volume.

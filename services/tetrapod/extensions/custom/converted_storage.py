@@ -115,8 +115,9 @@ class ConvertedStorage(ForwardingStorage):
         return [matching.get(id(entry)) for entry in entries]
 
     def _may_match(self, labels: Callable[[Mapping[str, str]], bool], entry: Entry) -> bool:
-        """Return whether an entry may match a label selector. Only an object that is stored in the requested version surely keeps its
-        labels.
+        """Return whether an entry may match a label selector.
+
+        Only an object that is stored in the requested version surely keeps its labels.
         """
         return not entry.head.startswith(self._head) or labels(entry.labels)
 

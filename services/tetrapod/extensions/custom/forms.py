@@ -47,8 +47,9 @@ class Forms:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether stored objects always have the defaults of the storage version. Objects written in other versions have only the defaults
-        of those.
+        """Whether stored objects always have the defaults of the storage version.
+
+        Objects written in other versions have only the defaults of those.
         """
         same = all(version.schema == self._stored.schema for version in self._versions.values())
         return same or not defaulting.has_defaults(self._stored.node)

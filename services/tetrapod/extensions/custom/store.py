@@ -1,5 +1,6 @@
-"""The `Store` of a custom resource. Its watches can be ended when the definition changes, and a dry run converts to the storage version
-and back.
+"""The `Store` of a custom resource.
+
+Its watches can be ended when the definition changes, and a dry run converts to the storage version and back.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""`--break-glass`: members of system:masters bypass user-configured admission, in case it locks everyone out. Not in
-upstream.
+"""`--break-glass`: members of system:masters bypass user-configured admission, in case it locks everyone out.
+
+Not in upstream.
 
 An unavailable webhook or an overly strict policy may reject the very requests that would repair it. Each bypass is
 recorded in the audit event and in the log. Nothing else is bypassed: quotas, limits and validation still apply.

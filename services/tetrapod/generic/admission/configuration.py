@@ -1,5 +1,4 @@
-"""`PluginConfiguration`: the plugin configurations of --admission-control-config-file, which configuration_file.py
-reads.
+"""`PluginConfiguration`: the plugin configurations of --admission-control-config-file, which configuration_file.py reads.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/config.go
 """
@@ -19,8 +18,9 @@ class Unconfigurable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PluginConfiguration:
-    """Configurations by plugin name. Files are read when their plugin is created, so that a disabled plugin may name
-    a missing file.
+    """Configurations by plugin name.
+
+    Files are read when their plugin is created, so that a disabled plugin may name a missing file.
     """
 
     inline: Mapping[str, bytes] = field(default_factory=dict)

@@ -72,6 +72,7 @@ def chosen(
     table: Mapping[str, Make], off: Collection[str], dependencies: PluginDependencies, enabled: Collection[str], disabled: Collection[str]
 ) -> list[Plugin]:
     """Create the plugins of a table, in its order: those that are enabled or not `off` by default, and not disabled.
+
     Other names are ignored.
 
     Raises:

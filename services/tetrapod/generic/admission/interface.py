@@ -34,14 +34,16 @@ class Versions(Protocol):
         ...
 
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
-        """Return `Attributes.object` or `old_object` as `kind`. The result may be the object itself and must not be
-        modified.
+        """Return `Attributes.object` or `old_object` as `kind`.
+
+        The result may be the object itself and must not be modified.
         """
         ...
 
     async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False) -> Object:
-        """Convert a modified object of `kind` back to the form of `Attributes.object`, decoded and defaulted. The
-        argument may be modified.
+        """Convert a modified object of `kind` back to the form of `Attributes.object`, decoded and defaulted.
+
+        The argument may be modified.
 
         Raises:
             ValueError: a value has a wrong type, or (`strict`) a field is unknown; the text is that of upstream's
@@ -82,8 +84,9 @@ class Attributes:
     """Data that a plugin keeps from its first call for the reinvocation."""
 
     def annotate(self, key: str, value: str, *, level: str = "Metadata") -> None:
-        """Add an audit annotation, unless the key has a value already. Level "Request" is written only if the audit
-        policy logs requests.
+        """Add an audit annotation, unless the key has a value already.
+
+        Level "Request" is written only if the audit policy logs requests.
         """
         annotations = (
             self.annotations if level == "Metadata" or self.request is None else self.request.state.setdefault(DETAILED_ANNOTATIONS, {})
@@ -92,9 +95,7 @@ class Attributes:
 
 
 def forbidden(attributes: Attributes, why: str) -> StatusError:
-    """Return a 403 that names the object as upstream's admission.NewForbidden does: by its name, else its
-    generateName, else "Unknown".
-    """
+    """Return a 403 that names the object as upstream's admission.NewForbidden does: by its name, else its generateName, else "Unknown"."""
     group, _, resource = attributes.resource
     name = attributes.name
     if not name:
@@ -107,9 +108,7 @@ ALL_OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
 class Plugin:
-    """A plugin defines `admit` (mutating), `validate` (validating) or both, and rejects a request by raising
-    StatusError.
-    """
+    """A plugin defines `admit` (mutating), `validate` (validating) or both, and rejects a request by raising StatusError."""
 
     name: str = ""
     operations: frozenset[str] = ALL_OPERATIONS
@@ -141,8 +140,9 @@ class ValidatingPlugin(Protocol):
 
 
 class AdmissionChain(Protocol):
-    """All plugins of a server. `handles` returns whether any plugin handles an operation; a rejection is a
-    StatusError.
+    """All plugins of a server.
+
+    `handles` returns whether any plugin handles an operation; a rejection is a StatusError.
     """
 
     async def admit(self, attributes: Attributes) -> None: ...

@@ -159,8 +159,9 @@ class Namespaces:
         return namespace
 
     async def selects(self, selector: ParsedSelector, attributes: Attributes) -> bool:
-        """Return whether the selector matches the namespace of the request. Cluster-scoped objects other than
-        Namespaces always match.
+        """Return whether the selector matches the namespace of the request.
+
+        Cluster-scoped objects other than Namespaces always match.
 
         Raises:
             StatusError: 404 if the namespace does not exist, 500 if the selector is invalid.

@@ -16,8 +16,9 @@ _FIELD: Final = "staticManifestsDir"
 
 
 def refuse(config: Object) -> None:
-    """Reject a configuration with manifests. Policies and webhooks come only from the API; ignoring the manifests
-    would admit requests that they forbid.
+    """Reject a configuration with manifests.
+
+    Policies and webhooks come only from the API; ignoring the manifests would admit requests that they forbid.
 
     Raises:
         ValueError: the field is set.

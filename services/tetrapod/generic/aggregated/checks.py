@@ -1,5 +1,6 @@
-"""Checks of what the aggregation layer requires of an API server, each with its reason. `tetrapod check-apiserver`
-runs them.
+"""Checks of what the aggregation layer requires of an API server, each with its reason.
+
+`tetrapod check-apiserver` runs them.
 
 The requirements come from kube-aggregator's availability and discovery controllers, client-go, kubectl, and
 https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/.

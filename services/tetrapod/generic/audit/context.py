@@ -153,8 +153,9 @@ class AuditContext:
         return dict(sorted(annotations.items()))
 
     def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
-        """Add the time since `began` (of time.monotonic()) to a layer, given by upstream's name. With `at_once` the maximum
-        is kept instead of the sum.
+        """Add the time since `began` (of time.monotonic()) to a layer, given by upstream's name.
+
+        With `at_once` the maximum is kept instead of the sum.
         """
         layers, seconds = self._layers, time.monotonic() - began
         recorded = layers.get(layer, 0.0)

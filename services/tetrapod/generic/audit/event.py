@@ -21,8 +21,10 @@ _HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
 
 
 class Event:
-    """An audit event. `document` has no kind and apiVersion, because items of a list have none. Its objects are encoded
-    JSON, to save memory.
+    """An audit event.
+
+    `document` has no kind and apiVersion, because items of a list have none. Its objects are encoded JSON, to save
+    memory.
     """
 
     __slots__ = ("_encoded", "document")

@@ -1,5 +1,4 @@
-"""The authenticator of identity headers (X-Remote-User, -Uid, -Group and -Extra-*), trusted with the front proxy's
-client certificate.
+"""The authenticator of identity headers (X-Remote-User, -Uid, -Group and -Extra-*), trusted with the front proxy's client certificate.
 
 Upstream: k8s.io/apiserver/pkg/authentication/request/headerrequest. The headers are ignored unless the request has a certificate of the
 front-proxy CA with an allowed common name. They are always removed from the request.

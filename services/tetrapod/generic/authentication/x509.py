@@ -34,8 +34,9 @@ _EXPIRATION: Final = Histogram(
 
 
 class X509Authenticator:
-    """The authenticator. `reserved_groups` cannot be granted by certificates: an aggregator that users connect to
-    reserves SERVICES_GROUP.
+    """The authenticator.
+
+    `reserved_groups` cannot be granted by certificates: an aggregator that users connect to reserves SERVICES_GROUP.
     """
 
     def __init__(self, pool: CertificatePool, *, reserved_groups: Collection[str] = ()) -> None:

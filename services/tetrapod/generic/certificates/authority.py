@@ -141,8 +141,9 @@ def key_pem(key: Any) -> bytes:
 
 
 def signing_key() -> tuple[bytes, bytes]:
-    """Create a service account signing key. Returns it and its public half as PEM. RSA, because all consumers of such
-    tokens support RS256.
+    """Create a service account signing key.
+
+    Returns it and its public half as PEM. RSA, because all consumers of such tokens support RS256.
     """
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return key_pem(key), key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

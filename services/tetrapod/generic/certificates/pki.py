@@ -83,8 +83,7 @@ class Pki:
 
 
 def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: float = RENEW_BEFORE) -> Pki:
-    """Create certificates that are missing or about to expire, and add `hosts` to the serving certificate, which keeps
-    its earlier hosts.
+    """Create certificates that are missing or about to expire, and add `hosts` to the serving certificate, which keeps its earlier hosts.
 
     `renew_before` is in seconds.
     """

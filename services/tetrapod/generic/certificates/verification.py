@@ -22,8 +22,7 @@ def verify_as_go(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def verified_chain(connection: Any) -> tuple[bytes, ...]:
-    """Return the verified chain of the peer as DER, its own certificate first, up to the trust anchor; only its own in a
-    resumed session.
+    """Return the verified chain of the peer as DER, its own certificate first, up to the trust anchor; only its own in a resumed session.
 
     `connection` is an SSLObject after its handshake. Before Python 3.13 the method is only available on the private object.
     """

@@ -29,8 +29,9 @@ OnChange = Callable[[Object | None, Object | None], None]
 
 
 class Informer(Reflector):
-    """The objects by (namespace, name). They are shared and must not be modified. During the first list some objects are
-    not present yet.
+    """The objects by (namespace, name).
+
+    They are shared and must not be modified. During the first list some objects are not present yet.
     """
 
     def __init__(

@@ -34,8 +34,10 @@ class Client(Protocol):
         only: type[msgspec.Struct] | None = None,
         **query: Any,
     ) -> Object:
-        """Return a list. With `metadata_only` it is a PartialObjectMetadataList; with `only` just these fields of each object
-        are decoded.
+        """Return a list.
+
+        With `metadata_only` it is a PartialObjectMetadataList; with `only` just these fields of each object are
+        decoded.
         """
         ...
 

@@ -23,8 +23,9 @@ Stamp = tuple[int, int, int]
 
 
 async def watch(path: str, changed: Callable[[], Awaitable[None]], *, interval: float = INTERVAL, again: float = RELOAD_INTERVAL) -> None:
-    """Call `changed` when the file may have changed, and every `again` seconds, until cancelled. Its errors are
-    logged.
+    """Call `changed` when the file may have changed, and every `again` seconds, until cancelled.
+
+    Its errors are logged.
     """
     last_stamp, last_call = _stamp(path), time.monotonic()
     while True:

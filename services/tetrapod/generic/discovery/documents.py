@@ -58,8 +58,9 @@ def _api_subresource(definition: ResourceDefinition, subresource: Subresource, v
 
 
 def api_group(group: str, versions: Sequence[str], *, typed: bool = True) -> Object:
-    """Return the APIGroup of `/apis/GROUP`, with versions in order of preference. Elements of a group list are not
-    `typed`: they have no kind.
+    """Return the APIGroup of `/apis/GROUP`, with versions in order of preference.
+
+    Elements of a group list are not `typed`: they have no kind.
     """
     described = [{"groupVersion": f"{group}/{v}", "version": v} for v in versions]
     document: Object = {"kind": "APIGroup", "apiVersion": "v1"} if typed else {}

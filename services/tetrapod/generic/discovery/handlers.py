@@ -45,8 +45,9 @@ class DiscoverySource(Protocol):
 
 
 class DiscoveryHandlers:
-    """The handlers of one server. For groups that are routes (upstream: NewAPIGroupHandler) the method must be GET and
-    Accept is checked.
+    """The handlers of one server.
+
+    For groups that are routes (upstream: NewAPIGroupHandler) the method must be GET and Accept is checked.
     """
 
     def __init__(self, source: DiscoverySource, routed: Callable[[str], bool], server_address: str = "") -> None:

@@ -1,5 +1,4 @@
-"""`Admitting`: calls admission for the verb handlers: builds the attributes of an operation, and provides callbacks
-for the registry.
+"""`Admitting`: calls admission for the verb handlers: builds the attributes of an operation, and provides callbacks for the registry.
 
 Mutating plugins get the object in the storage version, before the registry prepares it; validating ones get the
 object that will be stored. Upstream: admission.NewAttributesRecord, rest.AdmissionToValidateObjectFunc and related
@@ -72,9 +71,7 @@ class Admitting:
         return admitted
 
     def _keep_ownership(self, obj: Object, old_entries: Any) -> None:
-        """Restore managed fields that a plugin has made invalid (upstream:
-        managedFieldsValidatingAdmissionController).
-        """
+        """Restore managed fields that a plugin has made invalid (upstream: managedFieldsValidatingAdmissionController)."""
         new_entries = (obj.get("metadata") or {}).get("managedFields")
         if new_entries is old_entries or new_entries == old_entries:
             return

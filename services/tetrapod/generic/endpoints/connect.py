@@ -44,8 +44,9 @@ _SWITCHES: Final = ("stdin", "stdout", "stderr", "tty")
 
 
 def _options(query: dict[str, list[str]], path: str) -> Object:
-    """Return the options of exec, attach, portforward or proxy from the query. Each of them has a subset of these
-    fields.
+    """Return the options of exec, attach, portforward or proxy from the query.
+
+    Each of them has a subset of these fields.
     """
     options: Object = {name: True for name in _SWITCHES if name in query and query[name][0].lower() not in ("false", "0")}
     if container := query.get("container"):
@@ -60,8 +61,7 @@ def _options(query: dict[str, list[str]], path: str) -> Object:
 
 
 async def stream(scope: Scope, request: Request) -> Response:
-    """Serve a GET of a subresource that writes its own response (log), without admission, and over WebSocket if the
-    client requests it.
+    """Serve a GET of a subresource that writes its own response (log), without admission, and over WebSocket if the client requests it.
 
     Raises:
         StatusError: 406, even for text/plain: upstream's route offers it but its handler does not.

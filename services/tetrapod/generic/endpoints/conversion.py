@@ -55,8 +55,9 @@ class Conversion:
         return self.api_version if self.definition.custom else ""
 
     def metadata_bytes(self, entry: Entry) -> bytes:
-        """Return encoded bytes for reading metadata. For built-in kinds these are the stored ones, in any requested
-        version.
+        """Return encoded bytes for reading metadata.
+
+        For built-in kinds these are the stored ones, in any requested version.
         """
         if self.definition.custom:
             return self.bytes(entry)

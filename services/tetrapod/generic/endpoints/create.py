@@ -82,9 +82,7 @@ class _Creation:
             return await self.scope.store.create(self.context, obj, validate=validate)
 
     async def hand_to_rest(self, obj: Object) -> Response:
-        """Pass the object to a handler without storage: a review, or a subresource, in which case the name is its
-        parent's.
-        """
+        """Pass the object to a handler without storage: a review, or a subresource, in which case the name is its parent's."""
         scope, name = self.scope, request_name(self.request)
         assert scope.rest is not None
         admitting = Admitting(scope, self.request, self.context, name or obj["metadata"].get("name") or "")

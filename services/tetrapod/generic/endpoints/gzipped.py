@@ -38,9 +38,7 @@ async def member_of(data: bytes) -> bytes:
 
 
 def block(data: bytes) -> bytes:
-    """Compress a part of a stream, which can be decompressed at once and does not refer to earlier data, so that
-    streams can share it.
-    """
+    """Compress a part of a stream, which can be decompressed at once and does not refer to earlier data, so that streams can share it."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
     return compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)
 

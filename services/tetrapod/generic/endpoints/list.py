@@ -35,8 +35,7 @@ async def list_(scope: Scope, request: Request) -> Response:
 
 
 async def selection_of(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
-    """Validate list options and return the selection of selectors, namespace and name (in the path of legacy watches
-    of one object).
+    """Validate list options and return the selection of selectors, namespace and name (in the path of legacy watches of one object).
 
     Unusually large selectors are parsed in a thread.
 

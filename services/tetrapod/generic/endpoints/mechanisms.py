@@ -152,8 +152,9 @@ class Patching(PatchMechanism):
 
 
 class DocumentPatching(Patching):
-    """A patch that upstream applies to the JSON text of an object. The order of members in that text depends on what
-    the patch traversed.
+    """A patch that upstream applies to the JSON text of an object.
+
+    The order of members in that text depends on what the patch traversed.
     """
 
     def touched(self) -> Touched | None:

@@ -1,5 +1,6 @@
-"""Entries as protobuf. Each is encoded from the stored object once per version and form, and cached with its other
-representations.
+"""Entries as protobuf.
+
+Each is encoded from the stored object once per version and form, and cached with its other representations.
 
 The cached bytes are an item (machinery/protobuf), which responses, lists and watch frames share.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go

@@ -100,9 +100,7 @@ class Ownership:
         return self._manager
 
     async def run(self, large: bool, work: Callable[[], T]) -> T:
-        """Call a function that uses `update` or `apply`: in a thread if objects are large, or if a webhook converts
-        them.
-        """
+        """Call a function that uses `update` or `apply`: in a thread if objects are large, or if a webhook converts them."""
         if not self._waits:
             return await offloaded(large, work)
         loop = asyncio.get_running_loop()
@@ -175,8 +173,9 @@ def _converter(definition: ResourceDefinition, version: str, versions: Mapping[s
 
 
 class _ScaleOfCustom(Ownership):
-    """The field manager of custom resources' Scale. Upstream's converter does not support it, so an apply that
-    changes one always fails.
+    """The field manager of custom resources' Scale.
+
+    Upstream's converter does not support it, so an apply that changes one always fails.
     """
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:

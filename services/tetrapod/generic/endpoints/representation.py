@@ -191,8 +191,9 @@ class Representation:
             raise not_acceptable(f"you requested {PARTIAL}, but the requested object is a list ({go_type})")
 
     async def _page_of_messages(self, entries: Sequence[Entry], metadata: Object, accepted: Accepted) -> Response:
-        """Return a list as protobuf. Messages are preceded by their length, so all items are encoded before the first
-        is written.
+        """Return a list as protobuf.
+
+        Messages are preceded by their length, so all items are encoded before the first is written.
         """
         self._check_list_form(accepted)
         items: list[bytes] = []

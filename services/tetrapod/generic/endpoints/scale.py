@@ -64,8 +64,9 @@ def _row(scale: Object) -> list[Any]:
 
 
 def _custom_row(scale: Object) -> list[Any]:
-    """Return the cells of a custom resource's Scale. They use JSON paths upstream, so that zero desired replicas are
-    empty.
+    """Return the cells of a custom resource's Scale.
+
+    They use JSON paths upstream, so that zero desired replicas are empty.
     """
     name, desired, *rest = _row(scale)
     return [name, desired or None, *rest]

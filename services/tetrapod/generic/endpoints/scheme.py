@@ -63,8 +63,9 @@ def _scheme_of(group: str) -> str:
 
 
 def is_registered(api_version: str, kind: str, group: str) -> bool:
-    """Return whether the kind is registered in the scheme that decodes the kinds of `group`. Two groups have schemes
-    of their own.
+    """Return whether the kind is registered in the scheme that decodes the kinds of `group`.
+
+    Two groups have schemes of their own.
     """
     here = _scheme_of(GroupVersion.parse(api_version).group) == _scheme_of(group)
     kinds = kinds_of(api_version) if here else ()

@@ -26,8 +26,9 @@ from tetrapod.machinery.schema import emptied
 
 @dataclass(slots=True)
 class Scope:
-    """The data of one endpoint. `kind` is that of bodies and responses; `installed_store` is None for a resource
-    without storage.
+    """The data of one endpoint.
+
+    `kind` is that of bodies and responses; `installed_store` is None for a resource without storage.
     """
 
     definition: ResourceDefinition

@@ -187,14 +187,16 @@ class _Serving:
             TO_INITIAL_END.observe((*self._frames.resource_key, self._scope), time.monotonic() - self._received)
 
     async def _send(self, frames: list[bytes]) -> bool:
-        """Write frames that other watches do not share. Return False if events cannot be encoded in the requested
-        form.
+        """Write frames that other watches do not share.
+
+        Return False if events cannot be encoded in the requested form.
         """
         return self._write(frames, [await block_of(b"".join(frames))] if self._gzip is not None and any(frames) else frames)
 
     def _write(self, frames: list[bytes], written: list[bytes]) -> bool:
-        """Write frames. `written` are their bytes on the wire. Return False if events cannot be encoded in the
-        requested form.
+        """Write frames.
+
+        `written` are their bytes on the wire. Return False if events cannot be encoded in the requested form.
         """
         if self._separate:
             return self._write_separately(frames)

@@ -1,5 +1,6 @@
-"""The exposition of metrics as text, and as protobuf with native histograms. Modules that import slowly are imported
-at the first scrape.
+"""The exposition of metrics as text, and as protobuf with native histograms.
+
+Modules that import slowly are imported at the first scrape.
 """
 
 from __future__ import annotations

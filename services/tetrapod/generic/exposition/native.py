@@ -138,8 +138,9 @@ def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
 
 
 def _filled(counts: Mapping[int, int]) -> Iterator[tuple[int | None, int]]:
-    """Yield the counts in order, including the empty buckets in small gaps. At the start of a run the distance to the
-    previous one is given.
+    """Yield the counts in order, including the empty buckets in small gaps.
+
+    At the start of a run the distance to the previous one is given.
     """
     expected: int | None = None
     for at, count in sorted(counts.items()):

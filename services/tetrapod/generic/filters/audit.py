@@ -1,5 +1,4 @@
-"""Filters that create audit events: when a request is received, when a long response starts, when it completes, and
-on a panic.
+"""Filters that create audit events: when a request is received, when a long response starts, when it completes, and on a panic.
 
 Their contents are defined in generic/audit; endpoints add objects through `Request.audit`.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go, authn_audit.go; request_deadline.go,
@@ -32,8 +31,10 @@ _OVERDUE: Final = "request did not complete within requested timeout - context d
 
 
 def with_audit(handler: Handler, audit: Audit) -> Handler:
-    """Audit requests. The filter comes after authentication, because it needs the user, and before every filter that
-    may reject the request.
+    """Audit requests.
+
+    The filter comes after authentication, because it needs the user, and before every filter that may reject the
+    request.
     """
 
     latency = FilterLatency("audit")
@@ -55,9 +56,7 @@ def with_audit(handler: Handler, audit: Audit) -> Handler:
 
 
 def with_rejection_audit(handler: Handler, audit: Audit) -> Handler:
-    """Write one audit event for a request rejected before authentication completed: invalid credentials, an invalid
-    `?timeout`.
-    """
+    """Write one audit event for a request rejected before authentication completed: invalid credentials, an invalid `?timeout`."""
 
     async def refused_audited(request: Request) -> Response:
         try:

@@ -89,8 +89,9 @@ def build_handler_chain(handler: Handler, config: ChainConfig) -> Handler:
 
 
 def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
-    """Return the filters with their names in traces, which are upstream's where it has them. Filters without a name
-    are used only for traced requests.
+    """Return the filters with their names in traces, which are upstream's where it has them.
+
+    Filters without a name are used only for traced requests.
     """
     in_flight = InFlight(config.max_requests_inflight, config.max_mutating_requests_inflight)
     return [

@@ -15,8 +15,9 @@ from tetrapod.machinery.requestinfo import is_long_running
 
 
 class Draining:
-    """The number of requests in flight, without long-running ones. After `begin` new ones are rejected; `wait` waits
-    for the others.
+    """The number of requests in flight, without long-running ones.
+
+    After `begin` new ones are rejected; `wait` waits for the others.
     """
 
     def __init__(self, *, notify_aggregator: bool = False) -> None:

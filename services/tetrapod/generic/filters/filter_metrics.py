@@ -46,8 +46,9 @@ _CONSTRAINED: Final = frozenset({"associated-node", "arbitrary-node", "serviceac
 
 
 class FilterLatency:
-    """The latency of one filter. Call `took` if it did something; otherwise call `passed`, which counts zero without
-    reading the clock.
+    """The latency of one filter.
+
+    Call `took` if it did something; otherwise call `passed`, which counts zero without reading the clock.
     """
 
     __slots__ = ("_row", "took")

@@ -18,8 +18,9 @@ _READ_ONLY: Final = frozenset({"get", "list", "watch"})
 
 
 class InFlight:
-    """The numbers and limits of requests in flight. The key True is for reading requests, False for mutating ones; a
-    limit of 0 means none.
+    """The numbers and limits of requests in flight.
+
+    The key True is for reading requests, False for mutating ones; a limit of 0 means none.
     """
 
     def __init__(self, limit: int, mutating_limit: int) -> None:

@@ -104,9 +104,7 @@ async def _wait_in_queue(queues: QueueSet, ticket: Ticket, request: Request, req
 
 
 def _queue_timeout(request: Request, request_timeout: float) -> float:
-    """Return the remaining seconds that the request may be queued: a quarter of its timeout, less the time that has
-    passed.
-    """
+    """Return the remaining seconds that the request may be queued: a quarter of its timeout, less the time that has passed."""
     now = time.monotonic()
     allotted = request.deadline - request.received if request.deadline is not None else request_timeout
     return request.received + min(allotted / 4, _LONGEST_WAIT) - now

@@ -60,8 +60,9 @@ def spanned(name: str, handler: Handler) -> Handler:
 
 
 def with_tracing(handler: Handler, tracing: Tracing | None) -> Handler:
-    """Create the server span. The filter comes after authentication, because only some users may mark a request as
-    traced.
+    """Create the server span.
+
+    The filter comes after authentication, because only some users may mark a request as traced.
     """
     if tracing is None:
         return handler

@@ -1,5 +1,4 @@
-"""Divides seats among priority levels: each gets close to its target, within its bounds, and in the same proportion
-where bounds allow it.
+"""Divides seats among priority levels: each gets close to its target, within its bounds, and in the same proportion where bounds allow it.
 
 Upstream sorts the bounds and walks along them. The proportion is the point where a monotonic sum reaches the total,
 so here it is found between two neighbouring bounds and interpolated.
@@ -24,8 +23,9 @@ class Claim(NamedTuple):
 
 
 def allocate(total: int, claims: Sequence[Claim]) -> tuple[list[float], float]:
-    """Return the share of each claim, and the fraction of its target that an unbounded claim gets. The shares sum to
-    `total`.
+    """Return the share of each claim, and the fraction of its target that an unbounded claim gets.
+
+    The shares sum to `total`.
 
     Raises:
         ValueError: the bounds contradict each other or the total.

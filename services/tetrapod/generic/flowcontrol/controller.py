@@ -1,5 +1,4 @@
-"""`FlowControl`: builds queues from FlowSchemas and PriorityLevelConfigurations, classifies requests, and lends seats
-between levels.
+"""`FlowControl`: builds queues from FlowSchemas and PriorityLevelConfigurations, classifies requests, and lends seats between levels.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go
 """
@@ -179,8 +178,9 @@ class FlowControl:
         ]
 
     def _assign_limits(self, levels: dict[str, Level]) -> None:
-        """Set nominal limits by shares, then lend seats. Limits are rounded up, so their sum may slightly exceed the
-        server's limit.
+        """Set nominal limits by shares, then lend seats.
+
+        Limits are rounded up, so their sum may slightly exceed the server's limit.
         """
         shares = sum(level.shares for level in levels.values())
         self._seats_of_all = sum(level.set_limits(self.limit, shares) for level in levels.values())

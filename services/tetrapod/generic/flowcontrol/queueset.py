@@ -1,5 +1,6 @@
-"""`QueueSet`: the queues of one priority level. Requests are queued by flow and dispatched fairly, as long as there
-are free seats.
+"""`QueueSet`: the queues of one priority level.
+
+Requests are queued by flow and dispatched fairly, as long as there are free seats.
 
 It differs from upstream in some points:
 - Everything runs on the event loop, so there are no locks.
@@ -118,9 +119,7 @@ class Queue:
         return bool(self.waiting or self.executing)
 
     def served(self, now: float) -> float:
-        """Return `next_r` based on the time that executing requests have taken so far, instead of their estimated
-        duration.
-        """
+        """Return `next_r` based on the time that executing requests have taken so far, instead of their estimated duration."""
         return self.next_r + self.running * (now - _SERVICE_SECONDS) - self.began
 
     def push(self, ticket: Ticket) -> None:
@@ -246,8 +245,9 @@ class QueueSet:
         return True
 
     def finish(self, ticket: Ticket) -> float:
-        """End an executing request and return how long it executed, in seconds. Its seats become free at once or
-        after it has lingered.
+        """End an executing request and return how long it executed, in seconds.
+
+        Its seats become free at once or after it has lingered.
         """
         now = self._advance()
         self.executing -= 1
@@ -286,9 +286,7 @@ class QueueSet:
         return self._r
 
     def next_s(self) -> tuple[list[float], list[float]]:
-        """Return the virtual start time of the oldest request of each nonempty queue, and the same less the work in
-        progress before it.
-        """
+        """Return the virtual start time of the oldest request of each nonempty queue, and the same less the work in progress before it."""
         waiting = [queue for queue in self.queues if queue.waiting]
         return [queue.next_r for queue in waiting], [queue.served(self._since) for queue in waiting]
 
@@ -305,9 +303,7 @@ class QueueSet:
         return now
 
     def _bound(self, queue: Queue) -> None:
-        """Prevent an underused queue from accumulating credit: no request has a virtual dispatch time before its
-        arrival.
-        """
+        """Prevent an underused queue from accumulating credit: no request has a virtual dispatch time before its arrival."""
         if queue.waiting:
             queue.next_r += max(0.0, queue.waiting[0].arrival_r - queue.served(self._since))
 
@@ -375,8 +371,9 @@ class QueueSet:
         self._count_waiting(ticket, -1)
 
     def _next(self) -> Queue | None:
-        """Return the queue whose oldest request would finish first, or None if all must wait. On ties, queues after
-        the last dispatched one go first.
+        """Return the queue whose oldest request would finish first, or None if all must wait.
+
+        On ties, queues after the last dispatched one go first.
         """
         count, start, now, held = len(self.queues), self._robin + 1, self._since, self._held
         most = self._most_of_a_flow

@@ -1,5 +1,4 @@
-"""`FlowSchemaStatus`: maintains the condition Dangling of FlowSchemas, which tells whether the referenced priority
-level is missing.
+"""`FlowSchemaStatus`: maintains the condition Dangling of FlowSchemas, which tells whether the referenced priority level is missing.
 
 It runs in the API server, not in a controller manager.
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go, syncFlowSchemaStatus

@@ -44,8 +44,9 @@ class Utilization:
         self._rows = [[0.0] * (len(buckets) + 2) for buckets in (_DEMAND, _SEATS, _REQUESTS, _REQUESTS)]
 
     def spend(self, state: State, seconds: float) -> bool:
-        """Add time in a state. Return False if there are too many distinct states and `settle` must be called; a busy
-        level has no limit.
+        """Add time in a state.
+
+        Return False if there are too many distinct states and `settle` must be called; a busy level has no limit.
         """
         spent = self.spent
         spent[state] = spent.get(state, 0.0) + seconds

@@ -29,9 +29,7 @@ _TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True"})
 
 
 class Estimate(NamedTuple):
-    """The seats of a request: `initial` while it executes, `final` for `linger` seconds afterwards (for its watch
-    events).
-    """
+    """The seats of a request: `initial` while it executes, `final` for `linger` seconds afterwards (for its watch events)."""
 
     initial: int = 1
     final: int = 0

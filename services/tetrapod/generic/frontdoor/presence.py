@@ -41,8 +41,10 @@ class Presence:
         self._gone = False
 
     def start(self, lifecycle: Lifecycle) -> None:
-        """Start the reconciliation. To be called after all post-start hooks have returned, so that clients are not sent to a
-        server that is not ready.
+        """Start the reconciliation.
+
+        To be called after all post-start hooks have returned, so that clients are not sent to a server that is not
+        ready.
         """
         lifecycle.background("kubernetes-endpoints", every(INTERVAL, "endpoints of the service kubernetes", self.reconcile))
         lifecycle.on_leaving("stop-kubernetes-service-controller", self.leave)

@@ -260,8 +260,9 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._received(self._buffer[:nbytes])
 
     def _received(self, data: memoryview) -> None:
-        """Parse received data. The parser copies the parts that are kept; data after an upgrade is copied here, because the buffer is
-        reused.
+        """Parse received data.
+
+        The parser copies the parts that are kept; data after an upgrade is copied here, because the buffer is reused.
         """
         if self.upgraded:
             self.upgrade_data += bytes(data)

@@ -46,8 +46,9 @@ class BackendPool:
         replay: bool = False,
         fresh: bool = False,
     ) -> BackendConnection:
-        """Send a request and return when status and headers of the response have arrived. The caller reads the body or closes the
-        connection.
+        """Send a request and return when status and headers of the response have arrived.
+
+        The caller reads the body or closes the connection.
 
         If a connection of the pool turns out to be dead, the request is repeated over a new one, provided that its method allows it.
 

@@ -1,5 +1,6 @@
-"""TLS contexts for connections to backends: trusted CAs and the client certificate. They are cached, because creating one takes
-milliseconds.
+"""TLS contexts for connections to backends: trusted CAs and the client certificate.
+
+They are cached, because creating one takes milliseconds.
 """
 
 from __future__ import annotations

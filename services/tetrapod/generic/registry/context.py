@@ -14,8 +14,9 @@ from tetrapod.machinery.lengthy import Lengthy
 
 @dataclass(slots=True)
 class Context:
-    """The context of one request, or, with the defaults, of the server's own work. Handlers append to `warnings` and
-    `annotations`.
+    """The context of one request, or, with the defaults, of the server's own work.
+
+    Handlers append to `warnings` and `annotations`.
     """
 
     user: UserInfo = LOOPBACK

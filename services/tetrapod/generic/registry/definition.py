@@ -85,7 +85,8 @@ class RestOfVersions(Rest):
     """A `Rest` whose behaviour depends on the request's version and on the parent resource (scale)."""
 
     def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
-        """Return the handler for one version. Called when the resource is installed; `store` is the (parent)
-        resource's store.
+        """Return the handler for one version.
+
+        Called when the resource is installed; `store` is the (parent) resource's store.
         """
         raise NotImplementedError

@@ -1,5 +1,6 @@
-"""DELETE: preconditions, graceful deletion, finalizers and propagation. An object is removed at once if nothing holds
-it.
+"""DELETE: preconditions, graceful deletion, finalizers and propagation.
+
+An object is removed at once if nothing holds it.
 
 An object that is held is updated: deletionTimestamp is the time when it may be removed, deletionGracePeriodSeconds
 its grace period.

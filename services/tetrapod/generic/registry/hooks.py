@@ -1,6 +1,4 @@
-"""Callbacks that verbs accept (validating admission, transformations), and the begin/end hooks of a strategy around a
-write.
-"""
+"""Callbacks that verbs accept (validating admission, transformations), and the begin/end hooks of a strategy around a write."""
 
 from __future__ import annotations
 

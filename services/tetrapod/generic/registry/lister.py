@@ -15,8 +15,7 @@ _CACHED = "0"
 
 
 class Lister:
-    """A lister of one resource. `get` and `list` read from the cache, which may lag slightly; `get_live` is
-    consistent.
+    """A lister of one resource. `get` and `list` read from the cache, which may lag slightly; `get_live` is consistent.
 
     All methods raise storage's errors (`Unavailable`).
     """

@@ -31,9 +31,7 @@ class Rest:
         return None
 
     def default(self, obj: Object) -> None:
-        """Apply upstream's SetDefaults_ functions of a subresource's own kind (TokenRequest), before managed fields
-        are recorded.
-        """
+        """Apply upstream's SetDefaults_ functions of a subresource's own kind (TokenRequest), before managed fields are recorded."""
 
     async def get(self, ctx: Context, name: str) -> Object:
         """Return the object."""

@@ -1,6 +1,4 @@
-"""`ShownStore`: the store of a kind whose stored objects contain fields that readers do not see (upstream: a Store's
-Decorator).
-"""
+"""`ShownStore`: the store of a kind whose stored objects contain fields that readers do not see (upstream: a Store's Decorator)."""
 
 from __future__ import annotations
 
@@ -21,8 +19,9 @@ class FilteredUpdateStore(Store, ABC):
 
     @abstractmethod
     def hides(self, item: bytes) -> bool:
-        """Return whether an object with these bytes may have hidden fields. Lists of other objects are served from
-        bytes.
+        """Return whether an object with these bytes may have hidden fields.
+
+        Lists of other objects are served from bytes.
         """
 
     @abstractmethod
@@ -58,8 +57,9 @@ class FilteredUpdateStore(Store, ABC):
 
 
 class FilteredStore(FilteredUpdateStore):
-    """A store whose updates are also based on objects without the hidden fields. The strategy still sees them in the
-    old object.
+    """A store whose updates are also based on objects without the hidden fields.
+
+    The strategy still sees them in the old object.
     """
 
     async def update(self, ctx: Context, name: str, transform: Transform, **options: Any) -> tuple[Entry, bool]:

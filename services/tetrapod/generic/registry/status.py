@@ -88,8 +88,9 @@ class StatusStrategy(Strategy):
         return self.main.ttl(obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Return the paths that a status update ignores. If several metadata fields are kept, this is the whole
-        metadata.
+        """Return the paths that a status update ignores.
+
+        If several metadata fields are kept, this is the whole metadata.
         """
         several = len(self._keep_metadata) > 1
         return [("spec",), *([("metadata",)] if several else [("metadata", key) for key in self._keep_metadata])]

@@ -83,8 +83,9 @@ class Store(Stored):
 
     @traced("registry delete_collection", detailed=True)
     async def delete_collection(self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None) -> ListPage:
-        """Delete the matching objects. Return the list from before the deletion, with its resourceVersion and
-        continue token.
+        """Delete the matching objects.
+
+        Return the list from before the deletion, with its resourceVersion and continue token.
         """
         return await deletecollection.delete_collection(self, ctx, options, query, validate)
 

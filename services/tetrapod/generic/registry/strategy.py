@@ -140,9 +140,7 @@ class Strategy:
         return False
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
-        """Return the values of the object's fields that field selectors support, besides metadata.name and
-        metadata.namespace.
-        """
+        """Return the values of the object's fields that field selectors support, besides metadata.name and metadata.namespace."""
         return {}
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:

@@ -1,5 +1,6 @@
-"""UPDATE and PATCH of an object or a subresource: reads, transforms, validates and writes it. May create or delete
-the object.
+"""UPDATE and PATCH of an object or a subresource: reads, transforms, validates and writes it.
+
+May create or delete the object.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, Store.Update;
 pkg/registry/rest/update.go, BeforeUpdate
@@ -43,8 +44,9 @@ _FAST, _SLOW, _EQUAL = ("unequal_objects_fast",), ("unequal_objects_slow",), ("e
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """Options of an update. `strategy` is that of a subresource; `force_create` lets server-side apply create
-    regardless of the strategy.
+    """Options of an update.
+
+    `strategy` is that of a subresource; `force_create` lets server-side apply create regardless of the strategy.
     """
 
     validate_create: ValidateObject | None = None
@@ -125,8 +127,9 @@ class _Update:
         return Updated(obj, self.strategy.ttl(obj) or None)
 
     def _check_version(self, new: Object, stored: int) -> None:
-        """Check the resourceVersion of the update, which may be missing only if the kind allows it. Sets a missing
-        one.
+        """Check the resourceVersion of the update, which may be missing only if the kind allows it.
+
+        Sets a missing one.
         """
         meta = new["metadata"]
         revision = _revision(meta.get("resourceVersion") or "0")
@@ -140,9 +143,7 @@ class _Update:
             raise conflict(self.store.resource, self.name, OPTIMISTIC_LOCK)
 
     async def _remove(self) -> Entry:
-        """Remove the object and return it as the update would have stored it, because that is the response to an
-        update.
-        """
+        """Remove the object and return it as the update would have stored it, because that is the response to an update."""
         assert self.deletion is not None
         preconditions, storage = self.options.preconditions, self.store.storage
         try:
@@ -205,8 +206,9 @@ def _restore(new: Object, old: Object, name: str) -> None:
 
 
 def _restore_system_fields(meta: Object, old_meta: Object) -> None:
-    """Copy immutable system fields (uid, creationTimestamp, …) from the stored object. A mismatched uid is rejected
-    later.
+    """Copy immutable system fields (uid, creationTimestamp, …) from the stored object.
+
+    A mismatched uid is rejected later.
     """
     if not meta.get("uid"):
         _restore(meta, old_meta, "uid")

@@ -195,8 +195,9 @@ class Call:
         self.end(error_from_reset(reason))
 
     def end(self, error: RpcError | None) -> None:
-        """End the call, successfully or with an error. Only the first call has an effect. If the request is incomplete, the stream is
-        reset.
+        """End the call, successfully or with an error.
+
+        Only the first call has an effect. If the request is incomplete, the stream is reset.
         """
         if self.ended:
             return

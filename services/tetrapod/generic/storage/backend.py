@@ -39,8 +39,9 @@ class Range(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The outcome of a conditional write. If the comparison failed, `current` is the stored value (None: the key is
-    absent).
+    """The outcome of a conditional write.
+
+    If the comparison failed, `current` is the stored value (None: the key is absent).
     """
 
     succeeded: bool
@@ -49,8 +50,9 @@ class WriteResult(NamedTuple):
 
 
 class BackendEvent(NamedTuple):
-    """One change of one key. `value` is None for a deletion; `previous` is the value that it replaced, if there was
-    one.
+    """One change of one key.
+
+    `value` is None for a deletion; `previous` is the value that it replaced, if there was one.
     """
 
     key: str
@@ -179,8 +181,7 @@ class Backend(Protocol):
         ...
 
     def history(self, start: str, end: str, first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:
-        """Read the events of the revisions `first` to `last`, with previous values. The store must have reached
-        `last`.
+        """Read the events of the revisions `first` to `last`, with previous values. The store must have reached `last`.
 
         A previous value that has been compacted is None. The store must have `progress_reliable`.
 
@@ -195,8 +196,9 @@ class Backend(Protocol):
 
     @property
     def progress_reliable(self) -> bool:
-        """False if progress notifications cannot be trusted (etcd before 3.4.25 / 3.5.8). Consistent reads then go to
-        the store.
+        """False if progress notifications cannot be trusted (etcd before 3.4.25 / 3.5.8).
+
+        Consistent reads then go to the store.
         """
         ...
 

@@ -1,5 +1,6 @@
-"""Base classes for wrappers of a backend, a resource storage or a watch. They forward what the wrapper does not
-change.
+"""Base classes for wrappers of a backend, a resource storage or a watch.
+
+They forward what the wrapper does not change.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The storage interface that the registry uses: cached, watchable objects of one resource, written under
-preconditions.
+"""The storage interface that the registry uses: cached, watchable objects of one resource, written under preconditions.
 
 The `Cacher` (cacher/) implements `ResourceStorage` over a `Backend`. Keys are relative to the resource's prefix:
 `ns/name`, or `name` for cluster-scoped resources.
@@ -58,8 +57,9 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """The label and field selectors of a request. `matches` tests the labels first, because fields require parsing
-    the object.
+    """The label and field selectors of a request.
+
+    `matches` tests the labels first, because fields require parsing the object.
     """
 
     labels: Callable[[Mapping[str, str]], bool] | None = None
@@ -88,8 +88,7 @@ that the predicate does not match in that form.
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """The parameters of a list. `prefix` is "" (all), "ns/" (a namespace) or a whole key (for metadata.name
-    selectors).
+    """The parameters of a list. `prefix` is "" (all), "ns/" (a namespace) or a whole key (for metadata.name selectors).
 
     `resource_version` "" means most recent (consistent), "0" means any; `match` is resourceVersionMatch. If there is
     a `view`, it replaces the predicate, and the page contains the entries that the view returns.
@@ -119,8 +118,9 @@ class ListPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WatchQuery:
-    """The parameters of a watch. `resource_version` and `match` (resourceVersionMatch) are the client's values,
-    unparsed.
+    """The parameters of a watch.
+
+    `resource_version` and `match` (resourceVersionMatch) are the client's values, unparsed.
     """
 
     prefix: str = ""
@@ -171,8 +171,9 @@ class Watch(Protocol):
     def __aiter__(self) -> AsyncIterator[list[WatchEvent]]: ...
 
     def initial(self) -> AsyncIterator[list[WatchEvent]]:
-        """Iterate over the initial events in chunks, ending with the bookmark that closes them. Continue with
-        `subscribe`.
+        """Iterate over the initial events in chunks, ending with the bookmark that closes them.
+
+        Continue with `subscribe`.
         """
         ...
 
@@ -257,8 +258,9 @@ class ResourceStorage(Protocol):
     """
 
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
-        """Return the object, or None. `resource_version` "" means most recent, "0" means any, else at least this
-        version.
+        """Return the object, or None.
+
+        `resource_version` "" means most recent, "0" means any, else at least this version.
         """
         ...
 
@@ -288,8 +290,7 @@ class ResourceStorage(Protocol):
     async def guaranteed_update(
         self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = Preconditions(), allow_absent: bool = False
     ) -> Entry:
-        """Read the object, call `try_update`, and write the result if the object has not changed meanwhile; else try
-        again.
+        """Read the object, call `try_update`, and write the result if the object has not changed meanwhile; else try again.
 
         Nothing is written if the result equals the stored object.
         """
@@ -339,8 +340,9 @@ class StorageConfig:
 
     @property
     def group_resource(self) -> GroupResource:
-        """The resource's name as the EncryptionConfiguration uses it. For a few old resources it differs from the
-        storage prefix.
+        """The resource's name as the EncryptionConfiguration uses it.
+
+        For a few old resources it differs from the storage prefix.
         """
         named = UNUSUAL_PLACES.get(self.prefix)
         return named or GroupResource(self.api_version.rpartition("/")[0], self.prefix.rpartition("/")[2])
@@ -362,8 +364,9 @@ Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, specialDefaultRe
 
 
 class StorageFactory(Protocol):
-    """Provides the storage of each resource. It returns the same storage for the same prefix, so a process has one
-    cache of each.
+    """Provides the storage of each resource.
+
+    It returns the same storage for the same prefix, so a process has one cache of each.
     """
 
     def resource(self, config: StorageConfig) -> ResourceStorage:

@@ -21,8 +21,9 @@ _RETRY_SECONDS: Final = 0.5
 
 
 class Presence:
-    """The set of resources that have objects. `root` is the prefix of all resources ("/registry"); keys are
-    ROOT/GROUP/RESOURCE/….
+    """The set of resources that have objects.
+
+    `root` is the prefix of all resources ("/registry"); keys are ROOT/GROUP/RESOURCE/….
     """
 
     def __init__(self, backend: Backend, root: str = "/registry") -> None:

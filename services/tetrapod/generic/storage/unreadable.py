@@ -1,5 +1,4 @@
-"""Errors for stored values that cannot be read, because they are damaged or encrypted with an unknown key, with
-upstream's texts.
+"""Errors for stored values that cannot be read, because they are damaged or encrypted with an unknown key, with upstream's texts.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/errors.go, NewCorruptObjError;
 pkg/storage/etcd3/corrupt_obj_deleter.go (lists)

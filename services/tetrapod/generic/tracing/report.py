@@ -39,8 +39,9 @@ def span_document(span: Span, zero: float) -> SpanDocument:
 
 
 def _moved(graft: SpanDocument, by: float) -> SpanDocument:
-    """Shift the times of another service's span. Its clock starts when the request arrives there, which is when our span
-    of the call started.
+    """Shift the times of another service's span.
+
+    Its clock starts when the request arrives there, which is when our span of the call started.
     """
     moved = {**graft, "start": round(graft["start"] + by, 3)}
     if "events" in graft:

@@ -19,8 +19,9 @@ _RESOURCE: Final = GroupVersionResource("", "v1", "namespaces")
 
 
 class NamespaceAutoProvision(Plugin):
-    """The plugin NamespaceAutoProvision. `client` is the server's own, so that users need no permission to create
-    namespaces.
+    """The plugin NamespaceAutoProvision.
+
+    `client` is the server's own, so that users need no permission to create namespaces.
     """
 
     name = "NamespaceAutoProvision"

@@ -1,5 +1,4 @@
-"""OwnerReferencesPermissionEnforcement, off by default: restricts who may change owner references and block the
-deletion of owners.
+"""OwnerReferencesPermissionEnforcement, off by default: restricts who may change owner references and block the deletion of owners.
 
 Upstream: plugin/pkg/admission/gc/gc_admission.go
 """
@@ -22,9 +21,7 @@ _NO_FINALIZERS: Final = "cannot set blockOwnerDeletion if an ownerReference refe
 
 
 class OwnerReferencesPermissionEnforcement(Plugin):
-    """Requires permission to delete an object for changing its owners, and to update an owner's finalizers for
-    blocking its deletion.
-    """
+    """Requires permission to delete an object for changing its owners, and to update an owner's finalizers for blocking its deletion."""
 
     name = "OwnerReferencesPermissionEnforcement"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -60,8 +57,9 @@ class OwnerReferencesPermissionEnforcement(Plugin):
             raise forbidden(attributes, f"{why}: {answer.reason}, {answer.error or '<nil>'}")
 
     async def _may_finalize_anything(self, attributes: Attributes) -> bool:
-        """Return whether the user may update all finalizers. Checked first, because finding an owner's resource
-        requires discovery, which may be unavailable.
+        """Return whether the user may update all finalizers.
+
+        Checked first, because finding an owner's resource requires discovery, which may be unavailable.
         """
         check = Asked(attributes.user, "update", "", "*", "*", "*", "finalizers", "*", resource_request=True)
         return (await self._authorizer.authorize(check)).decision is Decision.ALLOW

@@ -34,9 +34,7 @@ class Limited(Protocol):
         ...
 
     def uncovered_scopes(self, resource: GroupResource, obj: Object, quotas: Iterable[Object]) -> str:
-        """Return the scopes of the object that require a quota but have none, as Go prints them; "" if there are
-        none.
-        """
+        """Return the scopes of the object that require a quota but have none, as Go prints them; "" if there are none."""
         ...
 
 
@@ -88,8 +86,9 @@ class ResourceQuota(Plugin):
             await self._charge(attributes, key, delta)
 
     def _concerns(self, attributes: Attributes, change: Change, quota: Object) -> bool:
-        """Return whether the quota matches the object. Raises StatusError if the object does not specify what the
-        quota requires.
+        """Return whether the quota matches the object.
+
+        Raises StatusError if the object does not specify what the quota requires.
         """
         names = change.names(quota)
         if not names:

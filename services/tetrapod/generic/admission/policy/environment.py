@@ -49,8 +49,9 @@ def request_type() -> DeclType:
 
 @cache
 def namespace_type() -> DeclType:
-    """Return the type of a Namespace without the fields that upstream omits (owners, managed fields). `UID` is a
-    mistake of upstream.
+    """Return the type of a Namespace without the fields that upstream omits (owners, managed fields).
+
+    `UID` is a mistake of upstream.
     """
     condition = {**_strings("status", "type", "message", "reason"), "lastTransitionTime": declarations.TIMESTAMP}
     metadata = {
@@ -121,8 +122,9 @@ _KEPT: Final = frozenset(
 
 
 def variable_type(expression_type: CelType | None) -> DeclType:
-    """Return the type of a variable from that of its expression. Types other than basic types, lists and maps become
-    dyn (upstream: convertCelTypeToDeclType).
+    """Return the type of a variable from that of its expression.
+
+    Types other than basic types, lists and maps become dyn (upstream: convertCelTypeToDeclType).
     """
     if expression_type in _KEPT:
         return DeclType(expression_type.name, expression_type, 0)

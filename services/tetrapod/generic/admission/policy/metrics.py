@@ -39,9 +39,7 @@ _MUTATION_SECONDS: Final = Histogram(
 
 
 def error_type(text: str) -> str:
-    """Return the error type of a false or failed expression (upstream: ErrorType, which does not distinguish the
-    two).
-    """
+    """Return the error type of a false or failed expression (upstream: ErrorType, which does not distinguish the two)."""
     if text.startswith("compilation"):
         return "compile_error"
     return "out_of_budget" if text.startswith("validation failed due to running out of cost budget") else "invalid_error"

@@ -52,8 +52,9 @@ class Verdict:
 
 
 class Validator:
-    """One compiled policy. Expressions that cannot be evaluated reject the request if `policy.fails`, else they are
-    ignored.
+    """One compiled policy.
+
+    Expressions that cannot be evaluated reject the request if `policy.fails`, else they are ignored.
     """
 
     def __init__(self, policy: Policy) -> None:

@@ -1,5 +1,4 @@
-"""The common part of both webhook plugins: matching a request, calling the webhook, and converting failures to
-rejections.
+"""The common part of both webhook plugins: matching a request, calling the webhook, and converting failures to rejections.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, ShouldCallHook; the common
 part of callHook and callAttrMutatingHook
@@ -38,8 +37,9 @@ _LONGEST: Final = "the validating webhook that took longest"
 
 
 class CallingFailed(Exception):
-    """The webhook could not be called or returned no valid response, so that `failurePolicy` applies. `code` is for
-    metrics.
+    """The webhook could not be called or returned no valid response, so that `failurePolicy` applies.
+
+    `code` is for metrics.
     """
 
     def __init__(self, name: str, why: str, code: int) -> None:
@@ -173,8 +173,9 @@ class WebhookPlugin(Plugin):
         return Observation(hook.name, self.phase, attributes.operation)
 
     def _rejection(self, hook: Hook, observed: Observation, error: Exception) -> StatusError | None:
-        """Return the error of a failed call, or None if the webhook's failures are ignored. Records metrics and logs
-        the failure.
+        """Return the error of a failed call, or None if the webhook's failures are ignored.
+
+        Records metrics and logs the failure.
         """
         if isinstance(error, CallingFailed):
             rejected = not hook.ignores_failure
@@ -195,9 +196,7 @@ class WebhookPlugin(Plugin):
 
 
 def _time_left(hook: Hook, attributes: Attributes) -> float:
-    """Return the timeout of the call in seconds: the webhook's, or the remaining time of the request if that is
-    shorter.
-    """
+    """Return the timeout of the call in seconds: the webhook's, or the remaining time of the request if that is shorter."""
     seconds = float(hook.timeout) if hook.timeout is not None else _DEFAULT_TIMEOUT
     request = attributes.request
     if request is None:

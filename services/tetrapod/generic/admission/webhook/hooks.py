@@ -27,8 +27,9 @@ _PATIENCE: Final = 10.0
 
 
 class Hook:
-    """One webhook. `uid` distinguishes it from others with its name. Expensive parts are created when a request first
-    needs them.
+    """One webhook.
+
+    `uid` distinguishes it from others with its name. Expensive parts are created when a request first needs them.
     """
 
     def __init__(self, configuration: str, uid: str, declared: Object) -> None:

@@ -1,3 +1,1 @@
-"""Backups: the contents of a store at one revision, read from etcd or SQLite, kept in a file, and written to etcd or
-SQLite.
-"""
+"""Backups: the contents of a store at one revision, read from etcd or SQLite, kept in a file, and written to etcd or SQLite."""

@@ -1,5 +1,6 @@
-"""The backup file: gzipped JSON lines. The first line is a header, the last one contains the number of objects and a
-checksum.
+"""The backup file: gzipped JSON lines.
+
+The first line is a header, the last one contains the number of objects and a checksum.
 
 Values that are text are stored as JSON strings, others as base64, so that a backup can be inspected with `zcat | jq`.
 Truncated or modified files are rejected.

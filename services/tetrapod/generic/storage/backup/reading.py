@@ -55,8 +55,9 @@ async def _pages(backend: EtcdBackend, start: str) -> tuple[list[KeyValue], int]
 
 
 def read_sqlite(database: Path, prefix: str, source: str) -> Contents:
-    """Read everything below `prefix` from a database file, which a server may have open. Raises BackupError,
-    UnsupportedDatabase.
+    """Read everything below `prefix` from a database file, which a server may have open.
+
+    Raises BackupError, UnsupportedDatabase.
     """
     if not database.is_file():
         raise BackupError(f"no such database: {database}; has `tetrapod up` run with this data directory?")

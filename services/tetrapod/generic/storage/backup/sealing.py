@@ -1,5 +1,4 @@
-"""Decryption and encryption of backup contents by an EncryptionConfiguration, as a server does it: by a value's
-resource and full key.
+"""Decryption and encryption of backup contents by an EncryptionConfiguration, as a server does it: by a value's resource and full key.
 
 The resource of a value follows from its key.
 Upstream: pkg/kubeapiserver/default_storage_factory_builder.go
@@ -23,8 +22,9 @@ _Change = Callable[[Transformer, Item, bytes], Awaitable[bytes]]
 
 
 class Sealing:
-    """Encrypts and decrypts the contents of one store. `path` is the configuration file, `prefix` the prefix of the
-    store's keys.
+    """Encrypts and decrypts the contents of one store.
+
+    `path` is the configuration file, `prefix` the prefix of the store's keys.
     """
 
     def __init__(self, encryption: Encryption, path: str, prefix: str) -> None:

@@ -119,8 +119,9 @@ async def _put(backend: EtcdBackend, start: str, item: Item) -> None:
 
 
 async def _raise_revision(backend: EtcdBackend, above: int) -> None:
-    """Raise etcd's revision to at least `above`. etcd counts writes, so this makes the missing number of writes to
-    otherwise unused keys.
+    """Raise etcd's revision to at least `above`.
+
+    etcd counts writes, so this makes the missing number of writes to otherwise unused keys.
     """
     missing = above - await backend.revision()
     if missing > MOST_REVISIONS:
@@ -145,8 +146,9 @@ async def _count(backend: EtcdBackend, number: int, times: int) -> None:
 
 
 def differences(expected: Sequence[Item], stored: Sequence[Item]) -> list[str]:
-    """Return the keys whose values differ and those that only one side has. A key with a TTL may have expired in
-    `stored`.
+    """Return the keys whose values differ and those that only one side has.
+
+    A key with a TTL may have expired in `stored`.
     """
     values = {item.key: item.value for item in stored}
     short_lived = {item.key for item in expected if item.ttl is not None}

@@ -1,4 +1,5 @@
 """`Cache`: the watch cache of one resource: its entries, the window of recent changes, and the waiters for revisions.
+
 It does no I/O.
 """
 

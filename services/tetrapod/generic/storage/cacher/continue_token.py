@@ -1,5 +1,4 @@
-"""Continue tokens of lists, in upstream's format: unpadded URL-safe base64 of
-`{"v":"meta.k8s.io/v1","rv":..,"start":..}`.
+"""Continue tokens of lists, in upstream's format: unpadded URL-safe base64 of `{"v":"meta.k8s.io/v1","rv":..,"start":..}`.
 
 An `rv` of -1 continues inconsistently, at the current revision.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/continue.go
@@ -46,9 +45,7 @@ def decode(token: str) -> Continuation:
 
 
 def _fields(token: str) -> dict[str, object]:
-    """Parse the token as Go's encoding/json does into upstream's struct, with its error texts, because clients see
-    them.
-    """
+    """Parse the token as Go's encoding/json does into upstream's struct, with its error texts, because clients see them."""
     data = _decode_base64(token)
     try:
         fields = json.loads(data, parse_float=_Fraction)

@@ -10,9 +10,7 @@ from tetrapod.generic.storage.keys import prefix_end
 
 
 class Entries:
-    """A dictionary of entries with a sorted list of its keys: an insertion moves a few pointers, a namespace is a
-    slice.
-    """
+    """A dictionary of entries with a sorted list of its keys: an insertion moves a few pointers, a namespace is a slice."""
 
     __slots__ = ("_by_key", "_keys", "_last_span", "get")
 
@@ -71,8 +69,9 @@ class Entries:
         return [by_key[key] for key in self._keys[low : min(low + count, high)]], max(high - low, 0)
 
     def within(self, prefix: str, start: str = "") -> Sequence[StoredEntry]:
-        """Return the entries whose keys begin with `prefix`, from `start` on. The list is shared and must not be
-        modified.
+        """Return the entries whose keys begin with `prefix`, from `start` on.
+
+        The list is shared and must not be modified.
         """
         last = self._last_span
         if last is not None and last[0] == prefix and last[1] == start:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 class CachingStorageFactory:
-    """The implementation of `StorageFactory`. For a prefix that was requested before, it returns the same Cacher with
-    the first configuration.
+    """The implementation of `StorageFactory`.
+
+    For a prefix that was requested before, it returns the same Cacher with the first configuration.
     """
 
     def __init__(

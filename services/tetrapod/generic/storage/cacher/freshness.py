@@ -29,8 +29,9 @@ class Freshness:
             await self._reflector.ready()
 
     async def loaded(self) -> bool:
-        """Wait up to three seconds until the cache has been filled. Return False if a large cache is still being
-        loaded.
+        """Wait up to three seconds until the cache has been filled.
+
+        Return False if a large cache is still being loaded.
         """
         if self._cache.filled:
             return True

@@ -96,9 +96,7 @@ class Lister:
         return await self._from_backend(query, start, 0)
 
     async def _list_at(self, query: ListQuery, revision: int, start: str) -> ListPage:
-        """List exactly at `revision`: from the cache by undoing later changes, or from the store if the cache does
-        not know them.
-        """
+        """List exactly at `revision`: from the cache by undoing later changes, or from the store if the cache does not know them."""
         if not await self._freshness.loaded():
             return await self._from_backend(query, start, revision)
         await self._check_revision(revision)
@@ -202,8 +200,9 @@ class Lister:
         return _page_of(query, chosen, revision or first.revision, more, first.total - len(chosen))
 
     async def _backend_pages(self, query: ListQuery, start: str, revision: int) -> AsyncIterator[Range]:
-        """Read pages at one revision. Page sizes grow, because a selector may match little in the first ones (as
-        upstream does).
+        """Read pages at one revision.
+
+        Page sizes grow, because a selector may match little in the first ones (as upstream does).
         """
         low = self._prefix + max(query.prefix, start)
         high = self._prefix + query.prefix + "\0" if query.single else prefix_end(self._prefix + query.prefix)

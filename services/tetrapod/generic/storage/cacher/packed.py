@@ -1,6 +1,4 @@
-"""Compressed entries of large objects that are seldom read, such as schemas, which shrink to a tenth or less
-(`StorageConfig.packed`).
-"""
+"""Compressed entries of large objects that are seldom read, such as schemas, which shrink to a tenth or less (`StorageConfig.packed`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`Reflector`: fills a `Cache` from the backend by list and watch, and keeps it current for the lifetime of the
-process.
+"""`Reflector`: fills a `Cache` from the backend by list and watch, and keeps it current for the lifetime of the process.
 
 It starts at the first use. When the store is unavailable it retries and resumes where it stopped, and open watches
 continue. If that revision has been compacted, it lists again. It follows client-go's reflector and the cacher of
@@ -218,9 +217,7 @@ class Reflector:
                 self._stream = None
 
     def _needs_slicing(self) -> bool:
-        """Return whether there are too many pending events for one step of the event loop, and few enough watchers to
-        delay them.
-        """
+        """Return whether there are too many pending events for one step of the event loop, and few enough watchers to delay them."""
         scheduling = self._scheduling
         return scheduling.enabled and len(self._pending_events) > scheduling.events and len(self._cache.fanout) <= scheduling.few_watchers
 

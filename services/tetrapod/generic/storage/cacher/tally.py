@@ -1,5 +1,6 @@
-"""Counters of the watch cache of one resource. Counting costs one addition; metrics read the counters when they are
-scraped.
+"""Counters of the watch cache of one resource.
+
+Counting costs one addition; metrics read the counters when they are scraped.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go, and the event counters of
 pkg/storage/etcd3/metrics

@@ -193,9 +193,7 @@ class Fanout:
         return sum(map(len, self._by_scope.values()))
 
     def deliver(self, changes: Sequence[Change], received: float) -> None:
-        """Deliver the changes of one step, received at the time `received`, to the watches concerned, with one push for
-        each watch.
-        """
+        """Deliver the changes of one step, received at the time `received`, to the watches concerned, with one push for each watch."""
         if not self._by_scope:
             return
         deliveries = self._deliver_one(changes[0]) if len(changes) == 1 else self._deliver_many(changes)

@@ -1,5 +1,4 @@
-"""`Window`: the recent changes of a resource, kept so that watches can start at, and pages be read at, an older
-revision.
+"""`Window`: the recent changes of a resource, kept so that watches can start at, and pages be read at, an older revision.
 
 A change is kept for at least 75 seconds, unless there are more than `MOST` changes.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go

@@ -1,5 +1,6 @@
-"""`Writer`: writes of one resource, with optimistic concurrency. A write is first based on the cache and retried on a
-conflict.
+"""`Writer`: writes of one resource, with optimistic concurrency.
+
+A write is first based on the cache and retried on a conflict.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/store.go, Create, GuaranteedUpdate, Delete
 """
@@ -109,8 +110,9 @@ class Writer:
             state = attempt
 
     async def _attempt(self, key: str, state: BaseState, updated: Updated | None) -> StoredEntry | BaseState:
-        """Write `updated` and return the stored entry. If another write came first, return the state that is stored
-        now.
+        """Write `updated` and return the stored entry.
+
+        If another write came first, return the state that is stored now.
         """
         value = self._encode(updated.object) if updated is not None else None
         if updated is None or value is None:
@@ -155,8 +157,9 @@ class Writer:
         return state
 
     async def _unchanged(self, key: str, state: BaseState, *, rewrite: bool = False) -> StoredEntry | BaseState:
-        """Return the entry without writing, if it is known to be the current state and need not be rewritten. Else
-        return the current state, for another attempt.
+        """Return the entry without writing, if it is known to be the current state and need not be rewritten.
+
+        Else return the current state, for another attempt.
         """
         if not state.is_current:
             current = await self._read(key)
@@ -199,9 +202,7 @@ class Writer:
         return BaseState(entry, False) if entry is not None else await self._read(key)
 
     async def _state_after_rejection(self, key: str, rejected: BaseState) -> BaseState | None:
-        """Return the current state of an object, or None if it is the state that was rejected: then the rejection is
-        final.
-        """
+        """Return the current state of an object, or None if it is the state that was rejected: then the rejection is final."""
         if rejected.is_current:
             return None
         current = await self._read(key)
@@ -226,8 +227,9 @@ class Writer:
 
     @staticmethod
     def _is_equal(entry: StoredEntry, value: bytes) -> bool:
-        """Return whether the stored object would not change. Key order is irrelevant, and equal objects have equal
-        lengths.
+        """Return whether the stored object would not change.
+
+        Key order is irrelevant, and equal objects have equal lengths.
         """
         raw = splice(value, entry.revision)
         return len(raw) == len(entry.raw) and (raw == entry.raw or orjson.loads(raw) == entry.peek())

@@ -25,8 +25,9 @@ from tetrapod.generic.storage.unreadable import CannotEncrypt, NotTransformable
 
 
 class EncryptedBackend(ForwardingBackend):
-    """The `Backend` of one encrypted resource. `transformer` is called for each value, because the configuration may
-    change.
+    """The `Backend` of one encrypted resource.
+
+    `transformer` is called for each value, because the configuration may change.
     """
 
     def __init__(self, inner: Backend, transformer: Callable[[], Transformer]) -> None:

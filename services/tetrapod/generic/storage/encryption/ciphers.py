@@ -87,9 +87,7 @@ class AesGcm:
 
 
 class SeededGcm:
-    """AES-GCM with a separate key for each write, derived by HKDF from a seed and 32 random bytes that precede the
-    ciphertext.
-    """
+    """AES-GCM with a separate key for each write, derived by HKDF from a seed and 32 random bytes that precede the ciphertext."""
 
     def __init__(self, seed: bytes) -> None:
         if len(seed) < SEED_SIZE:
@@ -107,8 +105,9 @@ class SeededGcm:
         return info + self._cipher(info).seal(data, context)
 
     def _cipher(self, info: bytes) -> AesGcm:
-        """Return the cipher for these random bytes. Recent ones are cached, because the watch reads back what was
-        just written.
+        """Return the cipher for these random bytes.
+
+        Recent ones are cached, because the watch reads back what was just written.
         """
         cipher = self._derived.get(info)
         if cipher is None:

@@ -49,15 +49,14 @@ class Encryption:
         return EncryptedBackend(inner, lambda: self.transformer(resource))
 
     def transformer(self, resource: GroupResource) -> Transformer:
-        """Return the current transformer of a resource. It must not be kept, because the configuration may be
-        reloaded.
+        """Return the current transformer of a resource.
+
+        It must not be kept, because the configuration may be reloaded.
         """
         return self._providers.transformer(resource)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the health check, if there are or may be KMS plugins, and start watching the file if reloading is
-        enabled.
-        """
+        """Register the health check, if there are or may be KMS plugins, and start watching the file if reloading is enabled."""
         if self._reloads or self._providers.probes:
             lifecycle.add_check(HEALTH_CHECK, self.check, ("healthz", "readyz"))
         if self._reloads:
@@ -68,8 +67,9 @@ class Encryption:
             lifecycle.on_start(_RELOAD_HOOK, follow)
 
     async def start(self) -> None:
-        """Start polling the plugins. Called before the first read, so that reachable plugins have reported their key
-        IDs by then.
+        """Start polling the plugins.
+
+        Called before the first read, so that reachable plugins have reported their key IDs by then.
         """
         await asyncio.gather(*(probe.prime() for probe in self._providers.probes))
         self._polls = _polling(self._providers)
@@ -79,8 +79,9 @@ class Encryption:
         await _check(self._providers)
 
     async def reload(self) -> None:
-        """Apply the file's content if it changed, is valid, and its plugins are healthy. Otherwise keep the current
-        configuration.
+        """Apply the file's content if it changed, is valid, and its plugins are healthy.
+
+        Otherwise keep the current configuration.
         """
         try:
             if content(self._path)[1] == self._hash:

@@ -26,9 +26,7 @@ KMS_V1_REFUSED: Final = (
 
 
 class _Keyed(NamedTuple):
-    """A provider with named keys: the prefix of its values, its cipher for each key, and the error text if no key
-    matches.
-    """
+    """A provider with named keys: the prefix of its values, its cipher for each key, and the error text if no key matches."""
 
     prefix: bytes
     ciphers: Sequence[Prefixed]
@@ -68,9 +66,7 @@ class Providers:
             raise ValueError(f"error while building transformers: {error}") from None
 
     def transformer(self, resource: GroupResource) -> Transformer:
-        """Return the transformer of a resource, configured by its name, its group (`*.group`) or `*.*`, in this
-        order.
-        """
+        """Return the transformer of a resource, configured by its name, its group (`*.group`) or `*.*`, in this order."""
         transformer = self._transformers.get(resource)
         if transformer is None:
             transformer = self._transformers[resource] = self._build(resource)

@@ -23,8 +23,9 @@ class TransformError(Exception):
 
 
 class Plain(NamedTuple):
-    """A decrypted value. `stale` means that another key or provider would be used today, so the next write rewrites
-    it.
+    """A decrypted value.
+
+    `stale` means that another key or provider would be used today, so the next write rewrites it.
     """
 
     data: bytes

@@ -44,8 +44,9 @@ class Compactor:
                 log.info("compaction of etcd is put off: %s", error)
 
     async def round(self) -> bool:
-        """Compact if no other process has done so, and return whether it did. The first round only reads the current
-        version.
+        """Compact if no other process has done so, and return whether it did.
+
+        The first round only reads the current version.
         """
         target = self.revision
         request = pb.TxnRequest(

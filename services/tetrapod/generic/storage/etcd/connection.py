@@ -1,5 +1,4 @@
-"""Connections to the members of an etcd cluster: one channel per endpoint with TLS and keepalive, and the choice of
-the endpoint in use.
+"""Connections to the members of an etcd cluster: one channel per endpoint with TLS and keepalive, and the choice of the endpoint in use.
 
 An endpoint that does not answer a call in time is replaced by the next one. One that does not even answer an HTTP/2
 ping is replaced earlier.
@@ -40,8 +39,9 @@ RELIABLE_SINCE: Final = {(3, 4): 25, (3, 5): 8}
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Files with the CA of the servers and the client certificate and key. Renewed files are used by the next
-    connection.
+    """Files with the CA of the servers and the client certificate and key.
+
+    Renewed files are used by the next connection.
     """
 
     ca: str | Path | None = None
@@ -68,8 +68,9 @@ def progress_reliable(version: str) -> bool:
 
 
 class Connection:
-    """The channel to one endpoint and its calls. `on_silent` is called when the endpoint stops answering; it is None
-    if there is only one.
+    """The channel to one endpoint and its calls.
+
+    `on_silent` is called when the endpoint stops answering; it is None if there is only one.
     """
 
     def __init__(self, url: str, credentials: Credentials, on_unresponsive: Callable[[Connection], None] | None = None) -> None:
@@ -195,9 +196,7 @@ class Endpoints:
                 raise CannotOpen(f"--etcd-servers: {error}; name the members of one cluster only") from None
 
     def _check_cluster(self, connection: Connection) -> None:
-        """Raise Unavailable if the endpoint belongs to another cluster than the others, to prevent writes to the
-        wrong cluster.
-        """
+        """Raise Unavailable if the endpoint belongs to another cluster than the others, to prevent writes to the wrong cluster."""
         for other in self._connections.values():
             if other.cluster and connection.cluster and other.cluster != connection.cluster:
                 raise Unavailable(f"etcd: {connection.url} is of cluster {connection.cluster:x}, {other.url} of {other.cluster:x}")

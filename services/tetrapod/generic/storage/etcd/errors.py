@@ -1,5 +1,6 @@
-"""Translation of gRPC errors to the errors of `backend.py`. It relies on etcd's error texts, because the status codes
-are ambiguous.
+"""Translation of gRPC errors to the errors of `backend.py`.
+
+It relies on etcd's error texts, because the status codes are ambiguous.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""`WatchStream`: multiplexes all watches of this process over one gRPC stream, with watch IDs that the client
-assigns.
+"""`WatchStream`: multiplexes all watches of this process over one gRPC stream, with watch IDs that the client assigns.
 
 One progress request therefore serves all watches. The stream is opened for the first watch and reopened after an
 error. The watches of a broken stream end with Unavailable, and their owners resume them.
@@ -169,8 +168,9 @@ class Stream:
 
     @property
     def reliable(self) -> bool:
-        """Whether progress notifications are used. If they are unreliable, a notification may arrive before events
-        that precede it.
+        """Whether progress notifications are used.
+
+        If they are unreliable, a notification may arrive before events that precede it.
         """
         return self._endpoints.progress_reliable
 

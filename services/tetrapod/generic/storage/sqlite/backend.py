@@ -1,5 +1,6 @@
-"""`SqliteBackend`: etcd's semantics over one SQLite file, for one process. `tetrapod up` uses it, and tests use it in
-memory.
+"""`SqliteBackend`: etcd's semantics over one SQLite file, for one process.
+
+`tetrapod up` uses it, and tests use it in memory.
 
 Writes go through the group commit of `writer.py`. Reads use separate connections, which see the last commit (WAL).
 Ranges are read in a thread, single keys on the event loop. Watches are fed within the process. A lock file excludes
@@ -206,8 +207,9 @@ class SqliteBackend:
         return await self._read(lambda connection: snapshots.take(connection, now))
 
     async def restore(self, snapshot: snapshots.Snapshot) -> int:
-        """Restore the contents of a snapshot, as one write with new revisions. Return the number of keys that
-        differed.
+        """Restore the contents of a snapshot, as one write with new revisions.
+
+        Return the number of keys that differed.
         """
         self._use()
         now = self._housekeeping.clock()

@@ -1,5 +1,6 @@
-"""`Transaction`: the table changes of writes. A batch of writes shares one transaction, and so one commit and one
-disk sync.
+"""`Transaction`: the table changes of writes.
+
+A batch of writes shares one transaction, and so one commit and one disk sync.
 
 Each operation checks its conditions before it writes, so that a rejected operation leaves no changes in the shared
 transaction.
@@ -15,8 +16,9 @@ from tetrapod.generic.storage.sqlite import reading
 
 
 class Transaction:
-    """An open write transaction. `revision` is its latest revision; `events` are published to watches after the
-    commit.
+    """An open write transaction.
+
+    `revision` is its latest revision; `events` are published to watches after the commit.
     """
 
     def __init__(self, connection: sqlite3.Connection, revision: int, wants_previous: Callable[[str], bool]) -> None:
@@ -72,8 +74,9 @@ class Transaction:
         return None if row[0] is None else float(row[0])
 
     def expire(self, now: float, limit: int) -> bool:
-        """Delete keys of expired leases, at most `limit`, and expired leases without keys. Return True if there may
-        be more.
+        """Delete keys of expired leases, at most `limit`, and expired leases without keys.
+
+        Return True if there may be more.
         """
         ended = "SELECT id FROM leases WHERE expires <= ?"
         rows = self._connection.execute(f"SELECT key, revision FROM current WHERE lease IN ({ended}) LIMIT ?", (now, limit)).fetchall()
@@ -86,8 +89,9 @@ class Transaction:
         return False
 
     def compact(self, target: int, step: int) -> bool:
-        """Discard the history before `target`, advancing by at most `step` revisions. Return True if it must be
-        called again.
+        """Discard the history before `target`, advancing by at most `step` revisions.
+
+        Return True if it must be called again.
 
         Raises:
             Compacted: `target` has been compacted.

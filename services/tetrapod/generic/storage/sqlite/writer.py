@@ -59,8 +59,9 @@ class _Batch:
 
 
 class Writer:
-    """Runs write operations in batches. `begin` creates the next transaction; `committed` is called after each
-    commit, before the callers get their results.
+    """Runs write operations in batches.
+
+    `begin` creates the next transaction; `committed` is called after each commit, before the callers get their results.
     """
 
     def __init__(

@@ -37,8 +37,9 @@ _VERSIONS: Final = ("v2", "v2beta1")
 
 @dataclass(frozen=True, slots=True)
 class KmsState:
-    """The current encryption key. `sealed` is the stored message without the data; `expires` is the Unix time until
-    which writes are allowed.
+    """The current encryption key.
+
+    `sealed` is the stored message without the data; `expires` is the Unix time until which writes are allowed.
     """
 
     cipher: SeededGcm
@@ -76,8 +77,9 @@ class KmsProbe:
         return self._state
 
     async def check(self) -> None:
-        """Raise TransformError if the plugin is unhealthy. Results are cached for a few seconds (20 if healthy, else
-        3).
+        """Raise TransformError if the plugin is unhealthy.
+
+        Results are cached for a few seconds (20 if healthy, else 3).
         """
         async with self._checking:
             if time.monotonic() - self._checked >= self._good_for:

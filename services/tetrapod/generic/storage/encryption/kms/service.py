@@ -25,8 +25,9 @@ _Answer = TypeVar("_Answer")
 
 
 def socket_path(endpoint: str) -> str:
-    """Return the socket path of `unix:///run/kms.sock`, or of `unix:///@name` for an abstract socket. The endpoint
-    must be valid.
+    """Return the socket path of `unix:///run/kms.sock`, or of `unix:///@name` for an abstract socket.
+
+    The endpoint must be valid.
     """
     path = parse(endpoint).path
     return "\0" + path[2:] if path.startswith("/@") else path
