@@ -1,6 +1,6 @@
-"""Replays every recording and prints the share of equal answers and scenarios per area (`make contract`).
+"""Replay every recording and print the share of equal responses and scenarios per area (`make contract`).
 
-`--write` shrinks not_yet.txt to the scenarios that failed (it never grows it unless `--grow` is given too).
+`--write` removes the scenarios that pass from not_yet.txt. It adds scenarios only with `--grow`.
 """
 
 from __future__ import annotations

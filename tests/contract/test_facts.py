@@ -1,4 +1,4 @@
-"""Comparison of discovery, bootstrap objects and OpenAPI with a real kube-apiserver's (tests/facts/server: recorded from v1.37.1)."""
+"""Comparison of discovery, bootstrap objects and OpenAPI with those of kube-apiserver v1.37.1, recorded in tests/facts/server."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def test_discovery_documents_are_equal(get: Get, name: str) -> None:
 
 
 @pytest.mark.parametrize("resource", sorted(WHERE))
-def test_objects_that_the_server_makes_at_its_start_are_equal(get: Get, resource: str) -> None:
+def test_bootstrap_objects_are_equal(get: Get, resource: str) -> None:
     wanted = [plain(obj) for obj in facts("bootstrap")[resource]]
     names = [identity(obj) for obj in wanted]
     deadline = time.monotonic() + 10
-    while True:  # controllers (service accounts, root CA) work on after the start
+    while True:  # controllers create objects (service accounts, root CA) after the start
         found = {identity(obj): plain(obj) for obj in get(f"/{WHERE[resource]}/{resource}")["items"]}
         if all(found.get(identity(obj)) == obj for obj in wanted) or time.monotonic() > deadline:
             break

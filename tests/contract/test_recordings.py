@@ -1,8 +1,9 @@
-"""Replay of every scenario that was recorded from a real kube-apiserver against our server.
+"""Replay of every scenario that was recorded from a real kube-apiserver.
 
-`not_yet.txt` is the strict list of scenarios that are not equal yet: it only shrinks, and one on it that passes fails the run.
-`python -m pytest tests/contract` or `make contract`, which prints the share per area. `recordings/` was handed to us; `more/` we recorded
-from a real v1.37.1 ourselves, out of `scenarios/*.yaml` (`golden.py record`), for rules that the first do not show.
+`not_yet.txt` lists the scenarios that are not equal yet. It only shrinks: a listed scenario that passes fails the run. Run it with
+`python -m pytest tests/contract`, or with `make contract`, which prints the share per area. `recordings/` was given to the project;
+`more/`
+was recorded from v1.37.1 out of `scenarios/*.yaml` (`golden.py record`), for rules that `recordings/` does not show.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def test_scenario_answers_as_recorded(path: Path, server: Server, record_propert
     differences = replay(path, server, timeout=5.0 if listed else 20.0)
     if differences and not listed:
         record_property("retried", True)
-        differences = replay(path, server, timeout=30.0)  # a controller may have been late on a busy machine: once more
+        differences = replay(path, server, timeout=30.0)  # on a busy machine a controller may be late: try once more
     if listed and not differences and path.stem not in UNSTEADY:
         pytest.fail(f"{path.stem} is equal now: take it off not_yet.txt")
     if listed and differences:
@@ -77,5 +78,5 @@ def _differences(step: dict[str, Any], answer: dict[str, Any]) -> Iterator[str]:
         yield f"never came to hold: {answer['never']}"
 
 
-def test_the_list_names_only_scenarios_that_exist() -> None:
+def test_not_yet_lists_only_existing_scenarios() -> None:
     assert {path.stem for path in RECORDINGS} >= NOT_YET

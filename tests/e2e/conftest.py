@@ -1,6 +1,6 @@
 """Fixtures that share one server between all tests of a kind and give each test its own namespace.
 
-E2E_KUBECONFIG names the kubeconfig of a server that runs already (the four services, say): then the tour is through that one.
+E2E_KUBECONFIG may name the kubeconfig of a running server, such as the four services. The tests then use that server.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def admin(server: Target, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
 
 @pytest.fixture
 def kubectl(admin: Kubectl) -> Iterator[Kubectl]:
-    """Yield kubectl in a new namespace, whose deletion afterwards is not waited for."""
+    """Yield kubectl in a new namespace, which is deleted afterwards without waiting for the end of the deletion."""
     namespace = f"test-{os.getpid()}-{next(_numbers)}"
     admin("create", "namespace", namespace)
-    # The default service account comes a moment after its namespace; pods need it.
+    # The service account that pods need is created shortly after its namespace.
     admin.exists(f"--namespace={namespace}", "serviceaccount/default")
     yield replace(admin, namespace=namespace)
     admin("delete", "namespace", namespace, "--wait=false")

@@ -1,4 +1,4 @@
-"""An operator written with kopf: for each Widget it keeps a ConfigMap with its size, and says so in the status. Run by kopf."""
+"""An operator written with kopf: for each Widget it keeps a ConfigMap with its size, and reports it in the status."""
 
 from __future__ import annotations
 

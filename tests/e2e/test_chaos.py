@@ -1,4 +1,4 @@
-"""Nothing is lost while things die: a short form of `make chaos`, of the same seed each time; and its checker finds planted bugs."""
+"""The short form of `make chaos`, with a fixed seed: no data is lost during faults, and the checker finds planted bugs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def one_of_each(world: FourServices) -> list[Fault]:
 
 
 @pytest.mark.timeout(300)
-def test_four_services_lose_nothing_whatever_dies(tmp_path: Path) -> None:
+def test_four_services_lose_no_data_during_faults(tmp_path: Path) -> None:
     with four_services(tmp_path, cables=namespaces_allowed()) as world:
         result = run(world, one_of_each(world), tmp_path)
     assert result.violations == []
@@ -53,7 +53,7 @@ def test_four_services_lose_nothing_whatever_dies(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_replicas_lose_nothing_and_do_each_others_work(tmp_path: Path) -> None:
+def test_replicas_lose_no_data_and_take_over_each_others_work(tmp_path: Path) -> None:
     """Objects are written through both aggregators, and each replica's own cache is read and watched."""
     with four_services(tmp_path, replicas=dict.fromkeys(NAMES, 2), flags=replicas.FLAGS) as world:
         faults: list[Fault] = [
@@ -70,14 +70,14 @@ def test_replicas_lose_nothing_and_do_each_others_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_one_process_loses_nothing_when_it_is_killed(tmp_path: Path) -> None:
+def test_one_process_loses_no_data_when_it_is_killed(tmp_path: Path) -> None:
     with embedded(tmp_path / "data") as world:
         result = run(world, [processes.KillEmbedded(world)], tmp_path)
     assert result.violations == []
 
 
 class Nothing:
-    """A fault that does nothing, for runs in which the bug is in the server."""
+    """A fault without effect, for runs in which the bug is in the server."""
 
     hold = 1.0
 
@@ -85,7 +85,7 @@ class Nothing:
         return "nothing"
 
     def heal(self) -> None:
-        """Do nothing, as there is nothing to undo."""
+        """Do nothing, because there is nothing to undo."""
 
 
 FINDS: dict[str, Callable[[set[str]], bool]] = {

@@ -1,4 +1,4 @@
-"""Tests of the rendered Helm chart: with any values it is hardened and complete, and our command line accepts the flags."""
+"""Tests of the rendered Helm chart: with any values it is hardened and complete, and the command line accepts its flags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.helm import CHART, Object, of_kind, pod_templates, render, settings
 FOUR = ("aggregator", "core", "extensions", "auth")
 EXAMPLES = sorted((CHART / "ci").glob("*-values.yaml"))
 GIVEN_ELSEWHERE = {"etcd-client", "redis-password", *(f"my-{name}" for name in (*FOUR, "monitoring"))}
-"""Secrets that the examples say are there."""
+"""Secrets that the examples require to exist."""
 
 
 @pytest.fixture(scope="module", params=[None, *EXAMPLES], ids=lambda path: path.stem if path else "default")
@@ -31,13 +31,13 @@ def containers(objects: list[Object]) -> Iterator[tuple[str, Object, Object]]:
 
 
 @pytest.mark.parametrize("values", [None, *EXAMPLES], ids=lambda path: path.stem if path else "default")
-def test_lint_has_nothing_to_say(values: Path | None) -> None:
+def test_helm_lint_reports_nothing(values: Path | None) -> None:
     said = helm.helm("lint", "--strict", str(CHART), helm.KUBERNETES, *(["--values", str(values)] if values else []))
     assert "1 chart(s) linted, 0 chart(s) failed" in said
     assert "[WARNING]" not in said
 
 
-def test_containers_have_no_more_than_they_need(objects: list[Object]) -> None:
+def test_containers_run_with_least_privileges(objects: list[Object]) -> None:
     for name, template, container in containers(objects):
         pod = template["spec"]["securityContext"]
         assert pod["runAsNonRoot"] and pod["runAsUser"] == 65532 and pod["seccompProfile"] == {"type": "RuntimeDefault"}, name
@@ -47,7 +47,7 @@ def test_containers_have_no_more_than_they_need(objects: list[Object]) -> None:
         assert not any(volume.get("hostPath") for volume in template["spec"].get("volumes", [])), name
 
 
-def test_only_the_job_speaks_to_the_hosting_cluster(objects: list[Object]) -> None:
+def test_only_the_certificate_job_has_a_service_account_token(objects: list[Object]) -> None:
     for name, template in pod_templates(objects).items():
         job = "/certs-init" in name.replace("tetrapod-", "").replace("rel-", "") or name.startswith(("Job/", "CronJob/"))
         assert template["spec"]["automountServiceAccountToken"] is job, name
@@ -60,7 +60,7 @@ def test_only_the_job_speaks_to_the_hosting_cluster(objects: list[Object]) -> No
         assert all("resourceNames" in rule for rule in role["rules"] if rule["verbs"] != ["create"])
 
 
-def test_volumes_and_secrets_are_there(objects: list[Object]) -> None:
+def test_mounted_volumes_and_secrets_exist(objects: list[Object]) -> None:
     made = {*of_kind(objects, "Secret"), *GIVEN_ELSEWHERE}
     made |= {certificate["spec"]["secretName"] for certificate in of_kind(objects, "Certificate").values()}
     for job in of_kind(objects, "Job").values():
@@ -78,7 +78,7 @@ def test_volumes_and_secrets_are_there(objects: list[Object]) -> None:
             assert set(named) <= made, (name, volume)
 
 
-def test_auth_alone_has_the_signing_key(objects: list[Object]) -> None:
+def test_only_auth_has_the_signing_key(objects: list[Object]) -> None:
     for name, template in pod_templates(objects).items():
         sources = [s["secret"] for v in template["spec"].get("volumes", []) for s in v.get("projected", {}).get("sources", [])]
         paths = {item["path"] for source in sources for item in source["items"]}
@@ -89,7 +89,7 @@ def test_auth_alone_has_the_signing_key(objects: list[Object]) -> None:
         assert not any(secret.endswith("-auth") for secret in named) or name.endswith("-auth"), name
 
 
-def test_selectors_find_their_pods_and_no_others(objects: list[Object]) -> None:
+def test_selectors_match_only_their_own_pods(objects: list[Object]) -> None:
     templates = {name: template["metadata"]["labels"] for name, template in pod_templates(objects).items()}
     selectors: dict[str, dict[str, str]] = {}
     for obj in objects:
@@ -113,7 +113,7 @@ def selectors_match(selector: dict[str, str], labels: dict[str, str]) -> bool:
     return selector.items() <= labels.items()
 
 
-def test_only_the_front_door_is_open(objects: list[Object]) -> None:
+def test_only_the_aggregator_accepts_outside_connections(objects: list[Object]) -> None:
     services = {name: service for name, service in of_kind(objects, "Service").items() if service["spec"].get("clusterIP") != "None"}
     front = [name for name, s in services.items() if s["spec"]["selector"]["app.kubernetes.io/component"] == "aggregator"]
     assert len(front) == 1
@@ -131,7 +131,7 @@ def test_only_the_front_door_is_open(objects: list[Object]) -> None:
             assert "test" not in inside
 
 
-def test_upgrades_take_no_replica_away_before_another_is_ready(objects: list[Object]) -> None:
+def test_upgrades_replace_a_replica_only_when_another_is_ready(objects: list[Object]) -> None:
     for name in FOUR:
         (deployment,) = [d for key, d in of_kind(objects, "Deployment").items() if key.endswith(f"-{name}")]
         assert deployment["spec"]["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
@@ -142,7 +142,7 @@ def test_upgrades_take_no_replica_away_before_another_is_ready(objects: list[Obj
         assert 0 < delay < pod["terminationGracePeriodSeconds"]
 
 
-def test_the_command_line_understands_every_argument(objects: list[Object]) -> None:
+def test_the_command_line_accepts_every_argument(objects: list[Object]) -> None:
     seen = set()
     for _, _, container in containers(objects):
         args = [str(arg) for arg in container.get("args", [])]
@@ -152,7 +152,7 @@ def test_the_command_line_understands_every_argument(objects: list[Object]) -> N
     assert seen >= set(FOUR)
 
 
-def test_members_of_etcd_know_each_other_by_names_in_their_certificates() -> None:
+def test_etcd_peer_names_are_in_their_certificates() -> None:
     objects = render(*settings(etcd__replicaCount=3))
     (etcd,) = of_kind(objects, "StatefulSet").values()
     args = etcd["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -165,7 +165,7 @@ def test_members_of_etcd_know_each_other_by_names_in_their_certificates() -> Non
     assert budget["spec"]["maxUnavailable"] == 1
 
 
-def test_a_block_of_one_service_wins_over_the_defaults_even_with_false_and_zero() -> None:
+def test_values_of_one_service_override_defaults_even_with_false_and_zero() -> None:
     values = {"defaults__autoscaling__enabled": True, "core__autoscaling__enabled": False, "core__replicaCount": 0}
     objects = render(*settings(**values, defaults__extraArgs=["--v=3"], core__extraArgs=["--v=4"]))
     assert set(of_kind(objects, "HorizontalPodAutoscaler")) == {f"rel-tetrapod-{name}" for name in ("aggregator", "extensions", "auth")}
@@ -198,7 +198,7 @@ def test_a_block_of_one_service_wins_over_the_defaults_even_with_false_and_zero(
         ({"certificates__mode": "existing"}, "certificates.existingSecrets.aggregator must name a Secret"),
     ],
 )
-def test_wrong_values_are_refused_and_named(values: dict[str, object], said: str) -> None:
+def test_invalid_values_are_rejected_by_name(values: dict[str, object], said: str) -> None:
     done = helm.run("template", "rel", str(CHART), helm.KUBERNETES, *settings(**values))
     assert done.returncode != 0
     assert said in done.stderr

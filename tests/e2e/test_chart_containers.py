@@ -42,7 +42,7 @@ VALUES = settings(
     image=image(IMAGE),
     etcd__image=image(ETCD),
     redis__image=image(REDIS),
-    aggregator__service__port=6443,  # no kube-proxy here that would map it
+    aggregator__service__port=6443,  # without kube-proxy nothing maps this port
     defaults__shutdownDelayDuration="1s",
 )
 
@@ -69,7 +69,9 @@ class Release:
         return found
 
     def kubectl(self, token: str = "") -> Kubectl:
-        """The administrator's, as the job has made it, or a token's; Docker gives addresses where a cluster has names."""
+        """Write a kubeconfig of the administrator from the job's Secret, or of a token. Docker has addresses instead of a cluster's
+        names.
+        """
         data = self.host.json("get", "secret", "rel-tetrapod-admin")["data"]["kubeconfig"]
         config = json.loads(base64.b64decode(data))
         cluster = config["clusters"][0]["cluster"]
@@ -125,7 +127,7 @@ def kubectl(release: Release) -> Kubectl:
     return replace(admin, namespace="tour")
 
 
-def test_the_session_works_through_the_front_door(release: Release, kubectl: Kubectl, manifests: Path) -> None:
+def test_kubectl_commands_work_through_the_aggregator(release: Release, kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "web.yaml"))
     assert rows(kubectl("get", "deployments"))[1][:2] == ["web", "0/2"]
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
@@ -148,7 +150,7 @@ def test_helm_test_passes(release: Release) -> None:
     assert ran == ["rel-tetrapod-test"]
 
 
-def test_keys_are_where_they_are_needed_only(release: Release) -> None:
+def test_private_keys_are_mounted_only_where_needed(release: Release) -> None:
     own = {"tls.key", "client.key", "etcd-client.key"}
     for name in REPLICAS:
         files = docker("exec", release.pods.container(name), "find", "/certs", "-name", "*.key").split()
@@ -157,20 +159,20 @@ def test_keys_are_where_they_are_needed_only(release: Release) -> None:
         assert docker("exec", release.pods.container(name), "id", "-u").strip() == "65532"
 
 
-def test_redis_is_shared_and_wants_its_password(release: Release) -> None:
+def test_replicas_share_redis_which_requires_a_password(release: Release) -> None:
     password = base64.b64decode(release.host.json("get", "secret", "rel-tetrapod-redis")["data"]["password"]).decode()
     container = release.pods.container("redis-0")
     assert "NOAUTH" in docker("exec", container, "redis-cli", "dbsize", errors=True)
     someone = release.kubectl(release.kubectl()("create", "token", "default", "--namespace=default").strip())
 
-    def remembered() -> bool:  # for ten seconds, by whichever replica was asked
+    def remembered() -> bool:  # the decision is cached for ten seconds by the replica that made it
         someone("auth", "whoami")
         return int(docker("exec", container, "redis-cli", "--no-auth-warning", "-a", password, "dbsize")) > 0
 
     until(remembered, timeout=60, description="a token that is remembered in redis")
 
 
-def test_nobody_but_a_member_is_let_in_where_members_speak(release: Release) -> None:
+def test_etcd_peer_port_accepts_only_members(release: Release) -> None:
     """etcd's peer port requires another certificate than a service has, although the same CA issues both."""
     script = (
         "import ssl, urllib.request as u; c = ssl.create_default_context(cafile='/certs/core/etcd-ca.crt');"
@@ -181,14 +183,14 @@ def test_nobody_but_a_member_is_let_in_where_members_speak(release: Release) -> 
     assert "ALERT_BAD_CERTIFICATE" in said
 
 
-def test_renewed_certificates_are_taken_up_without_a_restart(release: Release) -> None:
+def test_renewed_certificates_are_loaded_without_a_restart(release: Release) -> None:
     def serial() -> str:
         return ssl.get_server_certificate((release.pods.address("core-0"), 6443))
 
     before = serial()
     spec = release.host.json("get", "cronjob", "rel-tetrapod-certs")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert release.run("rotation", spec) == 0
-    assert serial() == before  # nothing ends soon
+    assert serial() == before  # all certificates are valid for long
     args = spec["containers"][0]["args"]
     spec["containers"][0]["args"] = [arg.replace("--renew-before=720h", "--renew-before=8784h") for arg in args]
     assert release.run("rotation", spec) == 0
@@ -197,7 +199,7 @@ def test_renewed_certificates_are_taken_up_without_a_restart(release: Release) -
     deadline = time.monotonic() + 60
     while serial() == before:
         assert time.monotonic() < deadline, release.pods.logs("core-0")
-        time.sleep(0.2)  # another process is waited for
+        time.sleep(0.2)  # the processes send no notification
     admin = release.kubectl()
     until(
         lambda: admin.run("create", "configmap", "after", "--namespace=default").returncode == 0,

@@ -42,7 +42,7 @@ def kinds_of_others(admin: Kubectl) -> None:
 
 @pytest.fixture
 def job(server: Target, kubectl: Kubectl, tmp_path: Path) -> Callable[[str, Object], int]:
-    """Runs the certificates' pod as a process: its own arguments, its own service account, whose role is put to the test by it."""
+    """Run the certificate job's pod as a process with its own arguments and service account, which tests the role of that account."""
 
     def run_job(name: str, spec: Object) -> int:
         account = tmp_path / name
@@ -61,23 +61,25 @@ def job(server: Target, kubectl: Kubectl, tmp_path: Path) -> Callable[[str, Obje
 
 @pytest.mark.usefixtures("kinds_of_others")
 @pytest.mark.parametrize("values", [None, *EXAMPLES], ids=lambda path: path.stem if path else "default")
-def test_the_server_takes_every_object(kubectl: Kubectl, values: Path | None) -> None:
+def test_the_server_accepts_every_object(kubectl: Kubectl, values: Path | None) -> None:
     objects = render(*(["--values", str(values)] if values else []), namespace=kubectl.namespace)
     accounts = {template["spec"]["serviceAccountName"] for template in pod_templates(objects).values()}
     for account in accounts:
-        kubectl("create", "serviceaccount", account)  # no pod without one, which a dry run does not make
+        kubectl("create", "serviceaccount", account)  # pods need it, and a dry run does not create it
     rest = [found for found in objects if found["kind"] != "ServiceAccount"]
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": rest})
     said = kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=listed)
     assert said.count("created (server dry run)") == len(rest)
 
 
-def test_the_server_takes_the_external_server_of_the_kind_test(kubectl: Kubectl) -> None:
+def test_the_server_accepts_the_manifests_of_the_external_api_server(kubectl: Kubectl) -> None:
     said = kubectl("create", "--dry-run=server", "--validate=strict", "-f", str(Path(__file__).parent / "kind/library.yaml"))
     assert said.count("created (server dry run)") == 2
 
 
-def test_a_release_is_installed_upgraded_rolled_back_removed_and_found_again(kubectl: Kubectl, job: Callable[[str, Object], int]) -> None:
+def test_a_release_is_installed_upgraded_rolled_back_and_reinstalled_with_its_data(
+    kubectl: Kubectl, job: Callable[[str, Object], int]
+) -> None:
     def state(kind: str) -> dict[str, Object]:
         return {found["metadata"]["name"]: found for found in kubectl.json("get", kind, "-l", "app.kubernetes.io/name=tetrapod")["items"]}
 
@@ -92,7 +94,7 @@ def test_a_release_is_installed_upgraded_rolled_back_removed_and_found_again(kub
         assert {f"rel-tetrapod-{name}" for name in ("aggregator", "core", "extensions", "auth", "etcd", "redis", "admin", "ca")} <= set(
             secrets
         )
-        # Nothing of the hook is left: its account could write Secrets.
+        # No object of the hook may remain, because its service account could write Secrets.
         assert [name for kind in ("role", "serviceaccount", "job") for name in state(kind) if "init" in name] == []
 
         values = settings(core__replicaCount=3, aggregator__hosts=["api.example.com"], defaults__logVerbosity=2)
@@ -100,7 +102,7 @@ def test_a_release_is_installed_upgraded_rolled_back_removed_and_found_again(kub
         assert state("deployments")["rel-tetrapod-core"]["spec"]["replicas"] == 3
         after = state("secrets")
         changed = {name for name in secrets if after[name].get("data") != secrets[name].get("data")}
-        assert changed == {"rel-tetrapod-aggregator", "rel-tetrapod-ca"}  # a name more in its certificate
+        assert changed == {"rel-tetrapod-aggregator", "rel-tetrapod-ca"}  # another name in its certificate
         assert selectors() == first
 
         refused = run("upgrade", "rel", str(CHART), *settings(etcd__replicaCount=3), kubectl=kubectl)
@@ -122,7 +124,7 @@ def test_a_release_is_installed_upgraded_rolled_back_removed_and_found_again(kub
 
 
 @pytest.mark.usefixtures("kinds_of_others")
-def test_notes_say_how_to_get_in(kubectl: Kubectl) -> None:
+def test_notes_describe_how_to_connect(kubectl: Kubectl) -> None:
     for values in EXAMPLES:
         said = helm("install", "rel", str(CHART), "--dry-run", "--no-hooks", "--values", str(values), kubectl=kubectl)
         notes = said.partition("NOTES:")[2]

@@ -26,7 +26,7 @@ OF_PROMETHEUS = {"up"}
 
 @pytest.fixture(scope="module")
 def served(admin: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Return the names of all series: ours, etcd's, and those of recording rules."""
+    """Return the names of all series: those of Tetrapod and etcd, and those of recording rules."""
     etcd = Etcd(etcd_36(), tmp_path_factory.mktemp("etcd"))
     etcd.start()
     try:
@@ -76,13 +76,13 @@ def expressions() -> Iterator[tuple[str, str]]:
             yield rule.get("alert") or rule["record"], rule["expr"]
 
 
-def test_every_series_that_is_named_is_served(served: set[str]) -> None:
+def test_every_named_series_exists(served: set[str]) -> None:
     asked = {where: names(expression) for where, expression in expressions()}
     assert len(asked) > 30
     assert {where: missing for where, found in asked.items() if (missing := found - served)} == {}
 
 
-def test_dashboards_are_whole() -> None:
+def test_dashboards_are_complete() -> None:
     uids = set()
     for path in DASHBOARDS:
         board = json.loads(path.read_text())
@@ -94,7 +94,7 @@ def test_dashboards_are_whole() -> None:
     assert len(uids) == len(DASHBOARDS)
 
 
-def test_alerts_say_what_and_how_bad() -> None:
+def test_alerts_have_a_description_and_a_severity() -> None:
     for group in RULES:
         for rule in group["rules"]:
             if "alert" in rule:
@@ -102,7 +102,7 @@ def test_alerts_say_what_and_how_bad() -> None:
                 assert rule["annotations"]["summary"]
 
 
-def test_the_chart_hands_them_on_whole() -> None:
+def test_the_chart_includes_dashboards_and_rules_unchanged() -> None:
     objects = render(*settings(metrics__prometheusRule__enabled=True, metrics__dashboards__enabled=True))
     (rules,) = of_kind(objects, "PrometheusRule").values()
     assert rules["spec"]["groups"] == RULES
@@ -113,8 +113,8 @@ def test_the_chart_hands_them_on_whole() -> None:
     assert 'job="apiserver"' not in str(renamed) and 'job="tetrapod"' in str(renamed)
 
 
-def test_prometheus_finds_what_it_is_told_of(tmp_path: Path) -> None:
-    """compose.yaml's: certificates that `tetrapod certs` makes, at the paths that are mounted; each service under the name it has there."""
+def test_prometheus_targets_exist(tmp_path: Path) -> None:
+    """Compare with compose.yaml: the certificates of `tetrapod certs` at their mounted paths, and each service under its name there."""
     compose = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     mounted = [volume.split(":")[:2] for volume in compose["prometheus"]["volumes"]]
     config = yaml.safe_load((OBSERVABILITY / "prometheus.yaml").read_text())
@@ -134,7 +134,7 @@ def test_prometheus_finds_what_it_is_told_of(tmp_path: Path) -> None:
     assert scraped >= {"aggregator", "core", "extensions", "auth", "etcd", "etcd-2", "etcd-3"}
 
 
-def test_grafana_is_provisioned_with_them() -> None:
+def test_grafana_is_provisioned_with_the_dashboards() -> None:
     compose = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["grafana"]
     mounted = {target: source for source, target in (volume.split(":")[:2] for volume in compose["volumes"])}
     (provider,) = yaml.safe_load((OBSERVABILITY / "grafana/dashboards/tetrapod.yaml").read_text())["providers"]

@@ -1,4 +1,4 @@
-"""The four services, etcd and redis as containers: the kubectl session, restarts, hardening, an external API server."""
+"""The four services, etcd and redis as containers: kubectl, restarts, hardening, an external API server."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_images_are_small() -> None:
 
 
 @pytest.mark.parametrize("service", [*FOUR, "etcd", "redis"])
-def test_containers_have_no_more_than_they_need(compose: Compose, service: str) -> None:
+def test_containers_run_with_least_privileges(compose: Compose, service: str) -> None:
     found = compose.inspect(service)
     assert found["Config"]["User"] == "65532:65532"
     host = found["HostConfig"]
@@ -67,14 +67,14 @@ def test_containers_have_no_more_than_they_need(compose: Compose, service: str) 
         assert docker("exec", container, "sh", "-c", script) == ""
 
 
-def test_keys_are_where_they_are_needed_only(compose: Compose) -> None:
+def test_private_keys_are_mounted_only_where_needed(compose: Compose) -> None:
     files = {service: docker("exec", compose.container(service), "find", "/certs", "-name", "*.key").split() for service in FOUR}
     names = {service: {Path(file).name for file in found} for service, found in files.items()}
     own = {"tls.key", "client.key", "etcd-client.key"}
     assert names == {"aggregator": own | {"front-proxy-client.key"}, "core": own, "extensions": own, "auth": own | {"sa.key"}}
 
 
-def test_the_same_session_works(kubectl: Kubectl, manifests: Path) -> None:
+def test_kubectl_commands_work(kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "web.yaml"))
     assert rows(kubectl("get", "deployments"))[1][:2] == ["web", "0/2"]
     kubectl("create", "secret", "generic", "s", "--from-literal=a=b")
@@ -107,7 +107,7 @@ def test_tokens_and_roles_work_across_the_services(kubectl: Kubectl, compose: Co
 
 
 @pytest.mark.parametrize("service", FOUR)
-def test_a_restart_loses_nothing(compose: Compose, kubectl: Kubectl, service: str) -> None:
+def test_a_restart_loses_no_data(compose: Compose, kubectl: Kubectl, service: str) -> None:
     kubectl("create", "configmap", f"before-{service}", f"--from-literal=who={service}")
     before = kubectl("get", "deploy,cm,secret,widgets", "-o", "name")
     compose("restart", service)
@@ -119,14 +119,14 @@ def test_a_restart_loses_nothing(compose: Compose, kubectl: Kubectl, service: st
     assert kubectl("get", "cm", f"before-{service}", "-o", "jsonpath={.data.who}") == service
 
 
-def test_nothing_is_missed_when_redis_is_away(compose: Compose, kubectl: Kubectl) -> None:
+def test_the_services_work_without_redis(compose: Compose, kubectl: Kubectl) -> None:
     compose("stop", "redis")
     assert kubectl("create", "token", "default")
     assert kubectl("get", "deploy", "-o", "name") == "deployment.apps/web\n"
     compose("start", "redis")
 
 
-def test_etcd_comes_back_with_the_data(compose: Compose, kubectl: Kubectl) -> None:
+def test_the_data_survives_a_restart_of_etcd(compose: Compose, kubectl: Kubectl) -> None:
     before = kubectl("get", "cm", "-o", "name")
     compose("restart", "etcd")
     compose.wait_healthy("etcd")
@@ -134,7 +134,7 @@ def test_etcd_comes_back_with_the_data(compose: Compose, kubectl: Kubectl) -> No
     assert set(before.split()) < set(kubectl("get", "cm", "-o", "name").split())
 
 
-def test_an_external_api_server_is_one_more_group(compose: Compose, kubectl: Kubectl) -> None:
+def test_an_external_api_server_is_aggregated(compose: Compose, kubectl: Kubectl) -> None:
     register(kubectl, "credentials", str(compose.credentials))
     compose("up", "--detach", "--no-build", "--no-deps", "library")
     compose.wait_healthy("library")
@@ -157,7 +157,7 @@ def test_an_external_api_server_is_one_more_group(compose: Compose, kubectl: Kub
     assert rows(admin("get", "books", "-o", "wide"))[1][4] == "1"
 
 
-def test_a_dead_external_api_server_harms_no_other_group(compose: Compose, kubectl: Kubectl) -> None:
+def test_a_stopped_external_api_server_affects_no_other_group(compose: Compose, kubectl: Kubectl) -> None:
     compose("stop", "library")
     until(lambda: "False" in kubectl("get", "apiservice", "v1.library.example.com"), timeout=60, description="the condition")
     assert kubectl("get", "deploy", "-o", "name") == "deployment.apps/web\n"
@@ -168,7 +168,7 @@ def test_a_dead_external_api_server_harms_no_other_group(compose: Compose, kubec
 
 
 def test_all_four_run_as_replicas(compose: Compose, kubectl: Kubectl) -> None:
-    compose.variables["TETRAPOD_TO_PORT"] = f"-{compose.port + 1}"  # a port for each front door
+    compose.variables["TETRAPOD_TO_PORT"] = f"-{compose.port + 1}"  # a port for each aggregator
     compose("up", "--detach", "--no-build", *(flag for service in FOUR for flag in ("--scale", f"{service}=2")), *FOUR)
     until(lambda: all(compose.healthy(service) == 2 for service in FOUR), timeout=120, description="two of each")
 

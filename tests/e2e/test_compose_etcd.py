@@ -1,4 +1,4 @@
-"""compose.yaml's profile `etcd-3`: three members, found and trusted by each other, that go on when one is away."""
+"""compose.yaml's profile `etcd-3`: three members form a cluster over TLS and continue without one of them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def metrics(compose: Compose, member: str) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))}
 
 
-def test_members_are_one_cluster(compose: Compose) -> None:
+def test_members_form_one_cluster(compose: Compose) -> None:
     found = [metrics(compose, member) for member in MEMBERS]
     assert [one["etcd_server_has_leader"] for one in found] == [1, 1, 1]
     assert sum(one["etcd_server_is_leader"] for one in found) == 1
     assert all(sum(name.startswith("etcd_network_active_peers") for name in one) == 2 for one in found)
 
 
-def test_two_go_on_without_the_third(compose: Compose) -> None:
+def test_two_members_continue_without_the_third(compose: Compose) -> None:
     (leader,) = [member for member in MEMBERS if metrics(compose, member)["etcd_server_is_leader"]]
     compose("stop", leader)
     left = [member for member in MEMBERS if member != leader]

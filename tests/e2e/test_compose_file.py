@@ -1,4 +1,4 @@
-"""compose.yaml as it is written: hardened, no secret in an environment, nothing started before what it needs is there."""
+"""The content of compose.yaml: hardened, without secrets in environment variables, and with dependencies in the order of starts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_services_are_hardened(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_no_secret_is_in_an_environment_or_on_a_command_line(name: str) -> None:
+def test_no_secret_is_in_an_environment_variable_or_command_line(name: str) -> None:
     environment = SERVICES[name].get("environment", {})
     secret = [key for key in environment if any(word in key for word in ("PASSWORD", "TOKEN", "SECRET")) and not key.endswith("__FILE")]
     assert secret == []
@@ -33,7 +33,7 @@ def test_no_secret_is_in_an_environment_or_on_a_command_line(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(SERVICES) - {"certs"}))
-def test_each_says_when_it_is_ready_and_waits_for_what_it_needs(name: str) -> None:
+def test_services_have_health_checks_and_wait_for_their_dependencies(name: str) -> None:
     service = SERVICES[name]
     assert service["healthcheck"]["test"][0] == "CMD"
     assert "sleep" not in str(service)
@@ -44,7 +44,7 @@ def test_each_says_when_it_is_ready_and_waits_for_what_it_needs(name: str) -> No
         assert {"certs", "etcd"} <= service["depends_on"].keys()
 
 
-def test_only_the_front_door_is_published_to_others() -> None:
+def test_only_the_aggregator_is_published() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert {name for name in published if not all(port.startswith("127.0.0.1:") for port in published[name])} == {"aggregator"}
     for name in set(SERVICES) - {"aggregator", "prometheus", "grafana", "certs"}:
@@ -54,7 +54,7 @@ def test_only_the_front_door_is_published_to_others() -> None:
 
 @pytest.mark.containers
 @pytest.mark.parametrize("profile", ["", *PROFILES])
-def test_every_profile_is_understood(profile: str) -> None:
+def test_every_profile_is_valid(profile: str) -> None:
     command = ["docker", "compose"]
     if shutil.which("docker") is None or subprocess.run([*command, "version"], capture_output=True, check=False).returncode != 0:
         command = ["docker-compose"]

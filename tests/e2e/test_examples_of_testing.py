@@ -1,4 +1,4 @@
-"""The example projects of docs/how-to/testing.md, as their users run them: an envtest suite in Go, a pytest suite in Python."""
+"""The example projects of docs/how-to/testing.md, run as users run them: an envtest suite in Go, a pytest suite in Python."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def assets(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def suite() -> Path:
-    """Build the suite in a directory that is kept, so that a second run reuses it."""
+    """Build the suite in a cached directory, so that a second run reuses it."""
     if shutil.which("go") is None:
         pytest.skip("Go is not on this machine")
     target = Path(os.environ.get("TETRAPOD_CACHE") or Path.home() / ".cache/tetrapod") / "operator.test"
@@ -43,7 +43,7 @@ def suite() -> Path:
 
 
 @pytest.mark.timeout(900)  # the first build on a machine takes minutes
-def test_envtest_takes_it_for_a_control_plane(suite: Path, assets: Path) -> None:
+def test_envtest_uses_tetrapod_as_its_control_plane(suite: Path, assets: Path) -> None:
     environment_ = {**environment(), "KUBEBUILDER_ASSETS": str(assets), "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT": "100s"}
     done = subprocess.run([suite, "-test.v"], cwd=EXAMPLES / "operator-go", env=environment_, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""kubectl against four services over one etcd: the same session as in one process, and any of the four may be restarted."""
+"""kubectl with four services over one etcd: the same behaviour as in one process, and each service can be restarted."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_local_apiservice_is_available(services: Services) -> None:
     assert set(states.values()) == {"True"}
 
 
-def test_a_namespace_comes_with_its_account_and_goes_with_all_that_is_in_it(services: Services) -> None:
+def test_a_namespace_gets_its_account_and_is_deleted_with_its_contents(services: Services) -> None:
     kubectl(services, "create", "namespace", "life")
     until(lambda: kubectl(services, "-n", "life", "get", "serviceaccount", "default", check=False).returncode == 0)
     kubectl(services, "-n", "life", "create", "deployment", "web", "--image=nginx")
@@ -61,14 +61,14 @@ def test_custom_resources_are_served_as_soon_as_they_are_established(services: S
     assert kubectl(services, "get", "widget", "w", "-o", "jsonpath={.spec.size}").stdout == "3"
 
 
-def test_a_token_that_auth_issued_is_good_at_the_front_door(services: Services) -> None:
+def test_the_aggregator_accepts_tokens_that_auth_issued(services: Services) -> None:
     token = kubectl(services, "create", "token", "default").stdout.strip()
     argv = ["kubectl", "--server", services.url, "--certificate-authority", str(services.ca), "--token", token, "auth", "whoami"]
     out = subprocess.run([*argv, "-o", "json"], check=True, capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin"})
     assert json.loads(out.stdout)["status"]["userInfo"]["username"] == "system:serviceaccount:default:default"
 
 
-def test_the_keys_of_tokens_are_at_the_front_door(services: Services) -> None:
+def test_the_aggregator_serves_the_token_keys(services: Services) -> None:
     about = json.loads(kubectl(services, "get", "--raw", "/.well-known/openid-configuration").stdout)
     assert about["jwks_uri"] == f"{services.url}/openid/v1/jwks"
     assert json.loads(kubectl(services, "get", "--raw", "/openid/v1/jwks").stdout)["keys"]
@@ -85,7 +85,7 @@ def test_a_role_binding_takes_effect_at_once_in_every_service(services: Services
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_restarting_a_service_loses_nothing(services: Services, name: str) -> None:
+def test_restarting_a_service_loses_no_data(services: Services, name: str) -> None:
     kubectl(services, "create", "configmap", f"kept-{name}", "--from-literal=a=b", "-n", "default")
     assert services.stop(name, signal.SIGTERM) == 0
     services.start(name, *((f"--token-auth-file={TOKENS}",) if name == "auth" else ()))
@@ -94,7 +94,7 @@ def test_restarting_a_service_loses_nothing(services: Services, name: str) -> No
     assert kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", "-o", "jsonpath={.data.a}").stdout == "b"
 
 
-def test_a_dead_service_harms_no_other_group(services: Services) -> None:
+def test_a_stopped_service_affects_no_other_group(services: Services) -> None:
     services.stop("extensions", signal.SIGKILL)
     try:
         assert kubectl(services, "get", "namespaces").returncode == 0
@@ -105,7 +105,7 @@ def test_a_dead_service_harms_no_other_group(services: Services) -> None:
     until(lambda: kubectl(services, "get", "crds", check=False).returncode == 0)
 
 
-def test_a_front_door_that_is_ready_knows_what_every_service_has(services: Services) -> None:
+def test_a_ready_aggregator_serves_the_discovery_of_every_service(services: Services) -> None:
     services.stop("aggregator")
     services.stop("extensions")
     services.start("aggregator")
@@ -123,7 +123,7 @@ def test_a_front_door_that_is_ready_knows_what_every_service_has(services: Servi
     services.wait_ready("extensions")
 
 
-def test_a_front_door_does_not_wait_for_ever_for_a_service(services: Services) -> None:
+def test_an_aggregator_becomes_ready_without_a_service_after_a_timeout(services: Services) -> None:
     services.stop("aggregator")
     services.stop("extensions", signal.SIGKILL)
     try:
@@ -147,7 +147,7 @@ def asked(services: Services, token: str, method: str, path: str, body: bytes | 
         return error.code, error.headers["retry-after"]
 
 
-def test_what_reached_nobody_may_be_repeated(services: Services) -> None:
+def test_requests_that_reached_no_service_are_retriable(services: Services) -> None:
     """client-go retries any method after a response with Retry-After; a 401 would make clients discard their credentials."""
     services.stop("core", signal.SIGKILL)
     try:

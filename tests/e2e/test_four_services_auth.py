@@ -1,4 +1,4 @@
-"""Tests of configured authentication and authorization where auth is a process of its own: its decisions apply to every service."""
+"""Authentication and authorization configured on auth as a separate process: its decisions apply to every service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ask(url: str, path: str, token: str = "", body: Any = None) -> int:
         return error.code
 
 
-def test_auth_s_configuration_rules_all_services(tmp_path: Path) -> None:
+def test_the_configuration_of_auth_applies_to_all_services(tmp_path: Path) -> None:
     authn, authz, kubeconfig = tmp_path / "authn.yaml", tmp_path / "authz.yaml", tmp_path / "kubeconfig"
     rbac: dict[str, Any] = {"type": "RBAC", "name": "rbac"}
     with issuer() as provider, webhook_server() as hook:
@@ -70,12 +70,12 @@ def test_auth_s_configuration_rules_all_services(tmp_path: Path) -> None:
             until(lambda: ask(url, "/api/v1/pods", token), lambda status: status == 200)
             assert ask(url, "/api/v1/pods", provider.token(groups=[])) == 403
             assert ask(url, "/api/v1/pods", provider.token(groups=[], exp=1)) == 401
-            # a name that would be read as two headers behind the aggregator is not forwarded
+            # not forwarded, because behind the aggregator the name would be read as two headers
             review_myself = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
             for sub, code in (("mallory", 201), ("mallory\r\nX-Remote-Group: system:masters", 503)):
                 answer = ask(url, "/apis/authentication.k8s.io/v1/selfsubjectreviews", provider.token(sub=sub, groups=[]), review_myself)
                 assert answer == code, sub
-            # a reader by RBAC, whom the webhook stands before
+            # RBAC allows reading, but the webhook is asked first
             reader = provider.token(sub="rhea", groups=["readers"])
             grant(services.kubeconfig, "rhea")
             until(lambda: ask(url, "/api/v1/pods", reader), lambda status: status == 200)

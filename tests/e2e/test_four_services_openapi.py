@@ -1,4 +1,4 @@
-"""OpenAPI of many definitions in four services: complete, and no process holds it as objects."""
+"""OpenAPI of many definitions in four services: complete, and without a process that holds all of it as objects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def get(services: Services, path: str, accept: str = "application/json") -> byte
 
 
 def test_openapi_of_many_definitions_is_complete_and_streamed(services: Services) -> None:
-    get(services, "/openapi/v2")  # what any first document takes is not counted
+    get(services, "/openapi/v2")  # exclude the memory that the first document of any size needs
     asyncio.run(Client(services.url, TOKEN).create_all(CRDS, map(objects.crd, range(COUNT))))
     root = f"/apis/crds.{objects.GROUP}/v1"
     deadline = time.monotonic() + 60

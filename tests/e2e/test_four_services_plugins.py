@@ -1,4 +1,4 @@
-"""Admission plugins for objects of every kind where the four run apart: each service has them for what it serves."""
+"""Admission plugins for all kinds with four separate processes: each service runs them for its own resources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
 
 
 @pytest.mark.parametrize("service", CREATED)
-def test_a_namespace_is_made_by_whichever_service_is_asked(client: HttpsClient, service: str) -> None:
+def test_each_service_creates_missing_namespaces(client: HttpsClient, service: str) -> None:
     path, body = CREATED[service]
     until(lambda: client.call("POST", path.format(f"for-{service}"), body).status in (201, 409))
     assert client.call("GET", f"/api/v1/namespaces/for-{service}").status == 200
@@ -52,7 +52,7 @@ def quoted(client: HttpsClient) -> str:
 
 
 @pytest.mark.parametrize("service", CREATED)
-def test_a_quota_is_charged_by_whichever_service_is_asked(client: HttpsClient, quoted: str, service: str) -> None:
+def test_each_service_charges_the_quota(client: HttpsClient, quoted: str, service: str) -> None:
     path, body = CREATED[service]
     path = path.format("quoted")
     assert client.call("POST", path, body).status == 201
@@ -63,4 +63,5 @@ def test_a_quota_is_charged_by_whichever_service_is_asked(client: HttpsClient, q
     counted = next(name for name in status["hard"] if path.rsplit("/", 1)[1] in name)
     assert status["used"][counted] == status["hard"][counted]
     assert client.call("DELETE", f"{path}/x").status == 200
-    until(lambda: client.call("POST", path, {**body, "metadata": {"name": "y"}}).status == 201)  # the controller has credited it
+    # once the controller has released the usage
+    until(lambda: client.call("POST", path, {**body, "metadata": {"name": "y"}}).status == 201)

@@ -1,4 +1,4 @@
-"""Tests of the four services' identities as separate processes: RBAC allows each service its own work and forbids that of the others."""
+"""Identities of the four services as separate processes: RBAC allows each service its own work and forbids that of the others."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def ask(services: Services, service: str, method: str, url: str, body: Any = Non
         return error.code
 
 
-def test_controllers_do_their_work_across_services_and_nobody_is_refused(services: Services) -> None:
+def test_controllers_work_across_services_without_rejected_requests(services: Services) -> None:
     kubectl(services, "create", "namespace", "rights")
     kubectl(services, "apply", "-f", "-", stdin=CRD)
     until(lambda: kubectl(services, "apply", "-f", "-", stdin=CHEST, check=False).returncode == 0)
@@ -105,13 +105,13 @@ def test_controllers_do_their_work_across_services_and_nobody_is_refused(service
         ("aggregator", "GET", "/api/v1/namespaces/default/secrets"),
     ],
 )
-def test_what_a_service_does_not_do_is_refused_to_it(services: Services, service: str, method: str, path: str) -> None:
+def test_a_service_has_no_rights_for_the_work_of_others(services: Services, service: str, method: str, path: str) -> None:
     body = {} if method == "POST" else None
     assert ask(services, service, method, services.url + path, body) == 403
 
 
 @pytest.mark.parametrize("service", ["aggregator", "extensions", "auth", "admin"])
-def test_auth_makes_tokens_for_core_alone(services: Services, service: str) -> None:
+def test_auth_creates_tokens_only_for_core(services: Services, service: str) -> None:
     """Other services and administrators are rejected; core asks on behalf of its users, under its own identity."""
     auth = services.address("auth")
     question = {"namespace": "default", "account": "default", "secret": "s"}
@@ -127,12 +127,12 @@ def test_auth_makes_tokens_for_core_alone(services: Services, service: str) -> N
     assert ask(services, "core", "POST", f"{auth}/internal/tetrapod/secrettokens", question) == 200
 
 
-def test_the_keys_of_tokens_lie_with_auth_alone(services: Services) -> None:
+def test_only_auth_has_the_token_keys(services: Services) -> None:
     assert sorted(path.parent.name for path in services.certs.glob("*/sa.key")) == ["auth", "ca"]
 
 
-def test_services_wait_for_no_seat_at_each_others_door(services: Services) -> None:
-    """A FlowSchema exempts the services from flow control, since they are no longer administrators; in one process there is none."""
+def test_requests_between_services_are_exempt_from_queuing(services: Services) -> None:
+    """A FlowSchema exempts the services, because they are not administrators. A single process has no such FlowSchema."""
     found = json.loads(kubectl(services, "get", "flowschema", "tetrapod-services", "-o", "json").stdout)
     assert found["spec"]["priorityLevelConfiguration"]["name"] == "exempt"
     assert {"type": "Dangling", "status": "False"}.items() <= {

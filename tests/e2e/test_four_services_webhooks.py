@@ -1,4 +1,6 @@
-"""Webhooks where the four run apart: each service asks admission webhooks about what it serves; extensions asks conversion webhooks."""
+"""Webhooks with four separate processes: each service calls admission webhooks for its own resources, and extensions calls conversion
+webhooks.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +44,14 @@ def convert(review: Any) -> Any:
 
 
 def converted_by(hook: WebhookServer) -> Any:
-    """The definition of widgets in two versions."""
+    """Return the definition of widgets in two versions."""
     found = definition("hooked.example.com", "Widget", version("v1"), version("v2", storage=False))
     webhook = {"clientConfig": hook.config("/convert"), "conversionReviewVersions": ["v1"]}
     found["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
     return found
 
 
-def test_every_service_asks_about_what_it_serves_and_custom_resources_are_converted(client: HttpsClient, hook: WebhookServer) -> None:
+def test_every_service_calls_admission_webhooks_and_custom_resources_are_converted(client: HttpsClient, hook: WebhookServer) -> None:
     hook.on("/v", allowed)
     hook.on("/convert", convert)
     rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}]
@@ -88,7 +90,7 @@ def test_every_service_asks_about_what_it_serves_and_custom_resources_are_conver
         def asked(resource: str = resource) -> bool:
             return any(r["request"]["resource"]["resource"] == resource for _, _, r in hook.seen if "resource" in r["request"])
 
-        # Another service may hear of the configuration, and of the definition, a moment later.
+        # Wait, because another service may receive the configuration or the definition later.
         reply = client.until(
             lambda r: r.status == 201 and asked(),
             "POST",

@@ -1,4 +1,4 @@
-"""client-go as it is: typed clients (protobuf), shared informers, the dynamic client."""
+"""The unmodified client-go: typed clients (protobuf), shared informers, the dynamic client."""
 
 from __future__ import annotations
 

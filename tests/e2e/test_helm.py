@@ -22,7 +22,7 @@ def helm(kubectl: Kubectl) -> Helm:
     return functools.partial(support_helm, kubectl=kubectl)
 
 
-def test_a_release_lives_and_dies(helm: Helm, kubectl: Kubectl) -> None:
+def test_a_release_is_installed_upgraded_rolled_back_and_removed(helm: Helm, kubectl: Kubectl) -> None:
     assert "STATUS: deployed" in helm("install", "shop", str(CHART))
     found = kubectl.json("get", "configmap", "shop")
     assert found["data"] == {"greeting": "hello", "kubernetes": "v1.37.1", "cronjobs": "yes"}
@@ -45,11 +45,11 @@ def test_a_release_lives_and_dies(helm: Helm, kubectl: Kubectl) -> None:
     assert left == ["configmap/kube-root-ca.crt"]
 
 
-def test_what_would_be_installed_is_validated_by_the_server(helm: Helm, kubectl: Kubectl) -> None:
+def test_a_dry_run_is_validated_by_the_server(helm: Helm, kubectl: Kubectl) -> None:
     assert "kind: Deployment" in helm("install", "shop", str(CHART), "--dry-run=server", "--skip-crds")
     assert "deployment" not in kubectl("get", "deployments", "-o", "name")
 
 
-def test_an_upgrade_installs_what_is_not_there(helm: Helm, kubectl: Kubectl) -> None:
+def test_upgrade_with_install_creates_a_missing_release(helm: Helm, kubectl: Kubectl) -> None:
     helm("upgrade", "--install", "shop", str(CHART))
     assert kubectl("get", "deployments", "-o", "name") == "deployment.apps/shop\n"

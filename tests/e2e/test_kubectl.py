@@ -1,4 +1,4 @@
-"""A tour of kubectl's commands against the one process, with no cluster behind it: what it prints is what a person sees."""
+"""kubectl's commands with one process and no cluster behind it; the assertions are about its printed output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_get_prints_the_columns_of_the_kind(kubectl: Kubectl, manifests: Path) -
     assert kubectl("get", "deploy,cm", "-l", "app=web", "-o", "name").split() == ["deployment.apps/web", "configmap/web"]
 
 
-def test_get_prints_objects(kubectl: Kubectl, manifests: Path) -> None:
+def test_get_prints_objects_as_yaml_json_and_jsonpath(kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "web.yaml"))
     assert kubectl.json("get", "cm/web")["data"] == {"greeting": "hello"}
     assert "greeting: hello" in kubectl("get", "cm", "web", "-o", "yaml")
@@ -121,7 +121,7 @@ def test_get_by_subresource_and_category(kubectl: Kubectl, manifests: Path) -> N
 # --- create, apply, diff, edit, patch, replace ---------------------------------------------------------------------------
 
 
-def test_create_makes_every_kind_that_it_has_a_command_for(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_create_works_for_every_kind_with_a_command(kubectl: Kubectl, tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("content\n")
     kubectl("create", "configmap", "c", f"--from-file={tmp_path}/file.txt", "--from-literal=k=v")
     kubectl("create", "secret", "generic", "s", "--from-literal=password=geheim")
@@ -331,7 +331,7 @@ def test_wait_for_conditions_fields_and_deletion(kubectl: Kubectl, manifests: Pa
 # --- describe, explain, discovery --------------------------------------------------------------------------------------
 
 
-def test_describe_tells_what_there_is(kubectl: Kubectl, manifests: Path) -> None:
+def test_describe_shows_fields_and_events(kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "web.yaml"))
     kubectl("run", "p", "--image=example/p:1")
     kubectl("expose", "deploy/web", "--port=80")
@@ -371,7 +371,7 @@ def test_version_and_cluster_info(admin: Kubectl, server: Target) -> None:
     assert f"control plane is running at {server.url}" in plain
 
 
-# --- who may do what ---------------------------------------------------------------------------------------------------
+# --- authorization -----------------------------------------------------------------------------------------------------
 
 
 def test_auth_can_i_and_whoami(kubectl: Kubectl) -> None:
@@ -392,7 +392,7 @@ def test_auth_reconcile(kubectl: Kubectl) -> None:
     assert "reconciled" in kubectl("auth", "reconcile", "-f", "-", stdin=json.dumps(role))
 
 
-def test_a_token_is_enough_to_come_in(kubectl: Kubectl, server: Target) -> None:
+def test_a_token_without_a_certificate_authenticates(kubectl: Kubectl, server: Target) -> None:
     kubectl("create", "serviceaccount", "robot")
     kubectl("create", "rolebinding", "robot", "--clusterrole=view", f"--serviceaccount={kubectl.namespace}:robot")
     token = kubectl("create", "token", "robot", "--duration=10m").strip()
@@ -404,7 +404,7 @@ def test_a_token_is_enough_to_come_in(kubectl: Kubectl, server: Target) -> None:
     assert "Unauthorized" in bare.fails("get", "pods", *flags[:2], "--token=wrong")
 
 
-def test_config_made_by_hand_works(kubectl: Kubectl, server: Target, tmp_path: Path) -> None:
+def test_a_hand_made_kubeconfig_works(kubectl: Kubectl, server: Target, tmp_path: Path) -> None:
     own = Kubectl(tmp_path, tmp_path / "config", kubectl.namespace)
     token = kubectl("create", "token", "default").strip()
     own("config", "set-cluster", "c", f"--server={server.url}", f"--certificate-authority={server.ca}", "--embed-certs")
@@ -532,7 +532,7 @@ def widgets(admin: Kubectl, manifests: Path) -> None:
 
 
 @pytest.mark.usefixtures("widgets")
-def test_custom_resources_are_like_any_other(kubectl: Kubectl) -> None:
+def test_custom_resources_work_with_all_commands(kubectl: Kubectl) -> None:
     def manifest(size: object) -> str:
         return json.dumps({"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": size}})
 

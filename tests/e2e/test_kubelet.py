@@ -1,4 +1,4 @@
-"""kubectl's streams through the server to a kubelet that speaks the real protocols: over SPDY, and over WebSocket."""
+"""kubectl's streams through the server to a kubelet, over SPDY and over WebSocket."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def kubectl(world: World, request: pytest.FixtureRequest) -> Kubectl:
     return replace(world.kubectl, environment=request.param)
 
 
-def test_commands_have_their_streams(kubectl: Kubectl) -> None:
+def test_exec_connects_stdin_stdout_and_stderr(kubectl: Kubectl) -> None:
     assert kubectl("exec", "p", "--", "echo", "hello", "world & more") == "hello world & more\n"
     assert kubectl("exec", "-i", "p", "--", "wc", "-c", stdin="x" * 300_000).strip() == "300000"
     done = kubectl.run("exec", "p", "--", "sh", "-c", "echo out; echo err >&2")
@@ -80,18 +80,18 @@ def test_exit_codes_come_through(kubectl: Kubectl) -> None:
     assert "no such file or directory" in kubectl.fails("exec", "p", "--", "/no/such/program")
 
 
-def test_terminals_tell_their_size(kubectl: Kubectl) -> None:
+def test_terminal_sizes_are_passed_on(kubectl: Kubectl) -> None:
     command = " ".join([*kubectl.command(), "exec", "-it", "p", "--", "echo", "done"])
     argv = ["script", "-qec", f"stty cols 90 rows 20; {command}", "/dev/null"]
     done = subprocess.run(argv, env=kubectl.env(), capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split() == ["terminal", "90x20", "done"], done
 
 
-def test_attached_is_whoever_asks(kubectl: Kubectl) -> None:
+def test_attach_connects_to_the_container(kubectl: Kubectl) -> None:
     assert kubectl("attach", "-i", "p", stdin="one\ntwo\n") == "one\ntwo\n"
 
 
-def test_files_are_copied_both_ways(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_cp_copies_files_in_both_directions(kubectl: Kubectl, tmp_path: Path) -> None:
     (tmp_path / "from").write_bytes(os.urandom(500_000))
     there, back = f"{tmp_path}/there", tmp_path / "back"
     kubectl("cp", str(tmp_path / "from"), f"default/p:{there}")
@@ -130,7 +130,7 @@ def test_ports_are_forwarded(kubectl: Kubectl, web: int) -> None:
             process.terminate()
 
 
-def test_who_speaks_websocket_is_translated_unless_the_kubelet_speaks_it_too(world: World) -> None:
+def test_websocket_is_translated_to_spdy_unless_the_kubelet_supports_it(world: World) -> None:
     kubectl = replace(world.kubectl, environment=WEBSOCKETS)
     kubectl("exec", "p", "--", "true")
     if not asks_for_websockets(kubectl):
@@ -153,11 +153,11 @@ def test_logs_are_read_and_followed(world: World) -> None:
     assert world.kubectl("logs", "p", "-f").splitlines()[-1] == "and later"
 
 
-def test_a_node_is_no_way_to_this_machine(world: World) -> None:
+def test_the_node_proxy_does_not_reach_loopback(world: World) -> None:
     assert "address not allowed" in world.kubectl.fails("get", "--raw", "/api/v1/nodes/n/proxy/metrics?x=1")
 
 
-def test_what_cannot_be_reached_is_said(world: World) -> None:
+def test_an_unreachable_kubelet_is_reported(world: World) -> None:
     for environment in (SPDY, WEBSOCKETS):
         kubectl = replace(world.kubectl, environment=environment)
         closed = free_port()
@@ -170,7 +170,7 @@ def test_what_cannot_be_reached_is_said(world: World) -> None:
         assert f'pods "{gone}" not found' in kubectl.fails("exec", gone, "--", "true")
 
 
-def test_a_kubelet_of_another_authority_is_not_believed(world: World, tmp_path: Path) -> None:
+def test_a_kubelet_with_a_certificate_of_another_ca_is_rejected(world: World, tmp_path: Path) -> None:
     with fake_kubelet(tmp_path) as stranger:
         add_node(world.kubectl, "stranger", stranger.port)
         add_pod(world.kubectl, "s", "stranger")
@@ -179,7 +179,7 @@ def test_a_kubelet_of_another_authority_is_not_believed(world: World, tmp_path: 
         assert "first line" not in world.kubectl.run("logs", "s").stdout
 
 
-def test_whoever_may_only_read_does_not_come_in_by_a_websocket(world: World) -> None:
+def test_a_read_only_user_cannot_exec_over_websocket(world: World) -> None:
     world.kubectl("create", "role", "reader", "--verb=get", "--resource=pods,pods/exec")
     world.kubectl("create", "rolebinding", "reader", "--role=reader", "--user=reader")
     for environment in (SPDY, WEBSOCKETS):

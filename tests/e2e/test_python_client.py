@@ -1,4 +1,4 @@
-"""The official Python client, and an operator written with kopf, as they are."""
+"""The unmodified official Python client, and an operator written with kopf."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def widgets(admin: Kubectl, manifests: Path) -> None:
     wait_established(admin, "widgets.e2e.example.com")
 
 
-def test_objects_are_made_read_changed_and_removed(api, kubectl: Kubectl) -> None:  # type: ignore[no-untyped-def]
+def test_objects_are_created_read_updated_and_deleted(api, kubectl: Kubectl) -> None:  # type: ignore[no-untyped-def]
     core, apps, namespace = kubernetes.client.CoreV1Api(api), kubernetes.client.AppsV1Api(api), kubectl.namespace
     body = kubernetes.client.V1ConfigMap(metadata=kubernetes.client.V1ObjectMeta(name="py"), data={"a": "1"})
     made = core.create_namespaced_config_map(namespace, body)
@@ -55,7 +55,7 @@ def test_objects_are_made_read_changed_and_removed(api, kubectl: Kubectl) -> Non
     assert missing.value.status == 404 and missing.value.reason == "Not Found"
 
 
-def test_a_watch_tells_what_happens(api, kubectl: Kubectl) -> None:  # type: ignore[no-untyped-def]
+def test_a_watch_delivers_events(api, kubectl: Kubectl) -> None:  # type: ignore[no-untyped-def]
     core, namespace = kubernetes.client.CoreV1Api(api), kubectl.namespace
     version = core.list_namespaced_secret(namespace).metadata.resource_version
 
@@ -87,7 +87,7 @@ def test_the_dynamic_client_finds_custom_resources(api, kubectl: Kubectl) -> Non
 
 
 @pytest.mark.usefixtures("widgets")
-def test_an_operator_operates(kubectl: Kubectl, tmp_path: Path) -> None:
+def test_an_operator_reconciles_its_objects(kubectl: Kubectl, tmp_path: Path) -> None:
     log = tmp_path / "kopf.log"
     command = [sys.executable, "-m", "kopf", "run", "--namespace", kubectl.namespace, "--standalone", "--verbose", str(OPERATOR)]
     with log.open("wb") as out, subprocess.Popen(command, env=kubectl.env(), stdout=out, stderr=out) as operator:

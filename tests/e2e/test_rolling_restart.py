@@ -1,6 +1,6 @@
-"""Test of a rolling restart of four services, two replicas each, over one etcd, under load: no request fails.
+"""A rolling restart of four services with two replicas each over one etcd under load: no request fails.
 
-The load balancer before the aggregators removes one that is not ready; the aggregators do the same for the services behind them.
+The load balancer before the aggregators stops using one that is not ready; the aggregators do the same with replicas of other services.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     with running_services(tmp_path_factory.mktemp("rolling"), REPLICAS, **FLAGS) as services:
         kubectl(services, "apply", "-f", "-", stdin=json.dumps(CRD))
         wait_established(partial(kubectl, services), "widgets.load.example.com")
-        while not kubectl(services, "get", "serviceaccounts", "default", "--ignore-not-found"):  # by a controller, once one leads
+        while not kubectl(services, "get", "serviceaccounts", "default", "--ignore-not-found"):  # by a controller, once a leader is elected
             time.sleep(0.1)
         yield services
 
@@ -44,7 +44,7 @@ def kubectl(services: Services, *args: str, stdin: str | None = None) -> str:
     return subprocess.run(argv, input=stdin, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
-def test_each_of_the_four_in_turn_and_then_all_at_once_without_a_failed_request(services: Services) -> None:
+def test_restarting_services_one_by_one_and_together_fails_no_request(services: Services) -> None:
     balancer = Balancer([services.address(key) for key in ("aggregator", "aggregator-2")], services.ca, "admin-token")
     load = Load(balancer, CUSTOM)
     with load.running():

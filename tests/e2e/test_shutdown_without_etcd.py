@@ -1,4 +1,4 @@
-"""Tests that SIGTERM ends each of the four services cleanly and in time, also while etcd is down or hangs and requests wait for it."""
+"""SIGTERM ends each of the four services cleanly and in time, also while etcd is down or hangs and requests wait for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from support.etcd import Etcd
 from support.services import NAMES, Services, running_services
 
-BUDGET = 25  # seconds; kubelet gives thirty
+BUDGET = 25  # seconds; kubelet's default grace period is thirty
 
 
 def ask_in_vain(services: Services) -> None:
@@ -25,7 +25,7 @@ def ask_in_vain(services: Services) -> None:
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("how", ["dead", "silent"])
-def test_each_service_ends_in_time(tmp_path: Path, how: str) -> None:
+def test_each_service_stops_within_its_grace_period(tmp_path: Path, how: str) -> None:
     with running_services(tmp_path) as services:
         assert isinstance(services.etcd, Etcd)
         watching = subprocess.Popen(
@@ -34,7 +34,7 @@ def test_each_service_ends_in_time(tmp_path: Path, how: str) -> None:
             stderr=subprocess.DEVNULL,
         )
         assert watching.stdout is not None
-        assert watching.stdout.readline()  # it is open
+        assert watching.stdout.readline()  # wait until the watch is open
         services.etcd.stop() if how == "dead" else services.etcd.pause()
         stuck = threading.Thread(target=ask_in_vain, args=(services,))
         stuck.start()

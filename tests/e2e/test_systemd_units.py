@@ -1,4 +1,4 @@
-"""deploy/systemd: units that systemd takes, that are hardened, and whose commands are parsed_command."""
+"""deploy/systemd: systemd accepts the units, they are hardened, and the command line accepts their commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def analyze(*args: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_systemd_has_nothing_to_say(units: Path) -> None:
+def test_systemd_accepts_the_units(units: Path) -> None:
     assert analyze("verify", "--man=no", *(str(path) for path in sorted(units.iterdir()))) == ""
 
 
@@ -47,14 +47,14 @@ def test_units_are_hardened(units: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_the_command_line_understands_them(name: str) -> None:
+def test_the_command_line_accepts_them(name: str) -> None:
     text = (UNITS / name).read_text().replace("\\\n", " ")
     (line,) = re.findall(r"^ExecStart=/opt/tetrapod/bin/tetrapod (.*)$", text, re.MULTILINE)
     words = [re.sub(r"\$\{\w+\}", "1.example.com", word) for word in shlex.split(line) if not word.startswith("$")]
     assert parsed_command(words) in (*FOUR, "certs", "up")
 
 
-def test_services_are_handed_what_is_theirs_and_no_more(tmp_path: Path) -> None:
+def test_services_get_only_their_own_credentials(tmp_path: Path) -> None:
     write_service_certificates(tmp_path, ["localhost"])
     for service in FOUR:
         text = (UNITS / f"tetrapod-{service}.service").read_text()

@@ -1,4 +1,4 @@
-"""docs/tutorials/aggregated-server.md, run as it stands: every program is written to its file, every command must succeed."""
+"""docs/tutorials/aggregated-server.md executed: every program is written to its file, and every command must succeed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def script(directory: Path) -> str:
 
 
 @pytest.mark.timeout(300)
-def test_the_tutorial_works_as_it_is_written(server: Server, tmp_path: Path) -> None:
+def test_the_tutorial_works_as_written(server: Server, tmp_path: Path) -> None:
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not installed (tools/prepare.sh)")
     environment = {

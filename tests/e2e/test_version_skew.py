@@ -1,4 +1,6 @@
-"""Services of the release before and of this one run together over one etcd, once auth is of this one: it says what the others may."""
+"""Services of the previous release and of this one together over one etcd. auth is upgraded first, because it defines the services'
+rights.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ class Mixed:
         group = f"{space}.example.com"
         self.define(definition(group, "Gadget"), f"gadgets.{group}")
         gadget = {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "g"}}
-        there("apply", "-f", "-", stdin=gadget, timeout=60)  # fronts ask every second or so what there is
+        there("apply", "-f", "-", stdin=gadget, timeout=60)  # aggregators refresh the discovery of custom resources about once a second
         assert "gadget" in there("get", f"gadgets.{group}", "-o=name")
         assert "Gadget" in kubectl("explain", f"gadgets.{group}", timeout=60) and "ConfigMap" in kubectl("explain", "configmaps")
         self._account(there, space, server)
@@ -133,7 +135,7 @@ def two_of_each(tmp_path: Path, previous: Release) -> Iterator[Mixed]:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "auth"])
-def test_one_service_of_the_release_before_serves_with_the_others_of_this_one(one_of_each: Mixed, name: str) -> None:
+def test_one_service_of_the_previous_release_works_with_the_others_of_this_one(one_of_each: Mixed, name: str) -> None:
     one_of_each.only_old(name)
     one_of_each.tour()
 

@@ -1,6 +1,6 @@
-"""The chart on a real cluster, where one can be had: installed, tested, upgraded, and an external API server registered with what it makes.
+"""The chart on a kind cluster: installed, tested, upgraded, and with an external API server registered.
 
-`make e2e-kind`. Skipped, with the reason, where kind cannot be built or its node image cannot be had.
+`make e2e-kind` runs it. It is skipped, with the reason, if kind cannot be built or its node image cannot be downloaded.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def hosted(host: Kubectl) -> Iterator[Hosted]:
     kubeconfig = host.home / "tetrapod.kubeconfig"
     kubeconfig.write_text(json.dumps(config))
     log = host.home / "port-forward.log"
-    # It ends with the pod that it leads to: again and again, as a person would.
+    # Forward a port, and start the forwarding again each time its pod ends.
     loop = 'while :; do "$@" || sleep 1; done'
     forward = ["sh", "-c", loop, "sh", *host.command(), "port-forward", "service/rel-tetrapod", f"{port}:443"]
     with log.open("ab") as out:
@@ -103,7 +103,7 @@ def test_helm_test_passes(hosted: Hosted) -> None:
     assert "Succeeded" in helm("test", "rel", kubectl=hosted.host, timeout=300)
 
 
-def test_the_tour(hosted: Hosted, manifests: Path) -> None:
+def test_kubectl_commands_work(hosted: Hosted, manifests: Path) -> None:
     kubectl = Kubectl(hosted.kubectl.home, hosted.kubectl.kubeconfig, "tour")
     hosted.kubectl("create", "namespace", "tour")
     kubectl.exists("serviceaccount/default")
@@ -116,7 +116,7 @@ def test_the_tour(hosted: Hosted, manifests: Path) -> None:
     kubectl("delete", "namespace", "tour", "--timeout=60s")
 
 
-def test_only_the_front_door_is_reached_from_elsewhere(hosted: Hosted) -> None:
+def test_only_the_aggregator_is_reachable_from_other_pods(hosted: Hosted) -> None:
     """The test needs a cluster network that enforces NetworkPolicies, as kind's own does."""
     script = "import urllib.request as u; u.urlopen('{}', timeout=5)"
     for service, said in (("rel-tetrapod:443", "CERTIFICATE_VERIFY_FAILED"), ("rel-tetrapod-auth:6443", "timed out")):
@@ -129,7 +129,7 @@ def test_only_the_front_door_is_reached_from_elsewhere(hosted: Hosted) -> None:
         assert said in done.stdout + done.stderr
 
 
-def test_an_external_api_server_is_one_more_group(hosted: Hosted) -> None:
+def test_an_external_api_server_is_aggregated(hosted: Hosted) -> None:
     credentials = hosted.directory / "credentials"
     register(hosted, "credentials", str(credentials))
     hosted.host("create", "secret", "generic", "library", f"--from-file={credentials}")
@@ -147,7 +147,7 @@ def test_an_external_api_server_is_one_more_group(hosted: Hosted) -> None:
     assert "moby-dick" in hosted.kubectl("get", "books", "--namespace=library", "-o", "name")
 
 
-def test_an_upgrade_and_a_rollback_are_noticed_by_nobody_who_tries_again(hosted: Hosted) -> None:
+def test_an_upgrade_and_a_rollback_fail_no_client_that_retries(hosted: Hosted) -> None:
     hosted.kubectl("create", "configmap", "kept", "--from-literal=a=b", "--namespace=default")
     began = time.monotonic()
     upgraded = settings(defaults__podAnnotations={"example.com/upgrade": "1"})

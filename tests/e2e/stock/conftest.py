@@ -1,7 +1,7 @@
-"""One server whose own controllers are off, upstream's controller manager and scheduler over it, and three nodes without machines.
+"""One server without its own controllers, upstream's controller manager and scheduler, and three simulated nodes.
 
-STOCK_TARGET names a directory with `kubeconfig` and `ca.crt` of a server (the real one, say) that has its own components already:
-then the same session goes there, which is how its expectations were found.
+STOCK_TARGET may name a running server with its own components, such as a real one, as URL=DIRECTORY, where the directory has `kubeconfig`
+and `ca.crt`. The expectations of these tests were found that way.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def kubelets(cluster: Cluster) -> Iterator[Nodes]:
 
 
 class Space:
-    """A namespace of its own for one test, with shortcuts for the requests that tests make in it."""
+    """A namespace for one test, with shortcuts for requests in it."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.client = client
@@ -88,9 +88,9 @@ class Space:
     def delete(self, resource: str, name: str, policy: str = "Background") -> None:
         must(self.client("DELETE", self.path(resource, name), {"propagationPolicy": policy}), 200, 202)
 
-    def until(self, resource: str, name: str, promise: Callable[[Any], Any], timeout: float = 60) -> Any:
-        """Wait until the predicate `promise` holds for the object."""
-        return until(lambda: self.get(resource, name), promise, timeout=timeout)
+    def until(self, resource: str, name: str, condition_met: Callable[[Any], Any], timeout: float = 60) -> Any:
+        """Wait until the object meets a condition."""
+        return until(lambda: self.get(resource, name), condition_met, timeout=timeout)
 
     def until_gone(self, resource: str, name: str, timeout: float = 60) -> None:
         until(lambda: self.client("GET", self.path(resource, name)).status, lambda status: status == 404, timeout=timeout)
@@ -117,7 +117,7 @@ def client(cluster: Cluster) -> Iterator[Client]:
 
 @pytest.fixture
 def space(client: Client, kubelets: Nodes) -> Iterator[Space]:
-    """The stock controller manager creates the namespace's default service account."""
+    """Wait for the default service account, which the stock controller manager creates."""
     name = f"stock-{os.getpid()}-{next(_numbers)}"
     must(client("POST", "/api/v1/namespaces", {"metadata": {"name": name}}), 201)
     found = Space(client, name)

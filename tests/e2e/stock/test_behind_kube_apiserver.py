@@ -82,7 +82,7 @@ def admin(front: KubeApiserver, tmp_path_factory: pytest.TempPathFactory) -> Kub
 
 @pytest.fixture(scope="module")
 def library(front: KubeApiserver, admin: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """Registered, and available."""
+    """Register the server, and wait until it is available."""
     found = Library(front, tmp_path_factory.mktemp("library"), free_port())
     manifests = EXAMPLE / "manifests"
     service = (manifests / "10-library.yaml").read_text().replace("externalName: library", "externalName: localhost")
@@ -95,7 +95,7 @@ def library(front: KubeApiserver, admin: Kubectl, tmp_path_factory: pytest.TempP
         registration = (manifests / "30-apiservice.yaml").read_text().replace("CA_BUNDLE", bundle)
         admin("apply", "-f", "-", stdin=registration.replace("6443", str(found.port)))
         admin("wait", "--for=condition=Available", "apiservice/v1.library.example.com", "--timeout=60s")
-        # upstream fetches it for itself, a moment after the service is available
+        # upstream fetches the document shortly after the service is available
         until(lambda: "apis/library.example.com/v1" in admin("get", "--raw", "/openapi/v3"), description="its OpenAPI at the front")
         yield found
 
@@ -130,12 +130,12 @@ def test_kubectl_applies_gets_explains_and_deletes(kubectl: Kubectl) -> None:
     assert "NotFound" in kubectl.fails("get", "book", "emma")
 
 
-def test_what_its_schema_refuses_is_told_by_the_field(kubectl: Kubectl) -> None:
+def test_schema_errors_name_the_field(kubectl: Kubectl) -> None:
     assert 'unknown field "spec.colour"' in kubectl.fails("create", "-f", "-", stdin=book("odd", colour="red"))
     assert "spec.copies" in kubectl.fails("create", "--validate=false", "-f", "-", stdin=book("many", copies="ten"))
 
 
-def test_events_come_through_as_they_happen(client: Client, kubectl: Kubectl) -> None:
+def test_watch_events_are_passed_on_at_once(client: Client, kubectl: Kubectl) -> None:
     begun = must(client("GET", BOOKS), 200)["metadata"]["resourceVersion"]
     kubectl("create", "-f", "-", stdin=book("dune"))
     kubectl("patch", "book", "dune", "--type=merge", "--subresource=status", '--patch={"status":{"lent":1}}')
@@ -145,7 +145,7 @@ def test_events_come_through_as_they_happen(client: Client, kubectl: Kubectl) ->
     assert [e["type"] for e in events if e["object"]["metadata"]["name"] == "dune"] == ["ADDED", "MODIFIED", "DELETED"]
 
 
-def test_it_is_part_of_discovery_and_of_openapi(client: Client) -> None:
+def test_discovery_and_openapi_include_it(client: Client) -> None:
     aggregated = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
     found = {item["metadata"]["name"]: item for item in must(client("GET", "/apis", headers=aggregated), 200)["items"]}
     resources = {r["resource"]: r for r in found["library.example.com"]["versions"][0]["resources"]}
@@ -156,7 +156,7 @@ def test_it_is_part_of_discovery_and_of_openapi(client: Client) -> None:
     until(lambda: b"/apis/library.example.com/v1/shelves" in client("GET", "/openapi/v2").body)
 
 
-def test_it_hears_who_asks_and_asks_whether_he_may(library: Library, kubectl: Kubectl) -> None:
+def test_it_receives_the_user_and_requests_authorization(library: Library, kubectl: Kubectl) -> None:
     with Client(library.front, "bob-token") as bob:
         refused = bob("GET", BOOKS)
         assert refused.status == 403
@@ -166,15 +166,17 @@ def test_it_hears_who_asks_and_asks_whether_he_may(library: Library, kubectl: Ku
         assert bob("POST", BOOKS, book("mine").encode()).status == 403
 
 
-def test_only_the_front_proxy_is_believed(library: Library) -> None:
+def test_identity_headers_count_only_from_the_front_proxy(library: Library) -> None:
     admin = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
     assert library.ask(BOOKS, admin, as_front=True) == 200
     assert library.ask(BOOKS, admin, as_front=False) in (401, 403)
-    assert library.ask(BOOKS, {"Authorization": "Bearer bob-token"}, as_front=False) in (200, 403)  # a TokenReview says who that is
+    assert library.ask(BOOKS, {"Authorization": "Bearer bob-token"}, as_front=False) in (200, 403)  # by a TokenReview
     assert library.ask(BOOKS, {"Authorization": "Bearer nobody"}, as_front=False) == 401
 
 
-def test_its_end_is_a_condition_and_its_return_too(front: KubeApiserver, admin: Kubectl, library: Library, client: Client) -> None:
+def test_its_failure_and_recovery_change_the_available_condition(
+    front: KubeApiserver, admin: Kubectl, library: Library, client: Client
+) -> None:
     """The APIService is set to a port without a listener and back; kube-apiserver checks availability after each change."""
     service = must(client("GET", SERVICE), 200)["spec"]["service"]
     look_again = {"Content-Type": "application/merge-patch+json"}

@@ -36,7 +36,7 @@ def renewed(lease: dict[str, dict[str, str]], first: dict[str, dict[str, str]]) 
     return lease["spec"]["renewTime"] > first["spec"]["renewTime"]
 
 
-def test_nodes_get_their_networks_and_the_silent_their_taints(client: Client, kubelets: Nodes, space: Space) -> None:
+def test_nodes_get_pod_cidrs_and_unreachable_nodes_get_taints(client: Client, kubelets: Nodes, space: Space) -> None:
     node = until(lambda: client("GET", "/api/v1/nodes/node-c").json, lambda n: n["spec"].get("podCIDR"))
     assert node["spec"]["podCIDR"].startswith("10.244.")
     assert not node["spec"].get("taints")
@@ -53,7 +53,7 @@ def test_nodes_get_their_networks_and_the_silent_their_taints(client: Client, ku
     until(lambda: client("GET", "/api/v1/nodes/node-c").json, lambda n: not n["spec"].get("taints"))
 
 
-def test_volumes_and_claims_find_each_other_and_are_held(space: Space) -> None:
+def test_volumes_and_claims_are_bound_and_protected(space: Space) -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": space.name}
     volume = {**spec, "capacity": {"storage": "2Gi"}, "hostPath": {"path": "/x"}}
     must(space.client("POST", "/api/v1/persistentvolumes", {"metadata": {"name": space.name}, "spec": volume}), 201)
@@ -75,7 +75,7 @@ def test_volumes_and_claims_find_each_other_and_are_held(space: Space) -> None:
     until(lambda: space.client("GET", path).status, lambda status: status == 404)
 
 
-def test_a_quota_is_counted_and_kept(space: Space) -> None:
+def test_a_quota_is_calculated_and_enforced(space: Space) -> None:
     space.create("resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1", "count/configmaps": "5"}}})
     until(lambda: space.get("resourcequotas", "q"), lambda q: q["status"].get("used", {}).get("count/configmaps") == "1")
     space.create("pods", {**template({}), "metadata": {"name": "p"}})
@@ -84,7 +84,7 @@ def test_a_quota_is_counted_and_kept(space: Space) -> None:
     space.until("resourcequotas", "q", lambda q: q["status"]["used"]["pods"] == "0")
 
 
-def test_accounts_get_tokens_that_are_good(space: Space, cluster: Cluster) -> None:
+def test_service_accounts_get_valid_tokens(space: Space, cluster: Cluster) -> None:
     annotations = {"kubernetes.io/service-account.name": "default"}
     space.create("secrets", {"metadata": {"name": "t", "annotations": annotations}, "type": "kubernetes.io/service-account-token"})
     secret = space.until("secrets", "t", lambda s: s.get("data", {}).get("token"))
@@ -113,7 +113,7 @@ def test_a_certificate_is_approved_and_signed(space: Space, cluster: Cluster) ->
     must(space.client("DELETE", f"{REQUESTS}/{space.name}"), 200)
 
 
-def test_garbage_is_collected_as_asked(space: Space) -> None:
+def test_dependents_are_deleted_by_propagation_policy(space: Space) -> None:
     for policy in ("Orphan", "Background", "Foreground"):
         owner = space.create("configmaps", {"metadata": {"name": "owner"}})
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"], "blockOwnerDeletion": True}
@@ -127,7 +127,7 @@ def test_garbage_is_collected_as_asked(space: Space) -> None:
             space.until_gone("secrets", "owned")
 
 
-def test_a_namespace_goes_with_all_that_is_in_it(space: Space) -> None:
+def test_deleting_a_namespace_deletes_its_contents(space: Space) -> None:
     labels = {"app": "web"}
     spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template(labels)}
     space.create("apps/v1/deployments", {"metadata": {"name": "web"}, "spec": spec})
@@ -153,7 +153,7 @@ def test_cluster_roles_are_aggregated(space: Space) -> None:
         must(space.client("DELETE", f"{roles}/{space.name}-{name}"), 200)
 
 
-def test_bootstrap_tokens_sign_and_go_when_they_expire(client: Client, kubelets: Nodes) -> None:
+def test_bootstrap_tokens_sign_cluster_info_and_are_deleted_at_expiry(client: Client, kubelets: Nodes) -> None:
     secrets = "/api/v1/namespaces/kube-system/secrets"
     info = {"metadata": {"name": "cluster-info"}, "data": {"kubeconfig": "apiVersion: v1\nkind: Config\n"}}
     must(client("POST", "/api/v1/namespaces/kube-public/configmaps", info), 201, 409)
@@ -168,7 +168,7 @@ def test_bootstrap_tokens_sign_and_go_when_they_expire(client: Client, kubelets:
     must(client("DELETE", path), 200)
 
 
-def test_validating_policies_are_checked_by_the_type_checker(space: Space) -> None:
+def test_validating_policies_are_type_checked(space: Space) -> None:
     policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     rules = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}]
     spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "object.spec.replicas > 'x'"}]}
@@ -179,7 +179,7 @@ def test_validating_policies_are_checked_by_the_type_checker(space: Space) -> No
     must(space.client("DELETE", f"{policies}/{space.name}"), 200)
 
 
-def test_service_networks_are_made_ready_and_held(space: Space) -> None:
+def test_service_cidrs_become_ready_and_are_protected(space: Space) -> None:
     networks = "/apis/networking.k8s.io/v1/servicecidrs"
     must(space.client("POST", networks, {"metadata": {"name": space.name}, "spec": {"cidrs": ["10.77.0.0/24"]}}), 201)
     found = until(lambda: space.client("GET", f"{networks}/{space.name}").json, lambda n: condition(n, "Ready") == "True")
@@ -188,7 +188,7 @@ def test_service_networks_are_made_ready_and_held(space: Space) -> None:
     until(lambda: space.client("GET", f"{networks}/{space.name}").status, lambda status: status == 404)
 
 
-def test_nobody_complained(cluster: Cluster, kubelets: Nodes) -> None:
+def test_no_component_logged_errors(cluster: Cluster, kubelets: Nodes) -> None:
     """This runs last in the session: no component has logged errors, and none has exited."""
     for component in cluster.components:
         assert component.process.poll() is None

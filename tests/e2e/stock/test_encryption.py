@@ -57,7 +57,7 @@ class Turns:
         return f"--encryption-provider-config={self.config}", f"--token-auth-file={self.tokens}"
 
     def stock(self) -> Any:
-        flags = ("--storage-media-type=application/json", *self.flags)  # as ours are stored
+        flags = ("--storage-media-type=application/json", *self.flags)  # in the format in which Tetrapod stores its objects
         return running_over(self.etcd.url, binaries()["kube-apiserver"], self._directory / "stock", *flags)
 
     def ours(self) -> Any:
@@ -74,7 +74,7 @@ def make_all(server: Server, name: str) -> None:
             body: Any = {"metadata": {"name": name, "labels": {"made": name}}}
             if path.endswith("chests"):
                 body |= {"apiVersion": "example.com/v1", "kind": "Chest"}
-                while client("GET", path).status == 404:  # its definition comes into force
+                while client("GET", path).status == 404:  # its definition must be established first
                     continue
             answer = client("POST", path, body)
             assert answer.status == 201, answer.body
@@ -83,7 +83,7 @@ def make_all(server: Server, name: str) -> None:
 def read_all(server: Server, *names: str) -> None:
     with Client(server) as client:
         for path in KINDS:
-            while (answer := client("GET", f"{path}?labelSelector=made")).status == 429:  # its cache is being filled
+            while (answer := client("GET", f"{path}?labelSelector=made")).status == 429:  # its cache must be loaded first
                 continue
             assert answer.status == 200, answer.body
             assert [item["metadata"]["name"] for item in answer.json["items"]] == sorted(names)
@@ -105,7 +105,7 @@ def check_stored(turns: Turns, name: str, key: str) -> None:
         assert turns.stored(path, name).startswith(prefix.replace(b"{key}", key.encode())), path
 
 
-def test_each_reads_what_the_other_encrypted_and_follows_its_keys(tmp_path: Path) -> None:
+def test_each_server_reads_values_of_the_other_and_follows_key_rotation(tmp_path: Path) -> None:
     binaries()
     plugin = KmsPlugin(tmp_path)
     plugin.start()

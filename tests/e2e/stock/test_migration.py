@@ -1,4 +1,4 @@
-"""Test of the migration from a stock kube-apiserver's etcd (protobuf) to our data directory, and from there to a stock one again."""
+"""Migration from a stock kube-apiserver's etcd (protobuf) to Tetrapod's data directory, and back to a stock one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.stock import binaries
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import Pki, write_pki
 
-pytestmark = [pytest.mark.stock, pytest.mark.timeout(900)]  # a million revisions are made in etcd
+pytestmark = [pytest.mark.stock, pytest.mark.timeout(900)]  # the import creates a million revisions in etcd
 CRD = Path(__file__).parents[3] / "deploy/examples/operator-go/crds/sites.yaml"
 HOUSE = "/api/v1/namespaces/house"
 SERVICE = {"ports": [{"port": 80, "nodePort": 30090}], "type": "NodePort", "selector": {"app": "web"}}
@@ -88,7 +88,7 @@ def migrate(*arguments: str | Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_everything_moves_from_a_stock_server_and_to_one(tmp_path: Path) -> None:
+def test_all_objects_survive_the_migration_from_and_to_a_stock_server(tmp_path: Path) -> None:
     """Each of the three servers encrypts with another key; unencrypted objects are protobuf at first."""
     providers = {"oldest": "aesgcm", "ours": "secretbox", "newest": "aescbc"}
     files = {name: encryption(tmp_path / f"{name}.yaml", provider) for name, provider in providers.items()}
@@ -114,7 +114,7 @@ def test_everything_moves_from_a_stock_server_and_to_one(tmp_path: Path) -> None
         move(first.url, tmp_path / "ours", "oldest", "ours")
         with running(tmp_path / "ours", *flags["ours"]) as server:
             client = HttpsClient(server.kubeconfig)
-            assert objects(client) == before  # resource versions too
+            assert objects(client) == before  # including resource versions
             taken = client.call("POST", f"{HOUSE}/services", {"metadata": {"name": "other"}, "spec": SERVICE})
             assert (taken.status, "already allocated" in taken.message) == (422, True)
             assert client.call("POST", f"{HOUSE}/configmaps", {"metadata": {"name": "ours"}}).status == 201

@@ -1,6 +1,6 @@
-"""Tests of upstream's sample-apiserver behind our aggregator.
+"""Tests of upstream's sample-apiserver behind Tetrapod's aggregator.
 
-It is discovered, trusts the identity headers that we send, and asks us for authorization.
+It is discovered, trusts the identity headers, and requests authorization from Tetrapod.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def an_address() -> str:
     """Return an address of this machine that is not loopback, since Endpoints may not contain loopback addresses."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing
+            probe.connect(("192.0.2.1", 9))  # connecting a UDP socket sends nothing
         except OSError:
             pytest.skip("not applicable: this machine has no address but loopback")
         return str(probe.getsockname()[0])
@@ -82,7 +82,7 @@ def flunder(name: str) -> Any:
     return {"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": name}, "spec": {"reference": "x"}}
 
 
-def test_its_objects_are_written_read_watched_and_applied(flunders: str, space: Space) -> None:
+def test_its_objects_can_be_written_read_watched_and_applied(flunders: str, space: Space) -> None:
     path = f"{ROOT}/namespaces/{space.name}/flunders"
     made = must(space.client("POST", path, flunder("f")), 201)
     assert made["spec"]["referenceType"] == "Flunder"  # its own default
@@ -105,7 +105,7 @@ def test_the_checker_finds_nothing_wrong_with_it(flunders: str, cluster: Cluster
     assert [f for f in json.loads(ended.stdout) if f["outcome"] == "fail"] == []
 
 
-def test_it_is_part_of_discovery_and_of_openapi(flunders: str, client: Client) -> None:
+def test_discovery_and_openapi_include_it(flunders: str, client: Client) -> None:
     groups = must(client("GET", "/apis"), 200)["groups"]
     assert "wardle.example.com" in [group["name"] for group in groups]
     assert {r["name"] for r in must(client("GET", ROOT), 200)["resources"]} >= {"flunders", "fischers"}
@@ -113,7 +113,7 @@ def test_it_is_part_of_discovery_and_of_openapi(flunders: str, client: Client) -
     assert f"{ROOT}/fischers" in must(client("GET", f"/openapi/v3{ROOT}"), 200)["paths"]
 
 
-def test_it_hears_who_asks_and_asks_us_whether_he_may(flunders: str, cluster: Cluster, space: Space) -> None:
+def test_it_receives_the_user_and_requests_authorization(flunders: str, cluster: Cluster, space: Space) -> None:
     path = f"{ROOT}/namespaces/{space.name}/flunders"
     with Client(cluster.target, "bob-token") as bob:
         refused = bob("GET", path)
@@ -128,7 +128,7 @@ def test_it_hears_who_asks_and_asks_us_whether_he_may(flunders: str, cluster: Cl
         assert bob("POST", path, flunder("g")).status == 403
 
 
-def test_a_namespace_takes_its_objects_along(flunders: str, space: Space) -> None:
+def test_deleting_a_namespace_deletes_its_objects(flunders: str, space: Space) -> None:
     path = f"{ROOT}/namespaces/{space.name}/flunders"
     must(space.client("POST", path, flunder("last")), 201)
     must(space.client("DELETE", f"/api/v1/namespaces/{space.name}"), 200)

@@ -1,4 +1,4 @@
-"""Workloads of every kind come to life under upstream's own controllers and scheduler."""
+"""Workloads of every kind under upstream's controllers and scheduler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def deployment(name: str, replicas: int) -> Any:
     return {"metadata": {"name": name}, "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template(labels)}}
 
 
-def test_a_deployment_rolls_out_and_over(space: Space) -> None:
+def test_a_deployment_rolls_out_and_updates(space: Space) -> None:
     space.create(DEPLOYMENTS, deployment("web", 3))
     space.until(DEPLOYMENTS, "web", lambda d: d["status"].get("availableReplicas") == 3)
     pods = space.items("pods", "app=web")
@@ -51,7 +51,7 @@ def rolled(deployment: Any) -> bool:
     return status.get("updatedReplicas") == status.get("availableReplicas") == 3
 
 
-def test_a_stateful_set_makes_its_pods_in_order_with_claims(space: Space) -> None:
+def test_a_stateful_set_creates_pods_in_order_with_claims(space: Space) -> None:
     labels = {"app": "db"}
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     for i in range(2):
@@ -79,7 +79,7 @@ def test_a_daemon_set_has_a_pod_on_every_node(space: Space) -> None:
     assert {p["spec"]["nodeName"] for p in space.items("pods")} == {"node-a", "node-b", "node-c"}
 
 
-def test_jobs_complete_and_go_when_their_time_is_up(space: Space) -> None:
+def test_jobs_complete_and_are_deleted_after_their_ttl(space: Space) -> None:
     pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}}
     space.create(JOBS, {"metadata": {"name": "sum"}, "spec": {"completions": 3, "parallelism": 2, "template": pod}})
     done = space.until(JOBS, "sum", lambda j: condition(j, "Complete") == "True")
@@ -101,13 +101,13 @@ def test_a_cron_job_starts_its_job_every_minute(space: Space) -> None:
     pod = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}}
     body = {"metadata": {"name": "tick"}, "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": pod}}}}
     created = space.create(CRON_JOBS, body)
-    # The past of a cron job begins with its creation: an older one has a run to catch up with, and need not wait for the minute.
+    # The schedule counts from the creation of a cron job: with an earlier creation it has a missed run, and the test need not wait.
     assert created["metadata"]["creationTimestamp"]
     done = space.until(CRON_JOBS, "tick", lambda c: c["status"].get("lastSuccessfulTime"), timeout=90)
     assert done["status"]["lastScheduleTime"] <= done["status"]["lastSuccessfulTime"] <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def test_a_service_finds_its_pods(space: Space) -> None:
+def test_a_service_gets_endpoint_slices_for_its_pods(space: Space) -> None:
     space.create(
         "services", {"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]}}
     )
@@ -123,7 +123,7 @@ def test_a_service_finds_its_pods(space: Space) -> None:
     until(lambda: space.items(SLICES, chosen), lambda found: not found)
 
 
-def test_an_autoscaler_says_that_it_has_no_metrics(space: Space) -> None:
+def test_an_autoscaler_reports_missing_metrics(space: Space) -> None:
     space.create(DEPLOYMENTS, deployment("web", 1))
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     metric = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
@@ -134,7 +134,7 @@ def test_an_autoscaler_says_that_it_has_no_metrics(space: Space) -> None:
     assert found["status"]["currentReplicas"] == 1
 
 
-def test_a_disruption_budget_counts_its_pods_and_is_kept(space: Space) -> None:
+def test_a_disruption_budget_counts_its_pods_and_is_enforced(space: Space) -> None:
     space.create(DEPLOYMENTS, deployment("web", 2))
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
     space.create("policy/v1/poddisruptionbudgets", budget)
@@ -145,7 +145,7 @@ def test_a_disruption_budget_counts_its_pods_and_is_kept(space: Space) -> None:
     assert space.client("POST", space.path("pods", kept, "eviction"), {"metadata": {"name": kept}}).status == 429
 
 
-def test_pods_that_fit_nowhere_say_why_and_wait(space: Space) -> None:
+def test_unschedulable_pods_report_the_reason_and_stay_pending(space: Space) -> None:
     space.create("pods", {"metadata": {"name": "p"}, "spec": {**template({})["spec"], "nodeSelector": {"disk": space.name}}})
     waiting = space.until("pods", "p", lambda p: condition(p, "PodScheduled") == "False")
     assert "0/3 nodes are available" in waiting["status"]["conditions"][0]["message"]
@@ -154,7 +154,7 @@ def test_pods_that_fit_nowhere_say_why_and_wait(space: Space) -> None:
     assert space.until("pods", "p", lambda p: p["status"]["phase"] == "Running")["spec"]["nodeName"] == "node-b"
 
 
-def test_a_pod_of_more_weight_takes_the_place_of_a_lighter_one(space: Space) -> None:
+def test_a_pod_of_higher_priority_preempts_another(space: Space) -> None:
     must(space.client("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": space.name}, "value": 1000}), 201)
     big = {"resources": {"requests": {"cpu": "5"}}, "name": "c", "image": "nginx"}
     for i in range(3):
