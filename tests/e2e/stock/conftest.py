@@ -88,9 +88,9 @@ class Space:
     def delete(self, resource: str, name: str, policy: str = "Background") -> None:
         must(self.client("DELETE", self.path(resource, name), {"propagationPolicy": policy}), 200, 202)
 
-    def until(self, resource: str, name: str, condition_met: Callable[[Any], Any], timeout: float = 60) -> Any:
+    def until(self, resource: str, name: str, predicate: Callable[[Any], Any], timeout: float = 60) -> Any:
         """Wait until the object meets a condition."""
-        return until(lambda: self.get(resource, name), condition_met, timeout=timeout)
+        return until(lambda: self.get(resource, name), predicate, timeout=timeout)
 
     def until_gone(self, resource: str, name: str, timeout: float = 60) -> None:
         until(lambda: self.client("GET", self.path(resource, name)).status, lambda status: status == 404, timeout=timeout)
