@@ -1,4 +1,4 @@
-"""`tetrapod up` when things die: itself by `kill -9`, its etcd, a second one on the same data; and how it ends when told to."""
+"""`tetrapod up` during failures: `kill -9`, an outage of its etcd, a second server on the same data; and its shutdown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOKENS: Final = f"--token-auth-file={Path(__file__).parents[1] / 'contract' / 't
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 SHUTDOWN_BUDGET: Final = 20
 
-# Python's SSLSocket forgets to close a socket that is reset before its handshake begins, which is what `kill -9` does to clients.
+# Python's SSLSocket does not close a socket that is reset before its handshake begins, as `kill -9` does to clients.
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning")
 
 
@@ -43,7 +43,7 @@ def names(client: Client, query: str = "") -> set[str]:
 
 
 class Watching:
-    """A watch of the default namespace's config maps, read by a thread; `events` ends with None."""
+    """A watch of ConfigMaps in the default namespace, read by a thread. `events` ends with None."""
 
     def __init__(self, server: Server, query: str = "") -> None:
         self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()
@@ -67,7 +67,7 @@ class Watching:
         self.events.put(None)
 
     def wait_for(self, name: str, timeout: float = 30) -> bool:
-        """Whether an event of that object came before the watch's end."""
+        """Report whether an event of that object came before the end of the watch."""
         while (event := self.events.get(timeout=timeout)) is not None:
             if event["object"]["metadata"].get("name") == name:
                 return True
@@ -75,7 +75,7 @@ class Watching:
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
-            self._tls.shutdown(socket.SHUT_RDWR)  # wakes the reader
+            self._tls.shutdown(socket.SHUT_RDWR)  # unblocks the reader
         self._thread.join(10)
         self._response.close()
         self._connection.__exit__(None, None, None)
@@ -118,7 +118,7 @@ def test_kill_9_under_writes_loses_no_acknowledged_write(tmp_path: Path) -> None
 
 
 def _write(server: Server, acknowledged: dict[str, str], numbers: Iterator[int], stop: threading.Event) -> None:
-    """Creates and updates, until the server is dead."""
+    """Create and update until the server is killed."""
     with Client(server, timeout=10) as client:
         try:
             while not stop.is_set():
@@ -159,7 +159,7 @@ def test_sigterm_ends_open_watches_and_the_process(tmp_path: Path) -> None:
         assert one.wait_for("kube-root-ca.crt")
         began = time.monotonic()
         assert server.stop(SHUTDOWN_BUDGET) == 0
-        assert time.monotonic() - began < 5  # nobody waits for them
+        assert time.monotonic() - began < 5  # no client waits for them
         for watch in (one, two):
             watch.wait_for("")
             assert watch.ended_well
@@ -179,10 +179,10 @@ def test_sigterm_does_not_wait_for_clients_that_never_finish(tmp_path: Path) -> 
 
 def test_sigterm_while_starting_ends_it(tmp_path: Path) -> None:
     argv = command("up", "--data-dir", str(tmp_path), "--bind-address", "127.0.0.1", "--secure-port", str(free_port()), TOKENS)
-    argv += ["--etcd-servers", f"http://127.0.0.1:{free_port()}"]  # nobody is there
+    argv += ["--etcd-servers", f"http://127.0.0.1:{free_port()}"]  # nothing listens
     process = subprocess.Popen(argv, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     until(lambda: (tmp_path / "pki" / "ca.crt").exists() or process.poll() is not None)
-    time.sleep(1)  # anywhere in the start
+    time.sleep(1)  # at any time during the start
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=SHUTDOWN_BUDGET)
     assert process.returncode == 0, said
@@ -213,7 +213,7 @@ def client(server: Server) -> Iterator[Client]:
 
 
 def refused(client: Client) -> None:
-    """A write answers a Status that says it is the server's fault, in bounded time."""
+    """A write fails with a Status that reports a server error, within a bounded time."""
     began = time.monotonic()
     answer = client("POST", MAPS, {"metadata": {"name": "lost"}})
     assert answer.status >= 500
@@ -238,7 +238,7 @@ def test_reads_of_the_cache_go_on_without_etcd_and_all_recovers(etcd: Etcd, serv
         until(lambda: create(client, "after") in (201, 409))
         assert {"before", "after"} <= names(client)
         if not watch.wait_for("after", 60):
-            with watching(server) as again:  # it was ended; whoever watches lists again
+            with watching(server) as again:  # it was ended, so watchers list again
                 assert again.wait_for("after")
     assert "Traceback" not in server.log.read_text()
 

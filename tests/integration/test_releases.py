@@ -1,4 +1,4 @@
-"""Which revision is the release before: it is run together with this one (e2e/test_version_skew.py)."""
+"""The revision of the previous release, which is run together with this one (e2e/test_version_skew.py)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Checkout:
         (self.root / "pyproject.toml").write_text(f'[project]\nversion = "{version}"\n[tool.ruff]\ntarget-version = "{target}"\n')
 
     def commit(self, version: str, **more: str) -> str:
-        """Its hash."""
+        """Return the commit hash."""
         self.write(version, **more)
         self.git("add", "pyproject.toml")
         self.git("commit", "--quiet", "--allow-empty", "--message", version)

@@ -1,4 +1,4 @@
-"""No process grows with the requests that it serves: a short form of `make soak`."""
+"""The short form of `make soak`: no process grows with the requests that it serves."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from soak.settings import Settings
 from soak.worlds import WORLDS
 
 COARSE = {"memory_floor": 32.0, "bytes_per_request": 4000.0}
-"""Memory is judged coarsely: within a minute it grows by caches that fill. Live objects are judged as strictly as in a long
-run, but for connections between services, which stay open for a minute."""
+"""Memory has a high limit, because caches fill during the first minute. Live objects have the limits of a long run, except for
+connections
+between services, which stay open for a minute.
+"""
 
 
 @pytest.mark.timeout(240)

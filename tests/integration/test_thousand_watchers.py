@@ -1,4 +1,4 @@
-"""A thousand watchers come through an outage of etcd: none lists more than once again, and none misses or hears twice of anything."""
+"""A thousand watchers during an outage of etcd: none lists more than once again, and none misses or repeats an event."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.server import running as running_server
 
 WATCHERS = 1000
 WRITES = 10
-TOGETHER = 50  # of them connect at the same time
+TOGETHER = 50  # watches that connect at the same time
 
 pytestmark = pytest.mark.long
 
@@ -40,14 +40,14 @@ def many_files() -> Iterator[None]:
 
 
 async def write(address: Address, history: History, name: str) -> int:
-    """Until it succeeds; the revision."""
+    """Retry until it succeeds, and return the revision."""
     client = Client(name, [address], history, timeout=15)
     try:
         while True:
             written = await client.create(CONFIG_MAPS, name)
             if written.outcome is Outcome.DONE:
                 return written.revision
-            if written.status == 409:  # an answer was lost, not the write
+            if written.status == 409:  # the response was lost, not the write
                 seen = (await client.get(CONFIG_MAPS, name)).seen
                 if seen is not None:
                     return seen.revision
@@ -57,7 +57,7 @@ async def write(address: Address, history: History, name: str) -> int:
 
 
 async def through_an_outage(address: Address, etcd: Etcd) -> list[int]:
-    """How often each listed again."""
+    """Return how many times each has listed again."""
     history, witness = History(), Witness(etcd)
     async with running(witness.work()):
         await ensure_namespace(address)
@@ -72,7 +72,7 @@ async def through_an_outage(address: Address, etcd: Etcd) -> list[int]:
                 await asyncio.gather(*(watcher.until(first) for watcher in group))
             etcd.stop()
             outage = asyncio.create_task(write(address, history, "meanwhile"))
-            await asyncio.sleep(2)  # how long the outage is: nothing is to be seen in it
+            await asyncio.sleep(2)  # the duration of the outage, in which no event may arrive
             await asyncio.to_thread(etcd.start)
             await outage
             last = [await write(address, history, f"after-{number}") for number in range(WRITES)][-1]

@@ -1,4 +1,6 @@
-"""The checker against servers that are wrong; that good ones pass is shown where they run (the tutorial, upstream's sample-apiserver)."""
+"""The conformance checker against faulty servers. Correct servers are checked in the tutorial's test and with upstream's
+sample-apiserver.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def outcomes(url: str, certificates: Path) -> dict[str, str]:
     return {finding["check"]: finding["outcome"] for finding in json.loads(ended.stdout)}
 
 
-def test_who_answers_everybody_with_anything_is_told_of_every_fault(certificates: Path) -> None:
+def test_a_server_that_accepts_everything_fails_the_checks(certificates: Path) -> None:
     def answer(path: str) -> tuple[int, Any]:
         return 200, DISCOVERY if path == f"/apis/{GROUP_VERSION}" else {"kind": "Whatever"}
 
@@ -91,17 +93,17 @@ def test_who_answers_everybody_with_anything_is_told_of_every_fault(certificates
     assert "skip" not in found.values()
 
 
-def test_who_fails_on_bad_bodies_or_speaks_html_is_told_so(certificates: Path) -> None:
+def test_errors_that_are_not_statuses_are_reported(certificates: Path) -> None:
     with serving(certificates, lambda path: (500, "<html>oops</html>")) as url:
         found = outcomes(url, certificates)
     assert found["ready"] == found["discovery"] == found["OpenAPI"] == "fail"
 
 
-def test_nobody_there_is_a_failure_of_each_check_and_no_accident(certificates: Path) -> None:
+def test_an_unreachable_server_fails_each_check(certificates: Path) -> None:
     assert set(outcomes(f"https://127.0.0.1:{free_port()}", certificates).values()) == {"fail", "skip"}
 
 
-def test_a_document_that_does_not_say_its_form_is_one_that_the_aggregator_does_not_read(certificates: Path) -> None:
+def test_a_discovery_document_without_its_media_type_is_reported(certificates: Path) -> None:
     group, _, version = GROUP_VERSION.partition("/")
     aggregated = {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": group}, "versions": [{"version": version}]}]}
     with serving(certificates, lambda path: (200, aggregated)) as url:
@@ -109,7 +111,7 @@ def test_a_document_that_does_not_say_its_form_is_one_that_the_aggregator_does_n
 
 
 @pytest.mark.parametrize("arguments", [("http://localhost:1", GROUP_VERSION), ("https://localhost:1", "v1"), ("https://localhost:1", "g/")])
-def test_what_is_no_server_or_no_group_version_is_refused(arguments: tuple[str, str]) -> None:
+def test_an_invalid_server_or_group_version_is_rejected(arguments: tuple[str, str]) -> None:
     ended = subprocess.run(
         command("check-apiserver", *arguments), env=environment(), capture_output=True, text=True, timeout=60, check=False
     )

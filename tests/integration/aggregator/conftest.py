@@ -1,4 +1,4 @@
-"""An aggregator over an in-memory store, serving real sockets, and an external API server for it to find."""
+"""An aggregator over an in-memory store with real sockets, and an external API server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ALICE = UserInfo("alice", groups=("staff",), extra={"example.com/key": ("v",)})
 
 
 class World:
-    """The aggregator, a client of its front door, and its address."""
+    """The aggregator, a client of it, and its address."""
 
     def __init__(self, service: AggregatorService, client: RestClient, front: HttpServer) -> None:
         self.service, self.client, self.front = service, client, front
@@ -62,7 +62,7 @@ class World:
 
 @pytest.fixture
 def rejecting() -> bool:
-    """Whether redirects of backends are refused; a test may say otherwise."""
+    """Whether redirects of backends are rejected; tests override it."""
     return True
 
 
@@ -107,7 +107,7 @@ async def world(serve: Serve, pki: Pki, rejecting: bool, routing: bool) -> Async
 
 
 class External:
-    """An API server of another language: it speaks HTTP and knows one group."""
+    """An external API server with one group, in the role of a server in another language."""
 
     GROUP = "wardle.example.com"
 

@@ -1,4 +1,4 @@
-"""An external API server joins, serves, falls ill, recovers and leaves."""
+"""The life of an external API server: it is registered, serves, fails, recovers and is removed."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ async def test_requests_reach_the_external_server_with_the_identity_of_their_use
     assert (await world.get(f"/apis/{External.GROUP}/v1/flunders/watch"))[1] == b'{"n":0}\n{"n":1}\n{"n":2}\n'
 
 
-async def test_they_reach_it_as_the_filters_have_read_them(world: World, external: External) -> None:
-    """Whatever the client says: neither path nor query can be read otherwise behind."""
+async def test_paths_reach_the_external_server_as_the_filters_parsed_them(world: World, external: External) -> None:
+    """The backend must parse path and query as the aggregator did, and forged forwarding headers are dropped."""
     await join(world, external)
     external.cors = True
     path = f"/apis/{External.GROUP}/v1/a%2Fb%41/../c%20(d)?b=2&a=1&c;x=1&a=%20&d=%zz"
@@ -118,7 +118,7 @@ async def test_they_reach_it_as_the_filters_have_read_them(world: World, externa
     assert not [name for name, _ in headers if name.startswith(b"access-control")]
 
 
-async def test_an_upgrade_that_is_answered_otherwise_is_refused(world: World, external: External) -> None:
+async def test_an_upgrade_without_a_101_response_is_rejected(world: World, external: External) -> None:
     await join(world, external)
     reader, writer = await asyncio.open_connection("127.0.0.1", world.front.port)
     head = f"GET /apis/{External.GROUP}/v1/flunders HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: spam\r\n\r\n"
@@ -130,7 +130,7 @@ async def test_an_upgrade_that_is_answered_otherwise_is_refused(world: World, ex
 
 
 @pytest.mark.parametrize("rejecting", [True, False])
-async def test_its_redirects_are_refused_unless_they_shall_be_passed_on(world: World, external: External, rejecting: bool) -> None:
+async def test_redirects_of_backends_are_rejected_unless_allowed(world: World, external: External, rejecting: bool) -> None:
     """--aggregator-reject-forwarding-redirect."""
     await join(world, external)
     external.redirect = target = b"https://elsewhere.example.com/x"
@@ -143,10 +143,8 @@ async def test_its_redirects_are_refused_unless_they_shall_be_passed_on(world: W
 
 
 @pytest.mark.parametrize("routing", [True])
-async def test_its_ready_endpoints_take_turns_where_requests_are_routed_to_them(
-    world: World, external: External, tls: ServingTLS, routing: bool
-) -> None:
-    """--enable-aggregator-routing: the addresses of EndpointSlices rather than the cluster IP, at which nobody is."""
+async def test_requests_are_distributed_over_ready_endpoints(world: World, external: External, tls: ServingTLS, routing: bool) -> None:
+    """--enable-aggregator-routing: the addresses of EndpointSlices are used instead of the cluster IP, which nothing serves here."""
     second = External()
     beside = HttpServer(second.handle, host="127.0.0.2", port=external.port, tls=tls)
     await beside.start()
@@ -188,7 +186,7 @@ async def test_its_ready_endpoints_take_turns_where_requests_are_routed_to_them(
     await beside.stop(0.2)
 
 
-async def test_it_is_discovered_and_its_documents_are_found(world: World, external: External) -> None:
+async def test_discovery_and_openapi_include_the_external_server(world: World, external: External) -> None:
     await join(world, external)
 
     async def current() -> bool:
@@ -216,7 +214,7 @@ async def test_it_is_discovered_and_its_documents_are_found(world: World, extern
         '{"info": {}, "paths": {}, "components": {"schemas": {"io.x": {"properties": ["a"]}}}}',
     ],
 )
-async def test_a_document_that_is_none_spoils_nobody_elses(world: World, external: External, broken: str) -> None:
+async def test_an_invalid_openapi_document_does_not_affect_others(world: World, external: External, broken: str) -> None:
     await join(world, external)
     external.openapi = broken.encode()
     source = world.service.external_openapi
@@ -225,7 +223,7 @@ async def test_a_document_that_is_none_spoils_nobody_elses(world: World, externa
     assert json.loads(b"".join(await swagger(source, JsonForm())))["paths"] == {}
 
 
-async def test_a_broken_server_is_stale_and_refused_and_harms_nobody(world: World, external: External) -> None:
+async def test_a_broken_server_is_marked_stale_and_affects_no_other(world: World, external: External) -> None:
     external.broken = True
     await world.client.create(SERVICES, "default", service())
     await world.client.create(APISERVICES, "", api_service(external.port))
@@ -245,7 +243,7 @@ async def test_a_broken_server_is_stale_and_refused_and_harms_nobody(world: Worl
     await world.until(back)
 
 
-async def test_of_a_server_with_a_bundle_that_is_none_nothing_new_is_said(world: World, external: External) -> None:
+async def test_an_invalid_ca_bundle_leaves_the_status_unchanged(world: World, external: External) -> None:
     await join(world, external)
     obj = await world.client.get(APISERVICES, "", NAME)
     obj["spec"] |= {"insecureSkipTLSVerify": False, "caBundle": base64.b64encode(b"hello").decode()}
@@ -259,12 +257,12 @@ async def test_of_a_server_with_a_bundle_that_is_none_nothing_new_is_said(world:
     assert await world.reason(NAME) == "Passed"
 
 
-async def test_a_server_whose_answer_does_not_end_is_available(world: World, external: External) -> None:
+async def test_a_server_with_an_endless_discovery_response_is_available(world: World, external: External) -> None:
     external.endless = True
     await join(world, external)
 
 
-async def test_without_its_service_it_is_unavailable_and_comes_with_it(world: World, external: External) -> None:
+async def test_it_is_unavailable_without_its_service_and_recovers_with_it(world: World, external: External) -> None:
     await world.client.create(APISERVICES, "", api_service(external.port))
 
     async def missing() -> bool:
@@ -279,34 +277,34 @@ async def test_without_its_service_it_is_unavailable_and_comes_with_it(world: Wo
     await world.until(passed)
 
 
-async def test_it_is_gone_at_once_when_deleted(world: World, external: External) -> None:
+async def test_a_deleted_api_service_is_not_served_any_more(world: World, external: External) -> None:
     await join(world, external)
     await world.client.delete(APISERVICES, "", NAME)
     assert External.GROUP not in await groups(world)
     assert await world.get(f"/apis/{External.GROUP}") == (404, b"404 page not found\n")
 
 
-async def test_a_target_that_is_no_path_is_not_found(world: World) -> None:
+async def test_a_request_target_that_is_not_a_path_is_not_found(world: World) -> None:
     assert (await world.service.director(Request("GET", "*"))).status == 404
 
 
 @pytest.mark.parametrize("path", ["//api/v1/pods", "///apis/apps/v1/deployments", "/apis//apps/v1/deployments", "//apis/apps"])
-async def test_slashes_at_the_front_lead_to_no_resource(world: World, path: str) -> None:
+async def test_leading_double_slashes_match_no_resource(world: World, path: str) -> None:
     request = Request("GET", path)
     request.info = parse("GET", path)
     answer = await world.service.director(request)
     assert (answer.status, answer.body) == (404, b"404 page not found\n")
 
 
-async def test_ready_is_who_has_every_local_group_in_discovery(world: World) -> None:
+async def test_the_aggregator_is_ready_when_discovery_has_every_local_group(world: World) -> None:
     _, groups = await world.get("/apis")
     assert [group["name"] for group in groups["groups"]] == ["apiregistration.k8s.io", "discovery.k8s.io"]
     assert await world.reason("v1.discovery.k8s.io") == "Local"
     await world.service.registration.check()
 
 
-async def test_a_server_that_lies_speaks_for_its_own_group_alone(world: World, external: External) -> None:
-    """Whatever it claims of others' groups, in discovery or in a request's answer, nobody hears of; it is told no credentials."""
+async def test_a_server_can_only_publish_its_own_group(world: World, external: External) -> None:
+    """It claims groups of other servers in discovery and in a response. Both are ignored, and it gets no credentials."""
     honest = external._aggregated()
     stolen = {
         "resource": "services",

@@ -1,4 +1,4 @@
-"""Documents that a service hands over to the aggregator: streamed, whole or not at all."""
+"""Documents that a service passes to the aggregator: streamed, and used only if they are complete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTS = [
 
 
 class Service:
-    """Answers as extensions would; breaks its answer off after `lines` of the document."""
+    """A service that answers as extensions does, and ends its response after `lines` of the document."""
 
     def __init__(self) -> None:
         self.lines = len(PARTS)
@@ -64,17 +64,17 @@ async def running(service: Service) -> AsyncIterator[RemoteSide]:
         await server.wait_closed()
 
 
-async def test_a_document_is_put_together_of_what_the_service_hands_over() -> None:
+async def test_a_document_is_assembled_from_the_parts_of_the_service() -> None:
     service = Service()
     async with running(service) as side:
         assert await side.documents.index() == {NAME: "ABC"}
         document = await document_of(side.documents, NAME)
         assert sorted(document["components"]["schemas"]) == ["Thing0", "Thing1", "Thing2"]
-        assert await document_of(side.documents, "apis/apps/v1") is None  # core's: it is not even asked
+        assert await document_of(side.documents, "apis/apps/v1") is None  # a document of core, which is not requested from extensions
         assert service.asked == [f"/openapi/v3/{NAME}".encode()]
 
 
-async def test_a_document_that_breaks_off_is_refused_and_asked_for_again() -> None:
+async def test_an_incomplete_document_is_rejected_and_requested_again() -> None:
     service = Service()
     async with running(service) as side:
         handlers = OpenAPIHandlers(side.documents)

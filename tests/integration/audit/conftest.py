@@ -1,4 +1,4 @@
-"""A server with an audit log, asked through its public door; and its events by the request's Audit-ID."""
+"""A server with an audit log, and access to its events by the Audit-ID of a request."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Answer(NamedTuple):
 
 
 class Audited:
-    """`events` waits until the last stage of a request has been written."""
+    """A client of an audited server. `events` waits until the last stage of a request has been written."""
 
     def __init__(self, url: str, log: Path) -> None:
         self.host, self.log = url.removeprefix("https://"), log
 
     def ask(self, method: str, path: str, body: Any = None, token: str = "admin-token", audit_id: str = "", **headers: str) -> Answer:
-        """Headers with underscores for dashes."""
+        """Send a request. Header names are given with underscores."""
         audit_id = audit_id or f"test-{next(_numbers)}"
         sent = {"audit-id": audit_id, "user-agent": "tests", "content-type": "application/json"}
         sent |= {"authorization": f"Bearer {token}"} if token else {}
@@ -77,7 +77,7 @@ class Audited:
         return found
 
     def last(self, *args: Any, **kwargs: Any) -> Any:
-        """The last event of a new request."""
+        """Send a request and return its last event."""
         return self.events(self.ask(*args, **kwargs).audit_id)[-1]
 
 
@@ -86,7 +86,7 @@ def config_map(name: str = "a", **more: Any) -> Any:
 
 
 def legacy_token(audited: Audited, name: str) -> str:
-    """The token in a new secret of this name."""
+    """Create a Secret with a token and return the token."""
     path = "/api/v1/namespaces/default"
     until(lambda: audited.ask("GET", f"{path}/serviceaccounts/default").status == 200)
     metadata = {"name": name, "annotations": {"kubernetes.io/service-account.name": "default"}}

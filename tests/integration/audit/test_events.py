@@ -1,4 +1,4 @@
-"""What the events of a request say, through the public door; the expectations are what a real kube-apiserver wrote for the same."""
+"""The content of audit events. The expectations are what a real kube-apiserver wrote for the same requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stages(events: list[Any]) -> list[str]:
     return [event["stage"] for event in events]
 
 
-def test_a_request_has_an_event_when_it_comes_and_one_when_it_is_answered(audited: Audited) -> None:
+def test_a_request_has_events_at_request_received_and_response_complete(audited: Audited) -> None:
     answer = audited.ask("POST", f"{MAPS}?fieldManager=m", {"metadata": {"name": "whole", "uid": "given"}, "data": {"k": "<v>"}})
     received, complete = audited.events(answer.audit_id)
     common = {
@@ -52,7 +52,7 @@ def test_a_request_has_an_event_when_it_comes_and_one_when_it_is_answered(audite
     }
 
 
-def test_metadata_says_nothing_of_contents(audited: Audited) -> None:
+def test_level_metadata_omits_objects(audited: Audited) -> None:
     event = audited.last("GET", MAPS, token="alice-token")
     status = event["responseStatus"]
     assert (status["code"], status["reason"], status["status"]) == (403, "Forbidden", "Failure")
@@ -60,12 +60,12 @@ def test_metadata_says_nothing_of_contents(audited: Audited) -> None:
     assert not {"requestObject", "responseObject"} & event.keys()
 
 
-def test_level_request_has_no_answers(audited: Audited) -> None:
+def test_level_request_omits_responses(audited: Audited) -> None:
     event = audited.last("POST", "/api/v1/namespaces/requested/configmaps", config_map())
     assert event["requestObject"] == config_map() and "responseObject" not in event
 
 
-def test_managed_fields_and_stages_are_left_out_where_the_policy_says_so(audited: Audited) -> None:
+def test_the_policy_can_omit_managed_fields_and_stages(audited: Audited) -> None:
     path = "/api/v1/namespaces/unmanaged/configmaps"
     answer = audited.ask("POST", path, config_map(data={"k": "v"}))
     assert "managedFields" in answer.json["metadata"]
@@ -108,7 +108,7 @@ def test_options_of_a_deletion_are_a_request_object(audited: Audited) -> None:
 @pytest.mark.parametrize(
     "accept", ["application/yaml", "application/vnd.kubernetes.protobuf", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"]
 )
-def test_answers_are_shown_as_json_in_whatever_form_they_went_out(audited: Audited, accept: str) -> None:
+def test_responses_are_logged_as_json_for_every_media_type(audited: Audited, accept: str) -> None:
     audited.ask("POST", MAPS, config_map("formed", data={"k": "v"}))
     shown = audited.last("GET", f"{MAPS}/formed", accept=accept)["responseObject"]
     plain = audited.ask("GET", f"{MAPS}/formed").json
@@ -117,7 +117,7 @@ def test_answers_are_shown_as_json_in_whatever_form_they_went_out(audited: Audit
     assert shown == plain
 
 
-def test_a_list_that_is_written_in_pieces_is_shown_whole(audited: Audited) -> None:
+def test_a_streamed_list_is_logged_completely(audited: Audited) -> None:
     for i in range(4):
         audited.ask("POST", MAPS, config_map(f"large-{i}", data={"k": "x" * 100_000}))
     answer = audited.ask("GET", MAPS, accept_encoding="gzip")
@@ -126,7 +126,7 @@ def test_a_list_that_is_written_in_pieces_is_shown_whole(audited: Audited) -> No
     assert listed == audited.ask("GET", MAPS).json and listed["kind"] == "ConfigMapList"
 
 
-def test_discovery_is_shown_and_what_is_no_object_is_not(audited: Audited) -> None:
+def test_discovery_is_logged_and_other_documents_are_not(audited: Audited) -> None:
     assert audited.last("GET", "/apis/apps")["responseObject"]["kind"] == "APIGroup"
     assert audited.last("GET", "/api/v1")["responseObject"]["kind"] == "APIResourceList"
     for path, code in (("/version", 200), ("/nothing", 404)):
@@ -134,7 +134,7 @@ def test_discovery_is_shown_and_what_is_no_object_is_not(audited: Audited) -> No
         assert event["responseStatus"] == {"metadata": {}, "code": code} and "responseObject" not in event
 
 
-def test_a_watch_has_an_event_when_it_begins_and_one_when_it_ends(audited: Audited) -> None:
+def test_a_watch_has_events_at_start_and_end(audited: Audited) -> None:
     answer = audited.ask("GET", f"{MAPS}?watch=1&timeoutSeconds=1")
     events = audited.events(answer.audit_id)
     assert stages(events) == ["RequestReceived", "ResponseStarted", "ResponseComplete"]
@@ -142,7 +142,7 @@ def test_a_watch_has_an_event_when_it_begins_and_one_when_it_ends(audited: Audit
     assert events[1]["stageTimestamp"] < events[2]["stageTimestamp"]
 
 
-def test_a_watch_whose_client_goes_is_complete(audited: Audited) -> None:
+def test_a_watch_that_the_client_ends_is_complete(audited: Audited) -> None:
     connection = http.client.HTTPSConnection(audited.host, context=ssl._create_unverified_context(), timeout=30)
     connection.request("GET", f"{MAPS}?watch=1", headers={"authorization": "Bearer admin-token", "audit-id": "leaving"})
     connection.getresponse()
@@ -151,7 +151,7 @@ def test_a_watch_whose_client_goes_is_complete(audited: Audited) -> None:
     assert stages(audited.events("leaving"))[-1] == "ResponseComplete"
 
 
-def test_who_is_refused_before_he_is_known_has_one_event(audited: Audited) -> None:
+def test_an_unauthenticated_request_has_one_event(audited: Audited) -> None:
     for path, token, code in (("/api/v1/pods", "wrong", 401), ("/api/v1/pods?timeout=bad", "admin-token", 400)):
         answer = audited.ask("GET", path, token=token)
         assert answer.status == code
@@ -159,7 +159,7 @@ def test_who_is_refused_before_he_is_known_has_one_event(audited: Audited) -> No
         assert event["user"] == {} and event["responseStatus"]["code"] == code and "annotations" not in event
 
 
-def test_impersonation_tells_both(audited: Audited) -> None:
+def test_impersonation_logs_both_users(audited: Audited) -> None:
     event = audited.last("GET", MAPS, impersonate_user="jane", impersonate_group="system:masters", impersonate_extra_scopes="x")
     assert event["user"] == ADMIN
     expected = {"username": "jane", "groups": ["system:masters", "system:authenticated"], "extra": {"scopes": ["x"]}}
@@ -173,7 +173,7 @@ def test_issued_tokens_and_deprecated_versions_are_annotated(audited: Audited) -
     assert audited.last("GET", "/api/v1/namespaces/default/endpoints")["annotations"]["k8s.io/deprecated"] == "true"
 
 
-def test_a_token_of_the_legacy_form_is_told_of(audited: Audited) -> None:
+def test_a_legacy_token_is_annotated(audited: Audited) -> None:
     token, path = legacy_token(audited, "old"), "/api/v1/namespaces/default/serviceaccounts/default"
     used = {"authentication.k8s.io/legacy-token": "system:serviceaccount:default:default"}
     notes = audited.last("GET", "/api", token=token)["annotations"]
@@ -189,17 +189,17 @@ def test_a_token_of_the_legacy_form_is_told_of(audited: Audited) -> None:
     assert "annotations" not in review["responseObject"]["metadata"]
 
 
-def test_pod_security_says_what_it_would_refuse(audited: Audited) -> None:
+def test_pod_security_annotates_violations(audited: Audited) -> None:
     until(lambda: audited.ask("GET", "/api/v1/namespaces/strict/serviceaccounts/default").status == 200)
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     event = audited.last("POST", "/api/v1/namespaces/strict/pods?dryRun=All", pod)
     notes = event["annotations"]
     assert notes["pod-security.kubernetes.io/enforce-policy"] == "privileged:latest"
     assert notes["pod-security.kubernetes.io/audit-violations"].startswith('would violate PodSecurity "restricted:latest"')
-    assert event["requestObject"]["spec"]["restartPolicy"] == "Always"  # defaulted, as upstream's
+    assert event["requestObject"]["spec"]["restartPolicy"] == "Always"  # with defaults, as upstream's
 
 
-def test_policies_annotate_and_failures_are_told(audited: Audited) -> None:
+def test_policies_annotate_events_and_failures_are_recorded(audited: Audited) -> None:
     group = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     spec = {
@@ -227,13 +227,13 @@ def test_policies_annotate_and_failures_are_told(audited: Audited) -> None:
             audited.ask("DELETE", f"{group}/validatingadmission{resource}/noting")
 
 
-def test_names_of_requests_are_never_shortened(audited: Audited) -> None:
+def test_names_in_requests_are_not_truncated(audited: Audited) -> None:
     name = "n" * 200
     assert audited.ask("GET", "/version", audit_id=name).headers.get_all("audit-id") == [name]
     assert stages(audited.events(name)) == ["RequestReceived", "ResponseComplete"]
 
 
-def test_what_the_policy_does_not_want_is_not_there_and_metrics_count(audited: Audited) -> None:
+def test_unwanted_requests_are_not_logged_and_metrics_count_events(audited: Audited) -> None:
     ready = audited.ask("GET", "/readyz")
     text = audited.ask("GET", "/metrics").body.decode()
     audited.last("GET", "/version")
@@ -244,7 +244,7 @@ def test_what_the_policy_does_not_want_is_not_there_and_metrics_count(audited: A
     assert counted['apiserver_audit_level_total{level="RequestResponse"}'] > 10 < counted['apiserver_audit_level_total{level="None"}']
 
 
-def test_of_a_refusal_in_no_media_type_that_is_accepted_only_the_code_is_told(audited: Audited) -> None:
+def test_a_rejection_without_an_acceptable_media_type_logs_only_the_code(audited: Audited) -> None:
     event = audited.last("GET", f"{MAPS}/nobody", accept="text/html")
     assert event["responseStatus"] == {"metadata": {}, "code": 406}
     assert "responseObject" not in event

@@ -1,4 +1,4 @@
-"""The log backend: rotation as lumberjack's, truncation, and what happens when a file cannot be written."""
+"""The log backend: rotation like lumberjack's, truncation, and write errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def event(**more: object) -> Event:
 
 
 def written(path: Path, config: RotationConfig, lines: Sequence[bytes]) -> list[Path]:
-    """Write and close; the old files, by name."""
+    """Write events, close the log, and return its rotated files by name."""
     file = RotatingFile(path, config)
     for line in lines:
         file.write(line)
@@ -37,14 +37,14 @@ def written(path: Path, config: RotationConfig, lines: Sequence[bytes]) -> list[
     return sorted(found for found in path.parent.iterdir() if found != path)
 
 
-def test_a_full_file_is_moved_aside_with_the_time_in_its_name(tmp_path: Path) -> None:
+def test_a_full_file_is_rotated_with_a_timestamp_in_its_name(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     old = written(path, RotationConfig(10), [b"12345678\n", b"abcdefgh\n", b"ABC\n"])
     assert path.read_bytes() == b"ABC\n" and [found.read_bytes() for found in old] == [b"12345678\n", b"abcdefgh\n"]
     assert all(datetime.strptime(found.name, "audit-%Y-%m-%dT%H-%M-%S.%f.log") for found in old)
 
 
-def test_a_file_that_is_there_is_appended_to_and_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_file_is_appended_to_and_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     path.write_bytes(b"12\n")
     path.chmod(0o640)
@@ -52,7 +52,7 @@ def test_a_file_that_is_there_is_appended_to_and_keeps_its_mode(tmp_path: Path) 
     assert old.read_bytes() == b"12\n34\n" and path.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_is_larger_than_a_file_is_refused(tmp_path: Path) -> None:
+def test_an_event_larger_than_a_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="write length 11 exceeds maximum file size 10"):
         RotatingFile(tmp_path / "audit.log", RotationConfig(10)).write(b"x" * 11)
 
@@ -70,7 +70,7 @@ def test_old_files_are_compressed_and_removed_by_number_and_age(tmp_path: Path) 
     assert [gzip.decompress(found.read_bytes()) for found in old] == [b"D" * 9, b"E" * 9] and path.read_bytes() == b"F" * 9
 
 
-async def test_large_events_lose_their_objects_and_larger_ones_are_dropped(tmp_path: Path) -> None:
+async def test_large_events_are_truncated_and_larger_ones_dropped(tmp_path: Path) -> None:
     path, lost = tmp_path / "audit.log", ERROR_TOTAL.values.get(("truncate",), 0)
     backend = Truncating(LogBackend(open_writer(str(path), RotationConfig())), 1000, 1500)
     large = event(requestObject=orjson.Fragment(b'"%b"' % (b"x" * 1000)))
@@ -82,12 +82,12 @@ async def test_large_events_lose_their_objects_and_larger_ones_are_dropped(tmp_p
     await backend.close()
 
 
-async def test_an_event_that_cannot_be_written_is_counted_and_does_not_keep_others_away(tmp_path: Path) -> None:
+async def test_an_event_that_cannot_be_written_is_counted_and_others_are_written(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     path.touch()
     broken, good = PlainFile(path), LogBackend(PlainFile(path), "legacy")
     broken.close()
-    reused = os.open(os.devnull, os.O_RDONLY)  # the number belongs to something that cannot be written
+    reused = os.open(os.devnull, os.O_RDONLY)  # the descriptor number now belongs to a read-only file
     lost = ERROR_TOTAL.values.get(("log",), 0)
     assert not await Union([LogBackend(broken), good]).process([event()])
     assert await IgnoringErrors(LogBackend(broken)).process([event()])
@@ -96,7 +96,7 @@ async def test_an_event_that_cannot_be_written_is_counted_and_does_not_keep_othe
     os.close(reused)
 
 
-def test_a_strict_server_refuses_what_it_cannot_log(tmp_path: Path, files: Path) -> None:
+def test_in_strict_mode_requests_that_cannot_be_logged_are_rejected(tmp_path: Path, files: Path) -> None:
     log = tmp_path / "full" / "audit.log"
     log.parent.mkdir()
     log.symlink_to("/dev/full")
@@ -108,14 +108,14 @@ def test_a_strict_server_refuses_what_it_cannot_log(tmp_path: Path, files: Path)
         refused = audited.ask("GET", "/version?a=<")
         assert refused.status == 500
         assert refused.body == b'Internal Server Error: "/version?a=&lt;": failed to store audit event\n'
-        assert audited.ask("GET", "/readyz").status == 200  # which is not audited
+        assert audited.ask("GET", "/readyz").status == 200  # a path that is not audited
 
 
 def test_events_go_to_standard_output_when_asked(tmp_path: Path, files: Path) -> None:
     flags = ["--audit-policy-file", str(files / "policy.yaml"), "--audit-log-path", "-", "--audit-log-mode", "batch"]
     with running(tmp_path / "data", *flags, "--token-auth-file", str(files / "tokens.csv")) as server:
         Audited(server.url, server.log).ask("GET", "/version", audit_id="to-stdout")
-    text = server.log.read_text()  # the server has ended: what was queued is written
+    text = server.log.read_text()  # at the end of the server, queued events are written
     assert '"auditID":"to-stdout","stage":"ResponseComplete"' in text
 
 

@@ -1,4 +1,4 @@
-"""The webhook backend against a real TLS server that is well, fails, is slow, recovers; and its batches."""
+"""The webhook backend with a real TLS server that works, fails, is slow and recovers; and its batches."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def event(name: str = "a") -> Event:
 
 
 def received(receiver: WebhookServer) -> list[list[str]]:
-    """The names of the events of each batch."""
+    """Return the names of the events of each batch."""
     return [[item["auditID"] for item in body["items"]] for _, _, body in receiver.seen]
 
 
@@ -67,7 +67,7 @@ async def test_events_arrive_as_a_list_with_credentials(tmp_path: Path, receiver
 @pytest.mark.parametrize(
     "user", [{"tokenFile": "token"}, {"username": "u", "password": "p"}], ids=["a token's file", "a name and a password"]
 )
-async def test_credentials_of_any_kind_are_sent(tmp_path: Path, receiver: WebhookServer, user: dict[str, str]) -> None:
+async def test_all_types_of_credentials_are_sent(tmp_path: Path, receiver: WebhookServer, user: dict[str, str]) -> None:
     (tmp_path / "token").write_text("renewed\n")
     backend = WebhookBackend(read_kubeconfig(str(kubeconfig(tmp_path, receiver, **user))), 0.01)
     assert await backend.process([event()])
@@ -76,7 +76,7 @@ async def test_credentials_of_any_kind_are_sent(tmp_path: Path, receiver: Webhoo
     assert receiver.seen[0][1]["authorization"] == expected
 
 
-async def test_whatever_fails_is_tried_again_until_it_recovers(tmp_path: Path, receiver: WebhookServer) -> None:
+async def test_failed_batches_are_retried_until_the_receiver_recovers(tmp_path: Path, receiver: WebhookServer) -> None:
     answers: list[Any] = [Answer(500, b"broken"), Answer(404), b"no HTTP at all", Answer(200, b"", {})]
     receiver.on("/events", lambda _: answers.pop(0))
     backend = WebhookBackend(read_kubeconfig(str(kubeconfig(tmp_path, receiver))), 0.01)
@@ -85,7 +85,7 @@ async def test_whatever_fails_is_tried_again_until_it_recovers(tmp_path: Path, r
     assert not answers and len(receiver.seen) == 4
 
 
-async def test_after_five_tries_events_are_lost_counted_and_logged(
+async def test_after_five_attempts_events_are_dropped_counted_and_logged(
     tmp_path: Path, receiver: WebhookServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     receiver.on("/events", lambda _: Answer(503, b"not now", {"content-type": "text/plain"}))
@@ -98,7 +98,7 @@ async def test_after_five_tries_events_are_lost_counted_and_logged(
     assert ' AUDIT: id="b" ' in caplog.text
 
 
-async def test_a_receiver_that_says_nothing_is_given_up(tmp_path: Path, receiver: WebhookServer) -> None:
+async def test_a_receiver_without_a_response_times_out(tmp_path: Path, receiver: WebhookServer) -> None:
     answers: list[Any] = [HOLD, Answer(200, b"", {})]
     receiver.on("/events", lambda _: answers.pop(0))
     backend = WebhookBackend(read_kubeconfig(str(kubeconfig(tmp_path, receiver))), 0.01, timeout=0.2)
@@ -107,7 +107,7 @@ async def test_a_receiver_that_says_nothing_is_given_up(tmp_path: Path, receiver
     assert len(receiver.seen) == 2
 
 
-async def test_a_receiver_with_another_authority_is_not_believed(tmp_path: Path, receiver: WebhookServer) -> None:
+async def test_a_receiver_with_a_certificate_of_another_ca_is_rejected(tmp_path: Path, receiver: WebhookServer) -> None:
     with webhook_server() as other:
         path = kubeconfig(tmp_path, receiver)
         path.write_text(path.read_text().replace(receiver.url, other.url))
@@ -117,7 +117,7 @@ async def test_a_receiver_with_another_authority_is_not_believed(tmp_path: Path,
         assert not other.seen
 
 
-async def test_batches_go_when_they_are_full_or_old_and_at_the_end(tmp_path: Path, receiver: WebhookServer) -> None:
+async def test_batches_are_sent_when_full_or_old_and_at_the_end(tmp_path: Path, receiver: WebhookServer) -> None:
     backend = Buffered(WebhookBackend(read_kubeconfig(str(kubeconfig(tmp_path, receiver))), 0.01), BatchConfig(max_size=2, max_wait=0.1))
     for name in "abc":
         await backend.process([event(name)])
@@ -132,12 +132,12 @@ async def test_batches_go_when_they_are_full_or_old_and_at_the_end(tmp_path: Pat
     assert ERROR_TOTAL.values[("buffered",)] == lost + 1
 
 
-async def test_a_slow_receiver_holds_nobody_up_and_what_does_not_fit_is_lost(tmp_path: Path, receiver: WebhookServer) -> None:
+async def test_a_slow_receiver_blocks_no_request_and_excess_events_are_dropped(tmp_path: Path, receiver: WebhookServer) -> None:
     receiver.on("/events", lambda _: Answer(200, b"", {}, after=0.5))
     config = BatchConfig(buffer_size=2, max_size=1, throttle=False, concurrent=False)
     backend = Buffered(WebhookBackend(read_kubeconfig(str(kubeconfig(tmp_path, receiver))), 0.01), config)
     lost = ERROR_TOTAL.values.get(("buffered",), 0)
-    async with asyncio.timeout(0.4):  # ten of them at half a second each would take longer
+    async with asyncio.timeout(0.4):  # one after the other, ten batches of half a second each would take longer
         for i in range(10):
             assert await backend.process([event(str(i))])
             await asyncio.sleep(0.01)
@@ -166,7 +166,7 @@ async def test_batches_are_throttled(tmp_path: Path, receiver: WebhookServer) ->
         ({"users": [{"name": "server", "user": {"exec": {"command": "x"}}}]}, "users of the kind exec cannot be used for a webhook"),
     ],
 )
-def test_a_bad_kubeconfig_is_refused(tmp_path: Path, receiver: WebhookServer, change: dict[str, Any], problem: str) -> None:
+def test_an_invalid_kubeconfig_is_rejected(tmp_path: Path, receiver: WebhookServer, change: dict[str, Any], problem: str) -> None:
     path = kubeconfig(tmp_path, receiver)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     if not problem:
@@ -178,7 +178,7 @@ def test_a_bad_kubeconfig_is_refused(tmp_path: Path, receiver: WebhookServer, ch
         read_kubeconfig("/nonexistent")
 
 
-def test_a_server_sends_its_events_and_delivers_the_last_when_it_ends(tmp_path: Path, files: Path, receiver: WebhookServer) -> None:
+def test_a_server_delivers_its_last_events_when_it_stops(tmp_path: Path, files: Path, receiver: WebhookServer) -> None:
     failing = [Answer(500), Answer(500)]
     receiver.on("/events", lambda _: failing.pop() if failing else Answer(200, b"", {}))
     flags = ["--audit-policy-file", str(files / "policy.yaml"), "--audit-webhook-config-file", str(kubeconfig(tmp_path, receiver))]

@@ -1,4 +1,4 @@
-"""The auth service over an embedded store: policy, authorization in step with storage, delegation, nodes, tokens."""
+"""The auth service over an embedded store: policy, authorization that follows storage, delegation, nodes, tokens."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def reads(user: UserInfo, resource: str = "pods", namespace: str = "ns", verb: s
     return Attributes(user, verb, namespace=namespace, resource=resource, resource_request=True, **more)
 
 
-async def test_the_policy_is_there_and_known_once_the_hook_is_done(cluster: Cluster) -> None:
+async def test_the_bootstrap_policy_is_in_effect_after_the_start_hook(cluster: Cluster) -> None:
     assert BOOTSTRAP_HOOK in cluster.lifecycle.hooks_done
     counts = {c.prefix: len((await cluster.storage.resource(c).list(ListQuery())).entries) for c in RBAC_STORAGES}
     assert counts == {"clusterroles": 73, "clusterrolebindings": 54, "roles": 7, "rolebindings": 7}
@@ -94,7 +94,7 @@ async def test_the_policy_is_there_and_known_once_the_hook_is_done(cluster: Clus
     )
 
 
-async def test_a_second_start_writes_nothing_and_is_quick(cluster: Cluster) -> None:
+async def test_a_second_start_writes_nothing(cluster: Cluster) -> None:
     before = await cluster.storage.backend.revision()
     again = Cluster(cluster.storage)
     start = time.perf_counter()
@@ -105,7 +105,7 @@ async def test_a_second_start_writes_nothing_and_is_quick(cluster: Cluster) -> N
     assert took < 0.5
 
 
-async def test_a_changed_policy_is_mended_and_additions_stay(cluster: Cluster) -> None:
+async def test_a_changed_bootstrap_policy_is_restored_and_additions_are_kept(cluster: Cluster) -> None:
     roles = cluster.storage.resource(CLUSTER_ROLES)
     bindings = cluster.storage.resource(CLUSTER_ROLE_BINDINGS)
     await roles.delete("system:node")
@@ -155,7 +155,7 @@ async def test_a_role_of_a_billion_rights_is_rejected(cluster: Cluster) -> None:
     assert len(caught.value.message) < 100_000
 
 
-async def test_nobody_grants_what_they_have_not(cluster: Cluster) -> None:
+async def test_users_cannot_grant_rights_that_they_do_not_have(cluster: Cluster) -> None:
     manage = {"verbs": ["get", "create"], "apiGroups": [GROUP], "resources": ["roles", "rolebindings"]}
     await cluster.grant("ns", "manager", "eve", manage)
     await cluster.eventually(reads(EVE, "roles", verb="create", group=GROUP), Decision.ALLOW)
@@ -176,7 +176,7 @@ async def test_nobody_grants_what_they_have_not(cluster: Cluster) -> None:
 
 
 class AuthAsClient:
-    """The one of auth's doors that the other services use, as their `Client`."""
+    """A client of the internal endpoints of auth, as other services have it."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -193,7 +193,7 @@ class AuthAsClient:
         return made
 
 
-async def test_other_services_authorize_without_asking_and_forget_at_once(cluster: Cluster) -> None:
+async def test_other_services_cache_decisions_and_follow_changes_at_once(cluster: Cluster) -> None:
     client = AuthAsClient(cluster)
     cache = RuleSetCache(client, cluster.storage)  # type: ignore[arg-type]
     watching = asyncio.create_task(cache.run())
@@ -216,14 +216,14 @@ async def test_other_services_authorize_without_asking_and_forget_at_once(cluste
         await asyncio.gather(watching, return_exceptions=True)
 
 
-async def test_a_question_for_rules_before_the_policy_is_known_waits_for_it() -> None:
+async def test_a_rules_review_waits_for_the_bootstrap_policy() -> None:
     backend = SqliteBackend(":memory:")
     storage = CachingStorageFactory(backend)
     made = Cluster(storage)
     body = orjson.dumps({"user": EVE.name, "groups": EVE.groups})
     asked = asyncio.create_task(AuthAsClient(made).raw("POST", RULES_PATH, body))
     try:
-        await asyncio.wait([asked], timeout=0)  # it is asked before anything is begun
+        await asyncio.wait([asked], timeout=0)  # the review is sent before the policy has been created
         await made.lifecycle.start()
         status, answer = await asyncio.wait_for(asked, 10)
         assert status == 200
@@ -234,7 +234,7 @@ async def test_a_question_for_rules_before_the_policy_is_known_waits_for_it() ->
         await backend.close()
 
 
-async def test_internal_paths_are_the_services_own(cluster: Cluster) -> None:
+async def test_internal_paths_are_only_for_services(cluster: Cluster) -> None:
     service = UserInfo("core", groups=(SERVICES_GROUP,))
     admin = UserInfo("admin", groups=("system:masters",))
     assert (await cluster.auth.authorizer.authorize(Attributes(service, "post", path=RULES_PATH))).decision is Decision.ALLOW
@@ -265,7 +265,7 @@ async def test_a_node_reads_what_its_pods_need(cluster: Cluster) -> None:
     assert every.reason == "node: node 'n1' cannot read all nodes, only its own Node object"
 
 
-async def test_a_requested_token_is_good_until_its_pod_is_gone(cluster: Cluster) -> None:
+async def test_a_requested_token_is_valid_until_its_pod_is_deleted(cluster: Cluster) -> None:
     account = {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "robot", "namespace": "ns", "uid": "u-robot"}}
     await cluster.storage.resource(SERVICE_ACCOUNTS).create("ns/robot", account)
     await cluster.storage.resource(PODS).create("ns/a", pod("a", "n1"))
@@ -286,8 +286,8 @@ async def test_a_requested_token_is_good_until_its_pod_is_gone(cluster: Cluster)
     assert spaced["status"]["user"]["username"] == "system:anonymous"
 
 
-async def test_issued_answers_can_be_written(cluster: Cluster) -> None:
-    """What the internal endpoints hand over survives JSON."""
+async def test_results_of_internal_endpoints_survive_json(cluster: Cluster) -> None:
+    """The results of the internal endpoints survive JSON."""
     question = orjson.dumps({"user": "eve", "groups": ["system:authenticated"], "revisions": {}})
     response = await cluster.auth.routes[RULES_PATH](Request("POST", RULES_PATH, body=BytesBody(question)))
     wire = orjson.loads(response.body)

@@ -1,4 +1,4 @@
-"""Access reviewed by a real webhook over TLS: what it is asked, when it is not, what its failures mean, how long answers hold."""
+"""Authorization by a real webhook over TLS: its requests, its match conditions, its failures, and how long its decisions are cached."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def reviewed(version: str = "v1", **status: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("version", "groups"), [("v1", "groups"), ("v1beta1", "group")])
-async def test_what_is_asked(server: WebhookServer, tmp_path: Path, version: str, groups: str) -> None:
+async def test_the_review_contains_the_attributes_of_the_request(server: WebhookServer, tmp_path: Path, version: str, groups: str) -> None:
     server.on("/authorize", lambda _: reviewed(version, allowed=True, reason="because"))
     selected = Attributes(
         JANE,
@@ -91,13 +91,15 @@ async def test_what_is_asked(server: WebhookServer, tmp_path: Path, version: str
         ),
     ],
 )
-async def test_what_is_answered(server: WebhookServer, tmp_path: Path, status: dict[str, Any], decided: AuthorizationResult) -> None:
+async def test_the_decision_follows_the_response(
+    server: WebhookServer, tmp_path: Path, status: dict[str, Any], decided: AuthorizationResult
+) -> None:
     server.on("/authorize", lambda _: reviewed(**status))
     async with authorizer(server, tmp_path) as made:
         assert await made.authorize(PODS) == decided
 
 
-async def test_answers_hold_as_long_as_they_may(server: WebhookServer, tmp_path: Path) -> None:
+async def test_decisions_are_cached_for_their_ttl(server: WebhookServer, tmp_path: Path) -> None:
     server.on("/authorize", lambda review: reviewed(allowed=review["spec"]["user"] == "jane"))
     joe = Attributes(UserInfo("joe"), "get", path="/x")
     async with authorizer(server, tmp_path, unauthorized_ttl=0) as made:
@@ -107,7 +109,7 @@ async def test_answers_hold_as_long_as_they_may(server: WebhookServer, tmp_path:
     assert [body["spec"]["user"] for _, _, body in server.seen] == ["jane", "joe", "joe", "joe"]
 
 
-async def test_what_the_asker_makes_large_is_not_kept(server: WebhookServer, tmp_path: Path) -> None:
+async def test_large_reviews_are_not_cached(server: WebhookServer, tmp_path: Path) -> None:
     server.on("/authorize", lambda _: reviewed(allowed=True))
     async with authorizer(server, tmp_path) as made:
         for _ in range(2):
@@ -133,7 +135,7 @@ async def test_what_the_asker_makes_large_is_not_kept(server: WebhookServer, tmp
         ),
     ],
 )
-async def test_a_failure_is_what_the_policy_says(
+async def test_a_failure_is_decided_by_the_failure_policy(
     server: WebhookServer, tmp_path: Path, answer: Any, tries: int, text: str, deny: bool
 ) -> None:
     server.on("/authorize", lambda _: answer)
@@ -147,7 +149,7 @@ async def test_a_failure_is_what_the_policy_says(
     assert FAIL_OPEN.values.get(("hook", "error"), 0) - opened == (0 if deny else 1)
 
 
-async def test_a_webhook_that_never_answers_costs_its_time(server: WebhookServer, tmp_path: Path) -> None:
+async def test_a_webhook_without_a_response_times_out(server: WebhookServer, tmp_path: Path) -> None:
     server.on("/authorize", lambda _: HOLD)
     async with authorizer(server, tmp_path, timeout=0.1) as made:
         found = await made.authorize(PODS)
@@ -156,7 +158,7 @@ async def test_a_webhook_that_never_answers_costs_its_time(server: WebhookServer
     assert EVALUATIONS.values[("hook", "timeout")] >= 1
 
 
-async def test_conditions_keep_questions_from_it(server: WebhookServer, tmp_path: Path) -> None:
+async def test_match_conditions_avoid_calls(server: WebhookServer, tmp_path: Path) -> None:
     server.on("/authorize", lambda _: reviewed(allowed=True))
     conditions = (
         "has(request.resourceAttributes) && request.resourceAttributes.namespace == 'ns'",
@@ -173,12 +175,12 @@ async def test_conditions_keep_questions_from_it(server: WebhookServer, tmp_path
     assert found.error == f"cel evaluation error: expression '{conditions[1]}' resulted in error: no such key: k"
 
 
-async def test_a_condition_that_says_no_decides_over_one_that_fails(server: WebhookServer, tmp_path: Path) -> None:
+async def test_a_false_condition_takes_precedence_over_a_failing_one(server: WebhookServer, tmp_path: Path) -> None:
     async with authorizer(server, tmp_path, "request.extra['x'][0] == 'y'", "request.user != 'jane'", deny_on_failure=True) as made:
         assert await made.authorize(PODS) == AuthorizationResult(Decision.NO_OPINION)
 
 
-async def test_conditions_that_fail_deny_where_failures_do(server: WebhookServer, tmp_path: Path) -> None:
+async def test_failing_conditions_deny_if_failures_deny(server: WebhookServer, tmp_path: Path) -> None:
     async with authorizer(server, tmp_path, "request.extra['x'][0] == 'y'", deny_on_failure=True) as made:
         assert (await made.authorize(PODS)).decision is Decision.DENY
     assert server.seen == []
@@ -195,7 +197,7 @@ async def test_conditions_see_selectors(server: WebhookServer, tmp_path: Path) -
         assert (await made.authorize(selected)).decision is Decision.ALLOW
 
 
-async def test_a_denial_ends_the_chain_with_its_own_reason(server: WebhookServer, tmp_path: Path) -> None:
+async def test_a_denial_ends_the_chain_with_its_reason(server: WebhookServer, tmp_path: Path) -> None:
     server.on("/authorize", lambda _: reviewed(allowed=False, denied=True, reason="never"))
     async with authorizer(server, tmp_path) as made:
         union = UnionAuthorizer([Named("hook", made, "Webhook"), Named("alwaysallow", AlwaysAllow(), "AlwaysAllow")])

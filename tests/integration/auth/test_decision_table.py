@@ -1,6 +1,6 @@
-"""A thousand decisions of Node, ABAC and RBAC together, against a reference that is written only for this: slow, plain, and of its own.
+"""A thousand decisions of Node, ABAC and RBAC together, compared with a reference implementation.
 
-The reference looks at raw objects and walks all of them for each question; it shares no code with the authorizers.
+The reference is slow and plain: it reads raw objects and visits all of them for each decision. It shares no code with the authorizers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ IMPOSTORS = [UserInfo("system:node:n1", groups=("system:authenticated",)), UserI
 
 @dataclass
 class World:
-    """All there is, as plain objects."""
+    """All objects, as plain dictionaries."""
 
     roles: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)  # (namespace or "", name)
     bindings: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # namespace or ""
@@ -63,7 +63,7 @@ class World:
 
 
 def reference(world: World, asked: Attributes) -> str:
-    """Who allows: `masters`, `node`, `abac`, `rbac` or nobody."""
+    """Return the authorizer that allows a request: `masters`, `node`, `abac` or `rbac`; "nobody" if none does."""
     if "system:masters" in asked.user.groups:
         return "masters"
     if node_allows(world, asked):
@@ -156,7 +156,7 @@ def node_allows(world: World, asked: Attributes) -> bool:
 
 
 def needed(world: World, node: str) -> set[tuple[str, str, str]]:
-    """What a node's pods need, with what they need in turn."""
+    """Return the objects that the pods of a node need, with the objects that those need."""
     found: set[tuple[str, str, str]] = set()
     for pod in world.pods:
         if pod["spec"].get("nodeName") != node:
@@ -180,7 +180,7 @@ def needed(world: World, node: str) -> set[tuple[str, str, str]]:
     return found
 
 
-# --- a world and questions about it
+# --- random objects and requests
 
 
 def make(dice: random.Random) -> World:
@@ -275,7 +275,7 @@ def node_question(dice: random.Random, world: World) -> Attributes:
     user = dice.choice([*KUBELETS, *KUBELETS, *IMPOSTORS])
     groups = {"leases": "coordination.k8s.io", "csinodes": "storage.k8s.io", "deployments": "apps"}
     related = ("secrets", "configmaps", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts", "pods")
-    if dice.random() < 0.5:  # about what some node needs
+    if dice.random() < 0.5:  # an object that some node needs
         resource, namespace, name = dice.choice(sorted(needed(world, dice.choice(NODES))))
         subresource = "token" if resource == "serviceaccounts" and dice.random() < 0.5 else ""
         verb = dice.choice(("get", "get", "watch", "create"))
@@ -295,7 +295,7 @@ def node_question(dice: random.Random, world: World) -> Attributes:
     )
 
 
-# --- the real ones
+# --- the real authorizers
 
 
 @pytest.fixture
@@ -350,7 +350,7 @@ async def learn_bootstrap_policy(world: World, storage: CachingStorageFactory) -
                 world.bindings.append((namespace, obj))
 
 
-async def test_every_decision_is_the_reference_s(running: tuple[World, AuthService]) -> None:
+async def test_every_decision_equals_that_of_the_reference(running: tuple[World, AuthService]) -> None:
     world, auth = running
     asked = {repr(question): question for question in questions(random.Random(SEED + 1), world)}
     seen: Counter[str] = Counter()

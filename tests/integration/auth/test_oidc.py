@@ -1,4 +1,4 @@
-"""ID tokens of a real issuer over TLS: who they are for, what of them becomes the user, and every way to forge one."""
+"""ID tokens of a real issuer over TLS: audiences, the mapping of claims to the user, and attempts to forge tokens."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ async def refusal(made: JwtAuthenticator, token: str) -> str:
     return str(refused.value)
 
 
-# --- who it is
+# --- the user
 
 
-async def test_a_good_token_names_its_user(provider: Issuer) -> None:
+async def test_a_valid_token_authenticates_its_user(provider: Issuer) -> None:
     mappings = {**BY_SUBJECT, "groups": {"claim": "roles", "prefix": "g:"}, "uid": {"claim": "oid"}}
     async with authenticator(provider, claimMappings=mappings) as made:
         found = await user_of(made, provider.token(roles=["a", "b"], oid="u-1", jti="t-1"))
@@ -79,7 +79,7 @@ async def test_a_good_token_names_its_user(provider: Issuer) -> None:
     assert one_group.groups == ("g:a",)
 
 
-async def test_expressions_make_the_user(provider: Issuer) -> None:
+async def test_expressions_map_claims_to_the_user(provider: Issuer) -> None:
     mappings = {
         "username": {"expression": "claims.email.split('@')[0] + ':' + string(claims.level)"},
         "groups": {"expression": "claims.realm.roles.map(r, 'kc:' + r)"},
@@ -104,7 +104,7 @@ async def test_expressions_make_the_user(provider: Issuer) -> None:
     assert refused == f"{words}: verify your address"
 
 
-async def test_user_rules_look_at_what_came_of_the_claims(provider: Issuer) -> None:
+async def test_user_validation_rules_see_the_mapped_user(provider: Issuer) -> None:
     rules = [{"expression": "!user.username.startsWith('system:')", "message": "not a name for users"}]
     mappings = {"username": {"claim": "sub", "prefix": ""}}
     async with authenticator(provider, claimMappings=mappings, userValidationRules=rules) as made:
@@ -129,14 +129,14 @@ async def test_user_rules_look_at_what_came_of_the_claims(provider: Issuer) -> N
         ({"tier": "free"}, "oidc: required claim tier value does not match. Got = free, want = paid"),
     ],
 )
-async def test_claims_of_the_wrong_kind_are_refused(provider: Issuer, claims: dict[str, Any], text: str) -> None:
+async def test_claims_of_the_wrong_type_are_rejected(provider: Issuer, claims: dict[str, Any], text: str) -> None:
     mappings = {**BY_SUBJECT, "groups": {"claim": "roles", "prefix": ""}}
     rules = [{"claim": "tier", "requiredValue": "paid"}]
     async with authenticator(provider, claimMappings=mappings, claimValidationRules=rules) as made:
         assert await refusal(made, provider.token(**{"tier": "paid", **claims})) == text
 
 
-async def test_an_address_must_be_verified_where_the_issuer_says_whether_it_is(provider: Issuer) -> None:
+async def test_an_email_must_be_verified_if_the_claim_exists(provider: Issuer) -> None:
     async with authenticator(provider, claimMappings={"username": {"claim": "email", "prefix": ""}}) as made:
         assert (await user_of(made, provider.token(email="j@x.org"))).name == "j@x.org"
         assert await refusal(made, provider.token(email="j@x.org", email_verified=False)) == "oidc: email not verified"
@@ -154,7 +154,7 @@ def _unsigned(header: dict[str, Any], claims: dict[str, Any]) -> str:
     return f"{_b64(json.dumps(header).encode())}.{_b64(json.dumps(claims).encode())}"
 
 
-async def test_no_algorithm_is_no_signature(provider: Issuer) -> None:
+async def test_tokens_without_a_signature_algorithm_are_rejected(provider: Issuer) -> None:
     async with authenticator(provider) as made:
         for name in ("none", "None", "NONE", "", None):
             token = _unsigned({"alg": name, "kid": "one"}, provider.claims()) + "."
@@ -163,7 +163,7 @@ async def test_no_algorithm_is_no_signature(provider: Issuer) -> None:
         assert 'got ""' in await refusal(made, missing)
 
 
-async def test_a_public_key_is_no_shared_secret(provider: Issuer) -> None:
+async def test_a_public_key_is_not_accepted_as_an_hmac_secret(provider: Issuer) -> None:
     """Key confusion: HS256 with the bytes of the public key, in each form that an attacker can get."""
     public = provider.keys["one"][0].public_key()
     forms = [
@@ -182,14 +182,14 @@ async def test_a_public_key_is_no_shared_secret(provider: Issuer) -> None:
                 assert "unsupported algorithm" in await refusal(made, token)
 
 
-async def test_a_shared_secret_among_the_keys_is_passed_over(provider: Issuer) -> None:
+async def test_symmetric_keys_in_the_key_set_are_ignored(provider: Issuer) -> None:
     jwks = {"keys": [{"kty": "oct", "kid": "one", "k": _b64(b"secret")}, {"kty": "OKP", "crv": "Ed25519", "x": "a"}, provider.jwk("one")]}
     provider.server.on("/keys", lambda _: jwks)
     async with authenticator(provider) as made:
         assert (await user_of(made, provider.token())).name == "oidc:jane"
 
 
-async def test_a_stranger_s_key_signs_nothing(provider: Issuer) -> None:
+async def test_a_token_signed_by_an_unknown_key_is_rejected(provider: Issuer) -> None:
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     async with authenticator(provider) as made:
         for headers in (
@@ -204,7 +204,7 @@ async def test_a_stranger_s_key_signs_nothing(provider: Issuer) -> None:
             assert await refusal(made, token) == "oidc: verify token: failed to verify signature: failed to verify id token signature"
 
 
-async def test_an_elliptic_key_verifies_its_own_algorithm_only(provider: Issuer) -> None:
+async def test_an_elliptic_curve_key_verifies_only_its_own_algorithm(provider: Issuer) -> None:
     provider.add_key("curve", "ES384")
     async with authenticator(provider) as made:
         assert (await user_of(made, provider.token("curve"))).name == "oidc:jane"
@@ -225,22 +225,22 @@ async def test_an_elliptic_key_verifies_its_own_algorithm_only(provider: Issuer)
         ({"exp": None}, "oidc: verify token: oidc: token is expired (Token Expiry: 0001-01-01 00:00:00 +0000 UTC)"),
     ],
 )
-async def test_for_others_or_out_of_time(provider: Issuer, claims: dict[str, Any], text: str) -> None:
+async def test_wrong_audience_or_expired_tokens_are_rejected(provider: Issuer, claims: dict[str, Any], text: str) -> None:
     async with authenticator(provider) as made:
         assert await refusal(made, provider.token(**claims)) == text
 
 
-async def test_times_that_are_no_times_are_refused(provider: Issuer) -> None:
+async def test_invalid_times_are_rejected(provider: Issuer) -> None:
     async with authenticator(provider) as made:
         for value in ("soon", [], {}, True):
             raw = _unsigned({"alg": "RS256", "kid": "one"}, {**provider.claims(), "exp": value})
-            signature = jwt.PyJWS().encode(raw.split(".")[1].encode(), provider.keys["one"][0], "RS256")  # over something else
+            signature = jwt.PyJWS().encode(raw.split(".")[1].encode(), provider.keys["one"][0], "RS256")  # instead of the claims
             assert "failed to verify" in await refusal(made, f"{raw}.{signature.split('.')[2]}")
             signed = jwt.PyJWS().encode(json.dumps({**provider.claims(), "exp": value}).encode(), provider.keys["one"][0], "RS256")
             assert "failed to unmarshal claims" in await refusal(made, signed)
 
 
-async def test_clocks_may_differ_by_a_minute_at_the_beginning_and_not_at_the_end(provider: Issuer) -> None:
+async def test_not_before_allows_a_minute_of_clock_skew_and_expiry_none(provider: Issuer) -> None:
     clock = Clock()
     now = int(time.time())
     async with authenticator(provider, clock) as made:
@@ -252,7 +252,7 @@ async def test_clocks_may_differ_by_a_minute_at_the_beginning_and_not_at_the_end
         assert "token is expired" in await refusal(made, token)
 
 
-async def test_tokens_of_others_are_left_to_others(provider: Issuer) -> None:
+async def test_tokens_of_other_issuers_are_left_to_other_authenticators(provider: Issuer) -> None:
     async with authenticator(provider) as made:
         for iss in ("https://other.example", provider.url + "/", provider.url.upper(), "", None, 3, ["x"]):
             assert await made.authenticate_token(_unsigned({"alg": "none"}, {**provider.claims(), "iss": iss}) + ".", ()) is None
@@ -260,7 +260,7 @@ async def test_tokens_of_others_are_left_to_others(provider: Issuer) -> None:
             assert await made.authenticate_token(junk, ()) is None
 
 
-async def test_a_tampered_token_is_refused(provider: Issuer) -> None:
+async def test_a_tampered_token_is_rejected(provider: Issuer) -> None:
     head, _, signature = provider.token().split(".")
     admin = _b64(json.dumps(provider.claims(sub="admin")).encode())
     async with authenticator(provider) as made:
@@ -269,7 +269,7 @@ async def test_a_tampered_token_is_refused(provider: Issuer) -> None:
         assert "failed to verify" in await refusal(made, critical)
 
 
-async def test_several_audiences_are_any_of_them(provider: Issuer) -> None:
+async def test_one_of_several_audiences_suffices(provider: Issuer) -> None:
     about = {"audiences": ["kubernetes", "other"], "audienceMatchPolicy": "MatchAny"}
     async with authenticator(provider, issuer=about) as made:
         assert await user_of(made, provider.token(aud=["x", "other"]))
@@ -277,8 +277,8 @@ async def test_several_audiences_are_any_of_them(provider: Issuer) -> None:
     assert text == 'oidc: verify token: oidc: expected audience in ["kubernetes" "other"] got ["x"]'
 
 
-async def test_whatever_is_sent_is_refused_or_left_to_others(provider: Issuer) -> None:
-    """A thousand tokens with something wrong in them: never a user, never another error."""
+async def test_random_invalid_tokens_never_authenticate(provider: Issuer) -> None:
+    """A thousand invalid tokens: none authenticates a user, and none causes another error."""
     dice = random.Random(7)
     good = provider.token()
     parts = good.split(".")
@@ -303,7 +303,7 @@ async def test_whatever_is_sent_is_refused_or_left_to_others(provider: Issuer) -
 
 
 @pytest.mark.parametrize("number", ["1e999", "9" * 400, "-1e999", "1e308", "-5", "0.5"])
-async def test_numbers_beyond_reason_are_no_times(provider: Issuer, number: str) -> None:
+async def test_huge_numbers_are_invalid_times(provider: Issuer, number: str) -> None:
     payload = json.dumps(provider.claims(exp=0)).replace('"exp": 0', f'"exp": {number}')
     token = jwt.PyJWS().encode(payload.encode(), provider.keys["one"][0], "RS256", headers={"kid": "one"})
     async with authenticator(provider) as made:
@@ -311,7 +311,7 @@ async def test_numbers_beyond_reason_are_no_times(provider: Issuer, number: str)
             assert await made.authenticate_token(token, ()) is None
 
 
-async def test_a_name_that_is_no_text_is_made_one(provider: Issuer) -> None:
+async def test_a_name_with_invalid_unicode_is_repaired(provider: Issuer) -> None:
     payload = json.dumps(provider.claims(sub="X")).replace('"X"', '"a\\ud800b"')
     token = jwt.PyJWS().encode(payload.encode(), provider.keys["one"][0], "RS256", headers={"kid": "one"})
     async with authenticator(provider) as made:
@@ -321,7 +321,7 @@ async def test_a_name_that_is_no_text_is_made_one(provider: Issuer) -> None:
 # --- keys
 
 
-async def test_a_new_key_of_the_issuer_is_taken_up_and_an_old_one_forgotten(provider: Issuer) -> None:
+async def test_key_rotation_of_the_issuer_is_followed(provider: Issuer) -> None:
     async with authenticator(provider) as made:
         old = provider.token()
         assert await user_of(made, old)
@@ -331,7 +331,7 @@ async def test_a_new_key_of_the_issuer_is_taken_up_and_an_old_one_forgotten(prov
         assert "failed to verify" in await refusal(made, old)
 
 
-async def test_keys_are_kept_as_long_as_the_issuer_says(provider: Issuer) -> None:
+async def test_keys_are_cached_as_cache_control_says(provider: Issuer) -> None:
     clock = Clock()
     provider.cache_control = "public, max-age=600"
     async with authenticator(provider, clock) as made:
@@ -344,7 +344,7 @@ async def test_keys_are_kept_as_long_as_the_issuer_says(provider: Issuer) -> Non
         assert provider.fetches == 2
 
 
-async def test_known_keys_serve_while_the_issuer_is_away(provider: Issuer) -> None:
+async def test_cached_keys_are_used_while_the_issuer_is_unavailable(provider: Issuer) -> None:
     async with authenticator(provider) as made:
         await user_of(made, provider.token())
         provider.server.on("/keys", lambda _: Answer(503, b"busy"))
@@ -354,14 +354,14 @@ async def test_known_keys_serve_while_the_issuer_is_away(provider: Issuer) -> No
     assert text == "oidc: verify token: failed to verify signature: fetching keys oidc: get keys failed: 503 busy"
 
 
-async def test_discovery_may_be_elsewhere(provider: Issuer) -> None:
+async def test_discovery_url_may_differ_from_the_issuer(provider: Issuer) -> None:
     provider.discovery["issuer"] = "https://issuer.example"
     about = {"url": "https://issuer.example", "discoveryURL": f"{provider.url}/.well-known/openid-configuration"}
     async with authenticator(provider, issuer=about) as made:
         assert (await user_of(made, provider.token(iss="https://issuer.example"))).name == "oidc:jane"
 
 
-async def test_an_issuer_that_says_it_is_another_is_not_believed(provider: Issuer) -> None:
+async def test_a_discovery_document_of_another_issuer_is_rejected(provider: Issuer) -> None:
     provider.discovery["issuer"] = "https://evil.example"
     pool = BackendPool()
     config = {
@@ -377,10 +377,10 @@ async def test_an_issuer_that_says_it_is_another_is_not_believed(provider: Issue
     await pool.close()
 
 
-# --- claims from elsewhere
+# --- distributed claims
 
 
-async def test_groups_may_be_asked_for_elsewhere(provider: Issuer) -> None:
+async def test_distributed_claims_are_fetched(provider: Issuer) -> None:
     mappings = {**BY_SUBJECT, "groups": {"claim": "groups", "prefix": ""}}
     provider.server.on("/groups", lambda _: Answer(body=provider.token(groups=["far", "away"]).encode()))
     place = {"endpoint": f"{provider.url}/groups", "access_token": "foo"}

@@ -1,4 +1,4 @@
-"""Authentication by configuration, through the public door of `tetrapod up`: issuers, anonymous paths, reload, refusals at start."""
+"""Authentication configuration of `tetrapod up`: issuers, anonymous paths, reloading, and configurations rejected at start."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def authenticator(url: str, ca: str, prefix: str) -> dict[str, Any]:
     return {"issuer": about, "claimMappings": {"username": {"claim": "sub", "prefix": prefix}}}
 
 
-def test_issuers_and_anonymous_paths_by_a_file_that_may_change(tmp_path: Path) -> None:
+def test_issuers_and_anonymous_paths_follow_changes_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "authentication.yaml"
     with issuer() as one, issuer() as two:
         anonymous = {"enabled": True, "conditions": [{"path": "/livez"}, {"path": "/readyz"}]}
@@ -59,7 +59,8 @@ def test_issuers_and_anonymous_paths_by_a_file_that_may_change(tmp_path: Path) -
             assert whoami(server.url, two.token()) == 401
             assert whoami(server.url, one.token(aud="another")) == 401
 
-            write(file, jwt=[authenticator("http://not-secure", one.ca, "")], anonymous=anonymous)  # is refused, and nothing changes
+            # the invalid file is rejected, and the former one stays in effect
+            write(file, jwt=[authenticator("http://not-secure", one.ca, "")], anonymous=anonymous)
             until(lambda: ask(server.url, "/livez") and (tmp_path / "data/server.log").read_text(), lambda log: "must be https" in log)
             assert whoami(server.url, one.token())["username"] == "one:jane"
 
@@ -68,7 +69,7 @@ def test_issuers_and_anonymous_paths_by_a_file_that_may_change(tmp_path: Path) -
             assert whoami(server.url, one.token()) == 401
 
 
-def test_an_issuer_by_flags(tmp_path: Path) -> None:
+def test_an_issuer_can_be_configured_by_flags(tmp_path: Path) -> None:
     ca = tmp_path / "ca.crt"
     with issuer() as one:
         ca.write_text(one.ca)
@@ -110,7 +111,7 @@ ANONYMOUS = "--anonymous-auth flag cannot be set when anonymous field is configu
         ),
     ],
 )
-def test_what_is_wrong_is_said_at_start_in_a_line(tmp_path: Path, flags: list[str], text: str) -> None:
+def test_an_invalid_configuration_is_reported_at_start_in_one_line(tmp_path: Path, flags: list[str], text: str) -> None:
     file = tmp_path / "authentication.yaml"
     write(file, anonymous={"enabled": True})
     argv = command("up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", *(f.replace("FILE", str(file)) for f in flags))

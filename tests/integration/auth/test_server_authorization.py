@@ -1,4 +1,4 @@
-"""Authorizers by configuration, through the public door of `tetrapod up`: policies, a webhook, reload, refusals at start."""
+"""Authorization configuration of `tetrapod up`: policies, a webhook, reloading, and configurations rejected at start."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def webhook(kubeconfig: Path, **more: Any) -> dict[str, Any]:
     return {"type": "Webhook", "name": "hook", "webhook": {**about, **more}}
 
 
-def test_authorizers_by_a_file_that_may_change(tmp_path: Path, hook: WebhookServer) -> None:
+def test_authorizers_follow_changes_of_the_file(tmp_path: Path, hook: WebhookServer) -> None:
     file, tokens, kubeconfig = tmp_path / "authz.yaml", tmp_path / "tokens.csv", tmp_path / "kubeconfig"
     tokens.write_text(TOKENS)
     write_kubeconfig(kubeconfig, hook, "/authorize")
@@ -83,7 +83,7 @@ def test_authorizers_by_a_file_that_may_change(tmp_path: Path, hook: WebhookServ
         assert ask(url, "/api/v1/pods", "alice-token")[0] == 200
         refused = ask(url, "/version", "alice-token")
         assert (refused[0], message(refused)) == (403, 'forbidden: User "alice" cannot get path "/version": as the webhook says')
-        assert ask(url, "/version", "bob-token")[0] == 200  # RBAC allows it, whatever became of the webhook
+        assert ask(url, "/version", "bob-token")[0] == 200  # RBAC allows it, independent of the webhook
         assert ask(url, "/metrics?a=<b", "bob-token") == (500, 'Internal Server Error: "/metrics?a=&lt;b": broken\n')
         assert ask(url, "/metrics", "admin-token")[0] == 200
 
@@ -108,7 +108,7 @@ def test_authorizers_by_a_file_that_may_change(tmp_path: Path, hook: WebhookServ
             assert fnmatch.filter(metrics, line), line
 
 
-def test_policies_in_a_file(tmp_path: Path) -> None:
+def test_abac_policies_are_read_from_a_file(tmp_path: Path) -> None:
     tokens, policies = tmp_path / "tokens.csv", tmp_path / "policies.jsonl"
     tokens.write_text(TOKENS)
     policies.write_text('{"user":"alice","resource":"pods","readonly":true}\n')
@@ -119,7 +119,7 @@ def test_policies_in_a_file(tmp_path: Path) -> None:
         assert message(refused).endswith('cannot list resource "secrets" in API group "" at the cluster scope: abac: No policy matched.')
 
 
-def test_a_webhook_by_flags(tmp_path: Path, hook: WebhookServer) -> None:
+def test_a_webhook_can_be_configured_by_flags(tmp_path: Path, hook: WebhookServer) -> None:
     tokens, kubeconfig = tmp_path / "tokens.csv", tmp_path / "kubeconfig"
     tokens.write_text(TOKENS)
     write_kubeconfig(kubeconfig, hook, "/authorize")
@@ -164,7 +164,9 @@ BOTH = "--authorization-config can not be specified when --authorization-mode or
         ),
     ],
 )
-def test_what_is_wrong_is_said_at_start_in_a_line(tmp_path: Path, hook: WebhookServer, flags: list[str], text: str) -> None:
+def test_an_invalid_configuration_is_reported_at_start_in_one_line(
+    tmp_path: Path, hook: WebhookServer, flags: list[str], text: str
+) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", hook, "/x")
     argv = command(
         "up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", *(f.replace("KUBECONFIG", str(kubeconfig)) for f in flags)

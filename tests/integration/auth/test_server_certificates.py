@@ -1,4 +1,4 @@
-"""Client certificates of CAs that the operator brings, beside the server's own: users, and front proxies."""
+"""Client certificates of the operator's CAs, in addition to the server's own: for users and for front proxies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Trusting:
     users: Authority
     proxies: Authority
     anchored: Authority
-    """In the bundle of users though it is no root."""
+    """An intermediate certificate in the bundle for users, which is a trust anchor although it is not a root."""
     directory: Path
 
     def whoami(self, issued: tuple[bytes, ...], **headers: str) -> Any:
@@ -63,30 +63,30 @@ def trusting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trusting]:
         yield Trusting(server, users, proxies, anchored, directory)
 
 
-def test_a_certificate_of_the_given_ca_names_its_user(trusting: Trusting) -> None:
+def test_a_certificate_of_the_configured_ca_authenticates_its_user(trusting: Trusting) -> None:
     found = trusting.whoami(trusting.users.issue_client("eve", ["readers"]))
     assert found["username"] == "eve"
     assert found["groups"] == ["readers", "system:authenticated"]
 
 
 def under(*authorities: Authority, user: str = "eve") -> tuple[bytes, ...]:
-    """What a client shows that the last of them gave a certificate: its own, then theirs from below."""
+    """Return the certificate that the last authority issued, followed by the chain of the others from below."""
     certificate, key = authorities[-1].issue_client(user)
     return (certificate, *(authority.certificate_pem for authority in reversed(authorities)), key)
 
 
-def test_a_chain_of_authorities_is_followed_to_one_that_is_known(trusting: Trusting) -> None:
+def test_a_certificate_chain_is_verified_up_to_a_trust_anchor(trusting: Trusting) -> None:
     middle = subordinate(trusting.users, "middle")
     lower = subordinate(middle, "lower")
     assert trusting.whoami(under(middle))["username"] == "eve"
     assert trusting.whoami(under(middle, lower, user="adam"))["username"] == "adam"
-    assert trusting.whoami(under(lower)) == 401  # one is missing
-    assert trusting.whoami(under(subordinate(Authority.create("users"), "middle"))) == 401  # another of the same name
+    assert trusting.whoami(under(lower)) == 401  # one certificate is missing
+    assert trusting.whoami(under(subordinate(Authority.create("users"), "middle"))) == 401  # another authority of the same name
     assert trusting.whoami(under(subordinate(trusting.users, "no authority", ca=False))) == 401
 
 
 @pytest.mark.parametrize("said", [{}, {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}])
-def test_a_certificate_of_an_unknown_authority_is_401_and_keeps_no_token_out(trusting: Trusting, said: dict[str, str]) -> None:
+def test_an_unknown_certificate_is_401_unless_a_token_is_valid(trusting: Trusting, said: dict[str, str]) -> None:
     token = HttpsClient(trusting.server.kubeconfig).call("POST", f"{ACCOUNTS}/default/token", {}).body["status"]["token"]
     for name in ("users", "proxies", "strangers"):
         stranger = Authority.create(name).issue_client("front", ["system:masters"])
@@ -95,34 +95,34 @@ def test_a_certificate_of_an_unknown_authority_is_401_and_keeps_no_token_out(tru
         assert trusting.whoami(stranger, Authorization=f"Bearer {token}", **said)["username"] == "system:serviceaccount:default:default"
 
 
-def test_what_does_not_hold_is_401(trusting: Trusting) -> None:
+def test_expired_or_invalid_chains_are_401(trusting: Trusting) -> None:
     assert trusting.whoami(trusting.users.issue_client("eve", life=timedelta(minutes=-1))) == 401
     assert trusting.whoami(trusting.users.issue_server("eve", ["localhost"])) == 401
 
 
-def test_an_authority_is_known_without_what_is_above_it(trusting: Trusting) -> None:
+def test_an_intermediate_is_a_trust_anchor_without_its_root(trusting: Trusting) -> None:
     assert trusting.whoami(trusting.anchored.issue_client("eve"))["username"] == "eve"
 
 
-def test_a_chain_leads_to_one_kind_of_client_only(trusting: Trusting) -> None:
+def test_user_and_proxy_authorities_are_separate(trusting: Trusting) -> None:
     said = {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}
     assert trusting.whoami(under(subordinate(trusting.users, "middle"), user="front"), **said)["username"] == "front"
     assert trusting.whoami(under(subordinate(trusting.proxies, "middle"), user="front"), **said)["username"] == "carol"
     assert trusting.whoami(under(subordinate(trusting.proxies, "middle"), user="eve")) == 401
 
 
-def test_the_administrators_own_kubeconfig_goes_on_working(trusting: Trusting) -> None:
+def test_the_generated_admin_kubeconfig_keeps_working(trusting: Trusting) -> None:
     assert "system:masters" in HttpsClient(trusting.server.kubeconfig).call("POST", REVIEW, ASKED).body["status"]["userInfo"]["groups"]
 
 
-def test_only_the_allowed_proxy_may_say_for_whom_it_asks(trusting: Trusting) -> None:
+def test_only_the_allowed_proxy_may_set_identity_headers(trusting: Trusting) -> None:
     said = {"X-Remote-User": "carol", "X-Remote-Group": "readers"}
     assert trusting.whoami(trusting.proxies.issue_client("front"), **said)["username"] == "carol"
     assert trusting.whoami(trusting.proxies.issue_client("other"), **said) in (401, 403)
     assert trusting.whoami(trusting.users.issue_client("front"), **said)["username"] == "front"
 
 
-def test_who_is_left_out_of_the_bundle_is_nobody_from_then_on(trusting: Trusting) -> None:
+def test_an_authority_removed_from_the_bundle_is_rejected(trusting: Trusting) -> None:
     bundle, held = trusting.directory / "users.crt", trusting.users.issue_client("eve")
     assert trusting.whoami(held)["username"] == "eve"
     others = Authority.create("others")
@@ -132,14 +132,14 @@ def test_who_is_left_out_of_the_bundle_is_nobody_from_then_on(trusting: Trusting
         assert time.monotonic() < deadline
         time.sleep(0.1)
     deadline = time.monotonic() + 40
-    while (found := trusting.whoami(others.issue_client("mallory"))) == 401:  # the listener has not read it yet
+    while (found := trusting.whoami(others.issue_client("mallory"))) == 401:  # the listener has not reloaded the file yet
         assert time.monotonic() < deadline
         time.sleep(0.2)
     assert found["username"] == "mallory"
 
 
 @pytest.mark.parametrize("content", ["", "no certificate"])
-def test_a_bundle_of_nothing_is_refused_at_the_start(content: str, tmp_path: Path) -> None:
+def test_an_empty_bundle_is_rejected_at_start(content: str, tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text(content)
     flags = (f"--data-dir={tmp_path}/data", f"--client-ca-file={tmp_path}/ca.crt", "--secure-port=0")
     ended = subprocess.run(command("up", *flags), env=environment(), capture_output=True, text=True, timeout=60, check=False)

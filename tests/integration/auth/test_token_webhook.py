@@ -1,4 +1,4 @@
-"""Tokens reviewed by a real webhook over TLS: what it is asked, what of its answers is believed, and how long."""
+"""Token reviews by a real webhook over TLS: its requests, the use of its responses, and how long they are cached."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ JANE = {"username": "jane", "uid": "1", "groups": ["a"], "extra": {"k": ["v"]}}
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-async def test_a_reviewed_token_is_its_user_s(server: WebhookServer, tmp_path: Path, version: str) -> None:
+async def test_a_reviewed_token_authenticates_its_user(server: WebhookServer, tmp_path: Path, version: str) -> None:
     server.on("/authenticate", lambda _: reviewed(version, authenticated=True, user=JANE))
     async with authenticator(server, tmp_path, version, token="secret") as made:
         found = await made.authenticate_token("t1", API)
@@ -64,14 +64,14 @@ async def test_a_reviewed_token_is_its_user_s(server: WebhookServer, tmp_path: P
     }
 
 
-async def test_audiences_of_the_answer_count(server: WebhookServer, tmp_path: Path) -> None:
+async def test_audiences_of_the_response_are_checked(server: WebhookServer, tmp_path: Path) -> None:
     async with authenticator(server, tmp_path, ttl=0) as made:
         server.on("/authenticate", lambda _: reviewed(authenticated=True, user=JANE, audiences=["other"]))
         assert await made.authenticate_token("t", API) is None
         assert (await made.authenticate_token("t", ("other", "api"))).audiences == ("other",)  # type: ignore[union-attr]
 
 
-async def test_answers_are_remembered_and_errors_are_not(server: WebhookServer, tmp_path: Path) -> None:
+async def test_responses_are_cached_and_errors_are_not(server: WebhookServer, tmp_path: Path) -> None:
     answers: dict[str, Any] = {
         "good": reviewed(authenticated=True, user=JANE),
         "bad": reviewed(authenticated=False),
@@ -84,12 +84,12 @@ async def test_answers_are_remembered_and_errors_are_not(server: WebhookServer, 
             assert await made.authenticate_token("bad", API) is None
             with pytest.raises(InvalidToken, match="who is that"):
                 await made.authenticate_token("worse", API)
-        assert await made.authenticate_token("good", ("api", "more"))  # another question
+        assert await made.authenticate_token("good", ("api", "more"))  # another token
     asked = [body["spec"]["token"] for _, _, body in server.seen]
     assert {token: asked.count(token) for token in answers} == {"good": 2, "bad": 1, "worse": 3}
 
 
-async def test_many_at_once_are_one_question(server: WebhookServer, tmp_path: Path) -> None:
+async def test_concurrent_reviews_of_a_token_are_one_request(server: WebhookServer, tmp_path: Path) -> None:
     server.on("/authenticate", lambda _: reviewed(authenticated=True, user=JANE))
     async with authenticator(server, tmp_path) as made:
         found = await asyncio.gather(*(made.authenticate_token("t", API) for _ in range(20)))
@@ -113,7 +113,7 @@ async def test_many_at_once_are_one_question(server: WebhookServer, tmp_path: Pa
         (b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nshort", 1, "unexpected EOF"),
     ],
 )
-async def test_a_webhook_that_fails_authenticates_nobody(server: WebhookServer, tmp_path: Path, answer: Any, tries: int, text: str) -> None:
+async def test_a_failing_webhook_authenticates_no_one(server: WebhookServer, tmp_path: Path, answer: Any, tries: int, text: str) -> None:
     server.on("/authenticate", lambda _: answer)
     async with authenticator(server, tmp_path) as made:
         with pytest.raises(InvalidToken) as refused:
@@ -122,7 +122,7 @@ async def test_a_webhook_that_fails_authenticates_nobody(server: WebhookServer, 
     assert len(server.seen) == tries
 
 
-async def test_a_webhook_that_recovers_is_asked_again(server: WebhookServer, tmp_path: Path) -> None:
+async def test_a_recovered_webhook_is_called_again(server: WebhookServer, tmp_path: Path) -> None:
     def answer(_: Any) -> Any:
         return Answer(500, b"") if len(server.seen) < 3 else reviewed(authenticated=True, user=JANE)
 
@@ -132,7 +132,7 @@ async def test_a_webhook_that_recovers_is_asked_again(server: WebhookServer, tmp
     assert len(server.seen) == 3
 
 
-async def test_a_webhook_with_another_authority_s_certificate_is_not_asked(server: WebhookServer, tmp_path: Path) -> None:
+async def test_a_webhook_with_a_certificate_of_another_ca_is_not_called(server: WebhookServer, tmp_path: Path) -> None:
     with webhook_server() as stranger:
         path = write_kubeconfig(tmp_path / "kubeconfig", server, "/authenticate")
         path.write_text(path.read_text().replace(server.url, stranger.url))

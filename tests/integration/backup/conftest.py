@@ -1,4 +1,4 @@
-"""An etcd of their own for tests of backups, each with a prefix of its own; and stores with a little of everything in them."""
+"""An etcd shared by the tests of backups, each with its own prefix; and stores with varied content."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prefix() -> str:
 
 @pytest.fixture
 def tetrapod() -> Callable[..., Result]:
-    """The command line, in this process."""
+    """Run the command line in this process."""
 
     def run(*arguments: str | Path) -> Result:
         return CliRunner().invoke(main, [str(argument) for argument in arguments])
@@ -40,7 +40,7 @@ def tetrapod() -> Callable[..., Result]:
 
 
 async def filled(backend: Backend, prefix: str) -> None:
-    """Objects, some of them rewritten and deleted, one with a lease, one that is no text."""
+    """Write objects, some of them updated and deleted, one with a lease, and one that is not UTF-8."""
     for number in range(700):
         await backend.put_if(f"{prefix}/configmaps/default/c{number:03}", b'{"kind":"ConfigMap","data":{"n":"%d"}}' % number, 0)
     first = await backend.get(f"{prefix}/configmaps/default/c000")

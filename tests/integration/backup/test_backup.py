@@ -1,4 +1,4 @@
-"""Backups: of one revision, verified, and restored so that nobody who knew the source is led astray."""
+"""Backups: of one revision, verified, and restored so that clients of the source do not see revisions repeated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Command = Callable[..., Result]
 
 
 def embedded(directory: Path, prefix: str = "/registry") -> int:
-    """A data directory; returns the revision of its database."""
+    """Create a data directory; return the revision of its database."""
 
     async def make() -> int:
         backend = SqliteBackend(directory / "tetrapod.db")
@@ -58,7 +58,7 @@ def test_a_data_directory_is_backed_up_verified_and_restored(tmp_path: Path, tet
     asyncio.run(_restored(tmp_path / "new/tetrapod.db", revision))
 
 
-def test_a_backup_is_decrypted_and_a_restoration_encrypted_where_it_is_said_how(tmp_path: Path, tetrapod: Command) -> None:
+def test_a_backup_is_decrypted_and_restored_with_encryption(tmp_path: Path, tetrapod: Command) -> None:
     secret = b'{"kind":"Secret","data":{"p":"cQ=="}}'
 
     def plain(directory: str) -> Contents:
@@ -67,7 +67,7 @@ def test_a_backup_is_decrypted_and_a_restoration_encrypted_where_it_is_said_how(
     async def fill() -> None:
         backend = SqliteBackend(tmp_path / "plain" / "tetrapod.db")
         await backend.put_if("/registry/secrets/default/s", secret, 0)
-        await backend.put_if("/registry/masterleases/10.0.0.1", b"{}", 0)  # which is nobody's resource
+        await backend.put_if("/registry/masterleases/10.0.0.1", b"{}", 0)  # a key that belongs to no resource
         await backend.close()
 
     key = b64encode(b"k" * 32).decode()
@@ -91,7 +91,7 @@ def test_a_backup_is_decrypted_and_a_restoration_encrypted_where_it_is_said_how(
     assert (opened.exit_code, "encrypted" in opened.output) == (0, False)
     assert tetrapod("restore", tmp_path / "c", "--data-dir", tmp_path / "again").exit_code == 0
     assert plain("again").digest() == plain("plain").digest()
-    # What is encrypted in a backup is opened, and bound to its new place.
+    # Encrypted values of a backup are decrypted, and encrypted again for their new key in the store.
     etcd_like = ("--etcd-prefix", "/elsewhere")
     moved = tetrapod("restore", tmp_path / "b", "--data-dir", tmp_path / "other", *flag, *etcd_like)
     assert (moved.exit_code, "cannot be decrypted by" in moved.output) == (1, True), "AES-GCM binds values to /registry/…"
@@ -109,7 +109,7 @@ async def _restored(database: Path, before: int) -> None:
         assert event.lease
         now = await backend.revision()
         assert now > before
-        with pytest.raises(Compacted):  # a watch from before would miss what was lost
+        with pytest.raises(Compacted):  # a watch from before the restoration would miss the lost changes
             async with backend.watch("/registry/", "/registry0", before) as watch:
                 await anext(aiter(watch))
         written = await backend.put_if("/registry/configmaps/default/next", b"{}", 0)
@@ -129,7 +129,7 @@ def test_a_database_is_backed_up_while_it_is_written(tmp_path: Path, tetrapod: C
                 number = 0
                 while not stop.is_set():
                     number += 1
-                    for key in ("a", "b"):  # always in this order: a backup with more of b than of a would be of no one revision
+                    for key in ("a", "b"):  # the order is fixed, so a backup with more of b than of a would not be of one revision
                         await backend.put_if(f"/registry/pods/{key}/{number:06}", b"{}", 0)
 
             writing = asyncio.create_task(write())
@@ -149,7 +149,7 @@ def test_a_database_is_backed_up_while_it_is_written(tmp_path: Path, tetrapod: C
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "shortened", "foreign", "newer", "missing"])
-def test_a_file_that_is_not_whole_is_refused(tmp_path: Path, tetrapod: Command, damage: str) -> None:
+def test_an_incomplete_file_is_rejected(tmp_path: Path, tetrapod: Command, damage: str) -> None:
     file = tmp_path / "backup"
     archive.write(file, Contents("embedded", 9, [Item(f"pods/a/{n}", b'{"n":%d}' % n, n + 2, n + 2) for n in range(5)]))
     data = file.read_bytes()
@@ -171,7 +171,7 @@ def test_a_file_that_is_not_whole_is_refused(tmp_path: Path, tetrapod: Command, 
     assert not (tmp_path / "new").exists()
 
 
-def test_nothing_that_is_there_is_overwritten(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
+def test_existing_data_is_not_overwritten(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
     embedded(tmp_path / "old")
     file = tmp_path / "backup"
     assert tetrapod("backup", "--data-dir", tmp_path / "old", "--out", file).exit_code == 0
@@ -191,7 +191,7 @@ def test_nothing_that_is_there_is_overwritten(tmp_path: Path, tetrapod: Command,
     assert (done.exit_code, "no such database" in done.output) == (1, True)
 
 
-def test_an_etcd_is_backed_up_at_one_revision_and_restored_above_it(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
+def test_etcd_is_backed_up_at_one_revision_and_restored_above_it(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
     async def fill() -> int:
         backend = EtcdBackend([etcd.url])
         try:
@@ -222,7 +222,7 @@ def test_an_etcd_is_backed_up_at_one_revision_and_restored_above_it(tmp_path: Pa
     asyncio.run(check())
 
 
-async def test_an_etcd_is_raised_to_the_revision_of_the_source(etcd: Etcd, prefix: str) -> None:
+async def test_the_revision_of_etcd_is_raised_to_that_of_the_source(etcd: Etcd, prefix: str) -> None:
     backend = EtcdBackend([etcd.url])
     try:
         goal = await backend.revision() + 5000

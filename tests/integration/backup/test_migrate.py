@@ -1,4 +1,4 @@
-"""Moving house: between a data directory and etcd, both ways, with everything and nothing made up."""
+"""Migration between a data directory and etcd, in both directions: complete and unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def config_map(name: str) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": "täglich"}}
 
 
-def test_a_server_moves_to_etcd_and_back(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
+def test_a_server_is_migrated_to_etcd_and_back(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
     with running(tmp_path / "first") as server:
         client = HttpsClient(server.kubeconfig)
         made = client.call("POST", MAPS, config_map("one")).body
@@ -54,11 +54,11 @@ def test_a_server_moves_to_etcd_and_back(tmp_path: Path, tetrapod: Command, etcd
     with running(tmp_path / "second") as server:
         client = HttpsClient(server.kubeconfig)
         again = client.call("GET", f"{MAPS}/one").body
-        assert again["metadata"] == found["metadata"]  # its resource version too
+        assert again["metadata"] == found["metadata"]  # including its resource version
         assert {item["metadata"]["name"] for item in client.call("GET", MAPS).body["items"]} >= {"one", "two"}
 
 
-def test_protobuf_becomes_json_and_what_nobody_knows_is_refused() -> None:
+def test_protobuf_is_converted_to_json_and_unknown_kinds_are_rejected() -> None:
     pod = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"x": "y"}}
     unknown = envelope("example.com/v1", "Thing", b"")
     items = [Item("configmaps/b/a", encode(pod), 5, 5), Item("masterleases/10.0.0.1", b"{}", 6, 6)]
@@ -70,7 +70,7 @@ def test_protobuf_becomes_json_and_what_nobody_knows_is_refused() -> None:
             converted(Contents("etcd", 9, [Item("things/a", value, 5, 5)]), keep_encrypted=False)
 
 
-def test_encrypted_values_are_moved_only_when_asked_for(tmp_path: Path, tetrapod: Command) -> None:
+def test_encrypted_values_are_migrated_only_with_the_option(tmp_path: Path, tetrapod: Command) -> None:
     async def fill() -> None:
         backend = SqliteBackend(tmp_path / "old.d" / "tetrapod.db")
         await backend.put_if("/registry/secrets/a/b", b"k8s:enc:secretbox:v1:key:\xfe", 0)
@@ -93,8 +93,8 @@ def configuration(path: Path, provider: str, key: str, *resources: str) -> Path:
     return path
 
 
-def test_each_side_has_an_encryption_of_its_own(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
-    """From one key to another provider, and to none; AES-GCM binds values to their keys in the store, which differ."""
+def test_source_and_target_have_separate_encryption(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
+    """From one key to another provider, and to none. AES-GCM binds a value to its key in the store, which differs."""
     first = configuration(tmp_path / "first.yaml", "aesgcm", "first", "secrets", "configmaps", "services")
     second = configuration(tmp_path / "second.yaml", "secretbox", "second", "secrets")
     flags = ("--from-encryption-provider-config", "--to-encryption-provider-config")
@@ -127,8 +127,8 @@ def test_each_side_has_an_encryption_of_its_own(tmp_path: Path, tetrapod: Comman
     assert next(orjson.loads(item.value) for item in plain.items if item.key == "secrets/default/s")["data"] == secret["data"]
 
 
-async def test_what_somebody_wrote_meanwhile_is_noticed(etcd: Etcd, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the reading of the source and the end."""
+async def test_a_concurrent_write_is_detected(etcd: Etcd, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write between the reading of the source and the end."""
     from tetrapod.apps import stores
     from tetrapod.cli.migrate import moved
 

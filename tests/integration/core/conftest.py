@@ -1,4 +1,4 @@
-"""Core with its admission plugins over the embedded store in memory, with a kubelet whose certificate nobody vouches for."""
+"""Core with its admission plugins over an in-memory store, and a kubelet with an untrusted certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default plugins on a pod's way in."""
+"""The default admission plugins for pods."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ async def test_a_pod_gets_account_token_priority_and_tolerations(core: Core) -> 
     assert [t["key"] for t in spec["tolerations"]] == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
 
 
-async def test_a_pod_without_its_account_waits(core: Core) -> None:
+async def test_a_pod_without_its_service_account_is_forbidden(core: Core) -> None:
     with pytest.raises(StatusError, match='error looking up service account default/robot: serviceaccount "robot" not found') as raised:
         await core.pod("p", serviceAccountName="robot")
     assert raised.value.code == 403
 
 
-async def test_limits_are_filled_in_and_kept(core: Core) -> None:
+async def test_limit_ranges_set_defaults_and_are_enforced(core: Core) -> None:
     limit = {"type": "Container", "default": {"cpu": "500m"}, "defaultRequest": {"cpu": "100m"}, "max": {"cpu": "1"}}
     await core.create("limitranges", "LimitRange", "l", spec={"limits": [limit]})
     resources = (await core.pod("p"))["spec"]["containers"][0]["resources"]
@@ -34,7 +34,7 @@ async def test_limits_are_filled_in_and_kept(core: Core) -> None:
         await core.pod("q", containers=big)
 
 
-async def test_a_binding_brings_the_topology_of_its_node(core: Core) -> None:
+async def test_a_binding_copies_topology_labels_of_the_node(core: Core) -> None:
     labels = {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r", "other": "o"}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}}
     await core.client.create(v1("nodes"), "", node)
@@ -48,13 +48,13 @@ async def test_a_binding_brings_the_topology_of_its_node(core: Core) -> None:
     assert pod["metadata"]["labels"] == {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r"}
 
 
-async def test_volumes_in_use_are_held(core: Core) -> None:
+async def test_volumes_in_use_are_protected(core: Core) -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     claim = await core.create("persistentvolumeclaims", "PersistentVolumeClaim", "c", spec=spec)
     assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
 
 
-async def test_an_eviction_takes_from_the_budget(core: Core) -> None:
+async def test_an_eviction_is_limited_by_the_disruption_budget(core: Core) -> None:
     budgets = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
     await core.client.create(
         v1("pods"),

@@ -1,4 +1,4 @@
-"""What services are given: from every network that is ready, once, and back when it has leaked."""
+"""Allocation of addresses and ports of Services: from every ready network, only once, and released if they leaked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def service(core: Core, name: str, **spec: Any) -> Object:
 
 
 async def reasons(core: Core) -> set[tuple[str, str]]:
-    """Of events, with whom they are about."""
+    """Return the reasons of events with the names of their objects."""
     return {(e["reason"], e["regarding"]["name"]) for e in (await core.client.list(EVENTS))["items"]}
 
 
@@ -86,8 +86,8 @@ async def test_addresses_are_repaired(core: Core) -> None:
         await eventually(lambda: reasons(core), lambda found: found == told)
 
 
-async def test_an_address_is_not_leaked_as_soon_as_its_service_goes(core: Core) -> None:
-    """It is freed a moment later. Addresses of nobody, looked at in their turn, show that the other one's turn has passed."""
+async def test_an_address_is_not_leaked_right_after_its_service_is_deleted(core: Core) -> None:
+    """It is released a moment later. A second leaked address, examined after it, shows that it has been examined."""
     addresses = ClusterIPs("10.0.0.0/24", core.client)
     services = Informer(core.client, SERVICES)
     await cidr(core, "kubernetes", "10.0.0.0/24")
@@ -113,7 +113,7 @@ async def test_an_address_is_not_leaked_as_soon_as_its_service_goes(core: Core) 
         assert await present(core, ADDRESSES, "", "10.0.0.200")
 
 
-async def test_an_address_outside_of_all_networks_is_told(core: Core) -> None:
+async def test_an_address_outside_all_networks_is_reported(core: Core) -> None:
     addresses = ClusterIPs("10.0.0.0/24", core.client)
     services = Informer(core.client, SERVICES)
     await service(core, "s", clusterIP="10.0.0.9")
@@ -134,7 +134,7 @@ async def test_node_ports_are_repaired(core: Core, storages: StorageFactory) -> 
     assert await reasons(core) == {("PortNotAllocated", "s")}
 
 
-async def test_ports_of_a_former_range_stay_taken(storages: StorageFactory) -> None:
+async def test_ports_of_a_former_range_stay_allocated(storages: StorageFactory) -> None:
     await NodePorts("30000-30099", storages).take(30050)
     for ports in (NodePorts("30040-30199", storages), NodePorts("29000-31000", storages)):
         assert await ports.taken() == {30050}
@@ -143,12 +143,12 @@ async def test_ports_of_a_former_range_stay_taken(storages: StorageFactory) -> N
     assert await NodePorts("30060-30070", storages).taken() == set()
 
 
-def test_a_port_of_several_protocols_is_one() -> None:
+def test_a_port_with_several_protocols_is_allocated_once() -> None:
     ports = [{"nodePort": 30001, "protocol": "TCP"}, {"nodePort": 30001, "protocol": "UDP"}, {"nodePort": 30002, "protocol": "TCP"}]
     assert list(node_ports({"spec": {"ports": ports, "healthCheckNodePort": 30003}})) == [30001, 30002, 30003]
 
 
-async def test_nothing_is_given_twice_to_many_at_once(core: Core) -> None:
+async def test_concurrent_allocations_are_unique(core: Core) -> None:
     made = await asyncio.gather(*(service(core, f"s{i}", type="NodePort") for i in range(60)))
     assert len({s["spec"]["clusterIP"] for s in made}) == len({s["spec"]["ports"][0]["nodePort"] for s in made}) == 60
     await asyncio.gather(*(core.client.delete(v1("services"), NS, s["metadata"]["name"]) for s in made))

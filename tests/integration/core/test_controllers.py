@@ -1,4 +1,4 @@
-"""Controllers that need no node: each does what upstream's of the same name does."""
+"""Controllers that need no node: each behaves like upstream's of the same name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def running(*controllers: Controller) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_every_controller_has_a_name_of_upstreams(core: Core) -> None:
+async def test_every_controller_has_an_upstream_name(core: Core) -> None:
     names = [controller.name for controller in core.service.controllers(Informer(core.client, v1("namespaces")))]
     assert len(names) == len(set(names)) > 12
     assert canonical(names) == tuple(names)
@@ -68,7 +68,7 @@ async def token(core: Core, token_id: str, **data: str) -> None:
     await core.client.create(v1("secrets"), "kube-system", body)
 
 
-async def test_bootstrap_tokens_go_when_they_expire(core: Core) -> None:
+async def test_expired_bootstrap_tokens_are_deleted(core: Core) -> None:
     await namespace(core, "kube-system")
     await token(core, "aaaaaa", expiration=format_time(now() - timedelta(hours=1)))
     await token(core, "bbbbbb", expiration=format_time(now() + timedelta(hours=1)))
@@ -85,7 +85,7 @@ async def test_bootstrap_tokens_go_when_they_expire(core: Core) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::jwt.warnings.InsecureKeyLengthWarning")
-async def test_cluster_info_is_signed_by_the_tokens_that_may(core: Core) -> None:
+async def test_cluster_info_is_signed_by_permitted_tokens(core: Core) -> None:
     await namespace(core, "kube-system")
     await namespace(core, "kube-public")
     await token(core, "aaaaaa", **{"usage-bootstrap-signing": "true"})
@@ -121,7 +121,7 @@ async def test_cluster_info_is_signed_by_the_tokens_that_may(core: Core) -> None
         ({"type": "Approved", "certificate": "eA=="}, 0.5, False),
     ],
 )
-def test_signing_requests_are_over_in_time(status: dict[str, str], hours: float, gone: bool) -> None:
+def test_old_signing_requests_expire(status: dict[str, str], hours: float, gone: bool) -> None:
     then = format_time(now() - timedelta(hours=hours))
     found: Object = {"conditions": [{"type": status["type"], "lastUpdateTime": then}]} if status else {}
     if "certificate" in status:
@@ -144,7 +144,7 @@ async def test_old_requests_are_deleted(core: Core) -> None:
     await PodCertificateRequestCleaner(core.client).clean()
 
 
-async def test_tokens_that_nobody_uses_are_marked_and_then_deleted(core: Core) -> None:
+async def test_unused_tokens_are_marked_and_then_deleted(core: Core) -> None:
     await namespace(core, "kube-system")
     since = {"metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking"}, "data": {"since": now().strftime("%Y-%m-%d")}}
     await core.client.create(v1("configmaps"), "kube-system", since)
@@ -174,7 +174,7 @@ async def test_tokens_that_nobody_uses_are_marked_and_then_deleted(core: Core) -
     assert await labels("made-by-you") == await labels("mounted") == {}
 
 
-async def test_service_networks_are_held_by_their_addresses(core: Core) -> None:
+async def test_service_cidrs_are_protected_by_their_addresses(core: Core) -> None:
     await core.client.create(CIDRS, "", {"metadata": {"name": "more"}, "spec": {"cidrs": ["10.77.0.0/24"]}})
 
     async def get() -> Object | None:

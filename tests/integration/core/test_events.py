@@ -1,4 +1,4 @@
-"""Events, which two groups serve from one place."""
+"""Events, which two API groups serve from the same storage."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def named(name: str) -> dict[str, Any]:
 
 
 def said(event: dict[str, Any]) -> tuple[str, str, str]:
-    """Of whom and what, whichever group says it."""
+    """Return the object and the reason of an event of either group."""
     about = event.get("regarding") or event["involvedObject"]
     return event["apiVersion"], about["name"], event.get("note") or event["message"]
 
@@ -52,7 +52,7 @@ AS_NEW, AS_OLD = ("events.k8s.io/v1", "default", "yeah"), ("v1", "default", "yea
 
 
 @pytest.mark.parametrize("order", [(NEW, OLD), (OLD, NEW)])
-def test_as_protobuf_an_event_is_of_the_group_that_it_is_asked_of(server: Server, order: tuple[str, str]) -> None:
+def test_a_protobuf_event_has_the_group_of_the_request(server: Server, order: tuple[str, str]) -> None:
     name = f"message-{order[0].count('/')}"
     with Client(server) as client:
         assert client("POST", NEW, named(name)).status == 201
@@ -79,7 +79,7 @@ def watch(server: Server, path: str) -> Iterator[http.client.HTTPResponse]:
         connection.close()
 
 
-def test_who_watch_both_groups_see_an_event_of_each(server: Server) -> None:
+def test_watches_of_both_groups_receive_their_own_version(server: Server) -> None:
     with watch(server, NEW) as new, watch(server, OLD) as old, Client(server) as client:
         assert client("POST", NEW, named("seen")).status == 201
         assert said(json.loads(new.readline())["object"]) == AS_NEW

@@ -1,4 +1,4 @@
-"""What loses its owner goes, whether either is built in or custom; custom resources are watched from their first object on."""
+"""Garbage collection of built-in and custom dependents. Custom resources are watched from their first object on."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def owned(owner: dict[str, Any] | None) -> dict[str, Any]:
     return {"ownerReferences": [{"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}]}
 
 
-def test_dependents_of_a_custom_object_go_with_it(server: Server) -> None:
+def test_dependents_of_a_custom_object_are_deleted(server: Server) -> None:
     path = define(server, "Parent")
     parent = made(server, path, custom("Parent", "one"))
     made(server, path, custom("Parent", "child", parent))
@@ -82,7 +82,7 @@ def test_dependents_of_a_custom_object_go_with_it(server: Server) -> None:
     until(lambda: ask(server, "GET", f"{_MAPS}/of-parent")[0] == 404)
 
 
-def test_a_custom_object_goes_with_its_built_in_owner(server: Server) -> None:
+def test_a_custom_object_is_deleted_with_its_built_in_owner(server: Server) -> None:
     path = define(server, "Tail")
     owner = made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}})
     made(server, path, custom("Tail", "one", owner))
@@ -90,13 +90,13 @@ def test_a_custom_object_goes_with_its_built_in_owner(server: Server) -> None:
     until(lambda: ask(server, "GET", f"{path}/one")[0] == 404)
 
 
-def test_what_an_owner_leaves_goes_though_nobody_watched_the_owner_yet(server: Server) -> None:
-    """Its kind is watched some seconds after its first object, and it lives for less."""
+def test_dependents_are_deleted_although_the_owner_was_not_watched_yet(server: Server) -> None:
+    """Its kind is watched some seconds after its first object, and the object is deleted earlier."""
     path = define(server, "Mayfly")
-    time.sleep(6)  # until the collector knows the kind: from here on an unknown kind is no reason to look again
+    time.sleep(6)  # until the collector knows the kind: from here on an unknown kind does not trigger another lookup
     owner = made(server, path, custom("Mayfly", "owner"))
     made(server, _MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "left", **owned(owner)}})
-    time.sleep(0.5)  # it has been looked at, and its owner was there
+    time.sleep(0.5)  # the collector has looked it up and found its owner
     assert ask(server, "DELETE", f"{path}/owner")[0] == 200
     until(lambda: ask(server, "GET", f"{_MAPS}/left")[0] == 404)
 
@@ -110,7 +110,7 @@ def reflectors(server: Server) -> int:
 
 
 def test_a_deleted_resource_is_not_watched_although_an_external_server_is_unavailable(tmp_path: Path) -> None:
-    """Discovery is incomplete as long as a server is away; the group-versions of the others are known all the same."""
+    """Discovery is incomplete while a server is unavailable, but the group-versions of the others are known."""
     spec = {"group": "away.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1, "insecureSkipTLSVerify": True}
     api_service: dict[str, Any] = {
         "apiVersion": "apiregistration.k8s.io/v1",

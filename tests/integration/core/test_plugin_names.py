@@ -1,4 +1,4 @@
-"""Which admission plugins there are, by the names that flags give."""
+"""The names of admission plugins in flags."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def dependencies(core: Core, storages: StorageFactory, allow_all: Authorizer) ->
         (["AlwaysAdmit", "EventRateLimit"], ["PodGroupProtection"], []),
     ],
 )
-def test_plugins_that_there_are_not_are_refused(enabled: list[str], disabled: list[str], told: list[str]) -> None:
+def test_unknown_plugins_are_rejected(enabled: list[str], disabled: list[str], told: list[str]) -> None:
     assert complaints(enabled, disabled) == told
 
 
-def test_plugins_stand_in_the_order_of_upstream_and_may_be_turned_off(dependencies: PluginDependencies) -> None:
+def test_plugins_have_upstreams_order_and_can_be_disabled(dependencies: PluginDependencies) -> None:
     made = plugins(dependencies, ["AlwaysPullImages", "AlwaysAdmit", "ServiceAccount"], ["EventRateLimit", "PodSecurity"])
     names = [plugin.name for plugin in made]
     assert names[:4] == ["NamespaceLifecycle", "LimitRanger", "ServiceAccount", "TaintNodesByCondition"]

@@ -1,4 +1,4 @@
-"""What is passed on to kubelets, pods and services."""
+"""Requests that core passes on to kubelets, pods and services."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tetrapod.machinery.status import StatusError
 
 @pytest.fixture
 def loopback_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nodes are not proxied to on this machine's own addresses, which are all that a test has."""
+    """Allow proxying to loopback, which is rejected for nodes and is the only address that a test has."""
 
     async def nothing(host: str) -> None:
         pass
@@ -42,7 +42,7 @@ async def test_a_log_is_read_from_the_kubelet(core: Core, serve: Serve, tls: Ser
 
 
 @pytest.mark.parametrize(("status", "reason"), [(400, "BadRequest"), (404, "NotFound"), (500, "InternalError")])
-async def test_a_kubelet_that_refuses_a_log(core: Core, serve: Serve, tls: ServingTLS, status: int, reason: str) -> None:
+async def test_a_rejection_by_the_kubelet_is_passed_on(core: Core, serve: Serve, tls: ServingTLS, status: int, reason: str) -> None:
     async def kubelet(request: Request) -> Response:
         return Response(status, [], b"no such container")
 
@@ -55,7 +55,7 @@ async def test_a_kubelet_that_refuses_a_log(core: Core, serve: Serve, tls: Servi
 
 
 @pytest.mark.usefixtures("loopback_allowed")
-async def test_a_kubelet_that_is_not_there(core: Core) -> None:
+async def test_an_unreachable_kubelet_is_an_error(core: Core) -> None:
     await core.node("n", 1)
     await core.pod("p", nodeName="n")
     code, body = await core.client.raw("GET", "/api/v1/namespaces/default/pods/p/log")
@@ -66,7 +66,7 @@ async def test_a_kubelet_that_is_not_there(core: Core) -> None:
     assert (code, orjson.loads(body)["message"]) == (503, text)
 
 
-async def test_a_node_that_has_gone_is_told_as_what_was_asked_for(core: Core) -> None:
+async def test_a_missing_node_is_reported_with_the_requested_kind(core: Core) -> None:
     await core.pod("p", nodeName="n")
     for path, kind in (
         ("namespaces/default/pods/p/log", "pods"),
@@ -77,14 +77,14 @@ async def test_a_node_that_has_gone_is_told_as_what_was_asked_for(core: Core) ->
         assert (code, orjson.loads(body)["message"]) == (404, f'{kind} "n" not found')
 
 
-async def test_exec_asks_for_an_upgrade(core: Core) -> None:
+async def test_exec_requires_an_upgrade(core: Core) -> None:
     await core.node("n", 1)
     await core.pod("p", nodeName="n")
     code, body = await core.client.raw("POST", "/api/v1/namespaces/default/pods/p/exec?command=ls&stdout=true")
     assert (code, orjson.loads(body)["message"]) == (400, "Upgrade request required")
 
 
-async def test_exec_is_spliced_through(core: Core, serve: Serve, tls: ServingTLS) -> None:
+async def test_exec_streams_are_connected_to_the_kubelet(core: Core, serve: Serve, tls: ServingTLS) -> None:
     seen: list[str] = []
 
     async def kubelet(request: Request) -> Response:
@@ -109,7 +109,7 @@ async def test_exec_is_spliced_through(core: Core, serve: Serve, tls: ServingTLS
 
 
 @pytest.mark.usefixtures("loopback_allowed")
-async def test_the_proxy_of_a_node_tells_nobody_who_asks(core: Core, serve: Serve, tls: ServingTLS) -> None:
+async def test_the_node_proxy_drops_credentials(core: Core, serve: Serve, tls: ServingTLS) -> None:
     await core.node("n", (await serve(echo, tls)).port)
     path = "/api/v1/nodes/n/proxy/metrics/cadvisor"
     code, body = await core.client.raw("GET", f"{path}?a=b", headers={"x-remote-user": "root", "authorization": "Bearer t", "x-mine": "1"})
@@ -122,7 +122,7 @@ async def test_the_proxy_of_a_node_tells_nobody_who_asks(core: Core, serve: Serv
 
 
 @pytest.mark.usefixtures("loopback_allowed")
-async def test_redirects_lead_back_through_the_proxy(core: Core, serve: Serve, tls: ServingTLS) -> None:
+async def test_redirects_are_rewritten_to_the_proxy(core: Core, serve: Serve, tls: ServingTLS) -> None:
     async def kubelet(request: Request) -> Response:
         return Response(302, [(b"location", b"/login?x=1")])
 
@@ -139,7 +139,7 @@ def _request(path: str) -> Request:
     return request
 
 
-async def test_pods_are_reached_only_where_pods_can_be(core: Core) -> None:
+async def test_pods_are_not_proxied_on_loopback_or_link_local_addresses(core: Core) -> None:
     await core.pod("p")
     for address in ("127.0.0.1", "169.254.169.254", "0.0.0.0", "224.0.0.1", "::1"):
         status = {"status": {"podIP": address, "podIPs": [{"ip": address}]}}
@@ -148,13 +148,13 @@ async def test_pods_are_reached_only_where_pods_can_be(core: Core) -> None:
         assert (code, orjson.loads(body)["message"]) == (400, "address not allowed")
 
 
-async def test_nodes_are_not_a_way_to_this_machine(core: Core) -> None:
+async def test_the_node_proxy_does_not_reach_loopback(core: Core) -> None:
     await core.node("n", 1)
     code, body = await core.client.raw("GET", "/api/v1/nodes/n/proxy/healthz")
     assert (code, orjson.loads(body)["message"]) == (400, "address not allowed")
 
 
-async def test_a_service_leads_only_to_its_own_pods(core: Core) -> None:
+async def test_the_service_proxy_reaches_only_its_own_pods(core: Core) -> None:
     await core.create("services", "Service", "s", spec={"ports": [{"name": "web", "port": 80}]})
     await core.pod("p")
     ip = {"status": {"podIP": "192.0.2.9", "podIPs": [{"ip": "192.0.2.9"}]}}
@@ -187,7 +187,7 @@ async def test_a_service_leads_only_to_its_own_pods(core: Core) -> None:
         ("log?tailLines=x", 'strconv.ParseInt: parsing "x": invalid syntax'),
     ],
 )
-async def test_options_that_are_none_are_refused(core: Core, path: str, message: str) -> None:
+async def test_unknown_options_are_rejected(core: Core, path: str, message: str) -> None:
     await core.pod("p", nodeName="n")
     code, body = await core.client.raw("GET" if path.startswith("log") else "POST", f"/api/v1/namespaces/default/pods/p/{path}")
     assert (code, orjson.loads(body)["message"]) == (400, message)

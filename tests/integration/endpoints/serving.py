@@ -1,4 +1,4 @@
-"""A server of a few resources over a store in memory, called as its filters would call it."""
+"""A server with a few resources over an in-memory store, called like its filters do."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ClusterStrategy(Strategy):
 
 
 class Echo(Rest):
-    """Answers the paths below it."""
+    """A handler of the paths below it."""
 
     async def connect(self, ctx: Any, name: str, path: str, request: Request) -> Response:
         return Response(200, [], f"{request.method} {name} {path}".encode())
@@ -116,7 +116,7 @@ def widgets() -> ResourceDefinition:
 
 
 class Collector:
-    """A StreamWriter whose lines can be waited for."""
+    """A StreamWriter whose lines can be awaited."""
 
     def __init__(self) -> None:
         self._data = b""

@@ -1,4 +1,4 @@
-"""Lists, watches, deletions of collections, and the forms they come in."""
+"""Lists, watches and deletions of collections, in all their formats."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ async def test_items_of_built_in_lists_do_not_repeat_their_kind(api: Api) -> Non
     assert [sorted(item) for item in answer["items"]] == [["data", "metadata"]]
 
 
-async def test_a_large_list_is_streamed_and_whole(api: Api) -> None:
+async def test_a_large_list_is_streamed_completely(api: Api) -> None:
     names = [f"m{i:03}" for i in range(250)]
     await fill(api, *names, size=1000)
     answer = await api("GET", MAPS)
     assert [item["metadata"]["name"] for item in answer.json["items"]] == names
 
 
-async def test_pages_continue(api: Api) -> None:
+async def test_continue_tokens_lead_to_the_next_page(api: Api) -> None:
     await fill(api, "a", "b", "c")
     first = (await api("GET", f"{MAPS}?limit=2")).json
     assert first["metadata"]["remainingItemCount"] == 1
@@ -44,13 +44,13 @@ async def test_pages_continue(api: Api) -> None:
     assert [item["metadata"]["name"] for item in rest["items"]] == ["c"]
 
 
-async def test_empty_lists_differ_by_form(api: Api) -> None:
+async def test_empty_lists_differ_by_format(api: Api) -> None:
     assert (await api("GET", MAPS)).json["items"] == []
     assert (await api("GET", MAPS, accept=PARTIAL_LIST)).json["items"] is None
     assert (await api("GET", MAPS, accept=TABLE)).json["rows"] is None
 
 
-async def test_a_table_has_rows_with_what_was_asked_for(api: Api) -> None:
+async def test_table_rows_include_the_requested_object_form(api: Api) -> None:
     await fill(api, "a")
     table = (await api("GET", MAPS, accept=TABLE)).json
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Created At"]
@@ -62,20 +62,20 @@ async def test_a_table_has_rows_with_what_was_asked_for(api: Api) -> None:
     assert (await api("GET", f"{MAPS}?includeObject=All", accept=TABLE)).status == 400
 
 
-async def test_a_list_is_no_object_and_an_object_no_list(api: Api) -> None:
+async def test_media_types_for_lists_and_objects_are_separate(api: Api) -> None:
     await fill(api, "a")
     assert (await api("GET", MAPS, accept=PARTIAL)).json["message"].endswith("the requested object is a list (*core.ConfigMapList)")
     assert (await api("GET", f"{MAPS}/a", accept=PARTIAL_LIST)).json["message"].endswith("is not a list (*core.ConfigMap)")
 
 
-async def test_deletecollection_answers_what_was_there(api: Api) -> None:
+async def test_deletecollection_returns_the_deleted_objects(api: Api) -> None:
     await fill(api, "a", "b")
     answer = (await api("DELETE", f"{MAPS}?fieldSelector=metadata.name%3Da")).json
     assert [item["metadata"]["name"] for item in answer["items"]] == ["a"]
     assert [item["metadata"]["name"] for item in (await api("GET", MAPS)).json["items"]] == ["b"]
 
 
-async def test_a_watch_tells_what_happens(api: Api) -> None:
+async def test_a_watch_delivers_events(api: Api) -> None:
     since = (await api("GET", MAPS)).json["metadata"]["resourceVersion"]
     async with api.watch(f"{MAPS}?watch=1&resourceVersion={since}") as watch:
         await fill(api, "a")
@@ -94,7 +94,7 @@ async def test_a_watch_list_ends_its_initial_events_with_a_bookmark(api: Api) ->
     assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-async def test_a_watch_from_no_version_is_a_watch_list_too_where_bookmarks_are_wanted(api: Api) -> None:
+async def test_a_watch_without_version_but_with_bookmarks_is_a_watch_list(api: Api) -> None:
     await fill(api, "a")
     for query in ("watch=1&allowWatchBookmarks=true", "watch=1&allowWatchBookmarks=true&resourceVersion=0"):
         async with api.watch(f"{MAPS}?{query}") as watch:
@@ -103,20 +103,20 @@ async def test_a_watch_from_no_version_is_a_watch_list_too_where_bookmarks_are_w
         assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-async def test_a_path_that_is_a_watch_has_the_options_of_a_list(api: Api) -> None:
+async def test_the_watch_path_accepts_the_options_of_a_list(api: Api) -> None:
     await fill(api, "a")
     path = "/api/v1/watch/namespaces/n/configmaps"
     for query in ("", "?watch=false", "?resourceVersion=0&resourceVersionMatch=NotOlderThan", "?allowWatchBookmarks=true&continue=x"):
         async with api.watch(path + query) as watch:
             (added,) = await watch.events(1)
-            await fill(api, added["object"]["metadata"]["name"] + "b")  # no bookmark comes between
+            await fill(api, added["object"]["metadata"]["name"] + "b")  # without a bookmark in between
             (next_,) = await watch.events(1)
             assert (added["type"], next_["type"]) == ("ADDED", "ADDED")
         assert (await api("DELETE", f"{MAPS}/ab")).status == 200
     assert (await api("GET", f"{path}?sendInitialEvents=true")).status == 422
 
 
-async def test_a_watch_list_is_compressed_event_by_event_for_who_takes_gzip(api: Api) -> None:
+async def test_a_watch_list_is_compressed_event_by_event(api: Api) -> None:
     await fill(api, "a", "b")
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     for form in ("application/json", TABLE, PROTOBUF):
@@ -133,9 +133,9 @@ async def test_a_watch_list_is_compressed_event_by_event_for_who_takes_gzip(api:
 
 
 async def same(plain: Collector, packed: Collector, holding: bytes = b"") -> bool:
-    """Whether one is the other unpacked: every time that something was written, it can be.
+    """Check that one is the compressed form of the other, and that after every write all data so far can be decompressed.
 
-    By one member that has not ended: Go's reader holds the last bytes of a member back until the next one begins.
+    It uses one gzip member without an end, because Go's reader holds the last bytes of a member back until the next one begins.
     """
     reader = zlib.decompressobj(31)
     unpacked = reader.decompress(packed.data)
@@ -143,7 +143,7 @@ async def same(plain: Collector, packed: Collector, holding: bytes = b"") -> boo
     return b"initial-events-end" in plain.data and holding in plain.data and unpacked == plain.data
 
 
-async def test_a_compressed_watch_list_ends_as_a_whole_member(api: Api) -> None:
+async def test_a_compressed_watch_list_ends_with_a_complete_gzip_member(api: Api) -> None:
     await fill(api, "a")
     query = "watch=1&allowWatchBookmarks=true&timeoutSeconds=1"
     answer = await api("GET", f"{MAPS}?{query}", accept_encoding="gzip")
@@ -159,7 +159,7 @@ async def test_only_the_first_table_of_a_watch_has_columns(api: Api) -> None:
     assert [event["object"]["columnDefinitions"] is not None for event in events] == [True, False]
 
 
-async def test_a_watch_ends_when_its_time_is_over(api: Api) -> None:
+async def test_a_watch_ends_at_its_timeout(api: Api) -> None:
     async with asyncio.timeout(5):
         answer = await api("GET", f"{MAPS}?watch=1&timeoutSeconds=1")
     assert (answer.status, answer.body) == (200, b"")
@@ -169,14 +169,14 @@ async def test_yaml_cannot_be_watched(api: Api) -> None:
     assert (await api("GET", f"{MAPS}?watch=1", accept="application/yaml")).status == 406
 
 
-async def test_an_object_can_be_watched_by_the_older_path(api: Api) -> None:
+async def test_an_object_can_be_watched_by_the_legacy_path(api: Api) -> None:
     await fill(api, "a", "b")
     async with api.watch("/api/v1/watch/namespaces/n/configmaps/b?resourceVersion=0") as watch:
         (event,) = await watch.events(1)
     assert event["object"]["metadata"]["name"] == "b"
 
 
-async def test_a_resource_version_that_is_none_is_a_bad_request_in_lists_alone(api: Api) -> None:
+async def test_an_invalid_resource_version_is_rejected_in_lists_only(api: Api) -> None:
     await fill(api, "a")
     text = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
     listed = (await api("GET", f"{MAPS}?resourceVersion=x")).json
@@ -186,7 +186,7 @@ async def test_a_resource_version_that_is_none_is_a_bad_request_in_lists_alone(a
         assert (answer["code"], answer.get("reason"), answer["message"]) == (500, None, text)
 
 
-async def test_json_for_people_has_no_newline_at_its_end(api: Api) -> None:
+async def test_pretty_json_has_no_trailing_newline(api: Api) -> None:
     await fill(api, "a")
     assert (await api("GET", f"{MAPS}/a")).body.endswith(b"}\n")
     for path in (MAPS, f"{MAPS}/a", f"{MAPS}/missing"):

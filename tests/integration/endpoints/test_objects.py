@@ -1,4 +1,4 @@
-"""The life of an object through the endpoints."""
+"""Create, read, update and delete an object through the endpoints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_a_dry_run_stores_nothing(api: Api) -> None:
     assert (await api("GET", f"{MAPS}/a")).status == 404
 
 
-async def test_unknown_fields_warn_refuse_or_pass(api: Api) -> None:
+async def test_unknown_fields_warn_fail_or_are_ignored(api: Api) -> None:
     body = b'{"metadata":{"name":"a","x":1},"data":{"k":"1","k":"2"},"y":2}'
     warned = await api("POST", f"{MAPS}?dryRun=All", body)
     assert warned.warnings == ['unknown field "metadata.x"', 'duplicate field "data.k"', 'unknown field "y"']
@@ -47,7 +47,7 @@ async def test_unknown_fields_warn_refuse_or_pass(api: Api) -> None:
     assert (ignored.status, ignored.warnings) == (201, [])
 
 
-async def test_a_body_of_another_kind_version_or_name_is_refused(api: Api) -> None:
+async def test_a_body_of_another_kind_version_or_name_is_rejected(api: Api) -> None:
     secret = await api("POST", MAPS, {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}})
     assert "converting (v1.Secret) to (core.ConfigMap): unknown conversion" in secret.json["message"]
     old = await api("POST", "/apis/apps/v1/namespaces/n/deployments", {"kind": "Deployment", "apiVersion": "apps/v1beta2"})
@@ -58,12 +58,12 @@ async def test_a_body_of_another_kind_version_or_name_is_refused(api: Api) -> No
     assert namespace.json["message"] == "the namespace of the provided object does not match the namespace sent on the request"
 
 
-async def test_put_creates_only_where_the_strategy_says_so(api: Api) -> None:
+async def test_put_creates_only_if_the_strategy_allows_it(api: Api) -> None:
     assert (await api("PUT", f"{LEASES}/l", {"metadata": {"name": "l"}, "spec": {}})).status == 201
     assert (await api("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}})).status == 404
 
 
-async def test_a_put_that_creates_needs_the_right_to_create() -> None:
+async def test_put_as_create_needs_the_create_permission() -> None:
     class Nobody:
         async def authorize(self, attributes: Asked) -> AuthorizationResult:
             return AuthorizationResult(Decision.NO_OPINION)
@@ -74,7 +74,7 @@ async def test_a_put_that_creates_needs_the_right_to_create() -> None:
     assert 'cannot create resource "leases"' in refused.json["message"]
 
 
-async def test_yaml_in_and_out(api: Api) -> None:
+async def test_yaml_is_accepted_and_returned(api: Api) -> None:
     body = b"metadata: {name: a}\ndata:\n  text: |\n    two\n    lines\n"
     answer = await api("POST", MAPS, body, content_type="application/yaml", accept="application/yaml")
     assert answer.headers["content-type"] == "application/yaml"
@@ -119,6 +119,6 @@ async def test_admission_sees_every_write_in_its_phases() -> None:
     ]
 
 
-async def test_deprecated_versions_warn_even_of_what_is_not_there(api: Api) -> None:
+async def test_deprecated_versions_warn_also_for_missing_objects(api: Api) -> None:
     answer = await api("GET", "/api/v1/nodes/none")
     assert (answer.status, answer.warnings) == (404, ["v1 Node is old"])

@@ -1,4 +1,4 @@
-"""The four kinds of patch."""
+"""The four types of patches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def make(api: Api, **data: str) -> Answer:
         ("strategic", {"data": {"k": "w", "gone": None}}),
     ],
 )
-async def test_a_patch_changes_what_it_names(api: Api, kind: str, body: Any) -> None:
+async def test_a_patch_changes_only_its_fields(api: Api, kind: str, body: Any) -> None:
     await make(api, k="v", gone="x", kept="y")
     answer = await patch(api, kind, f"{MAPS}/a", body)
     assert (answer.status, answer.json["data"]) == (200, {"k": "w", "kept": "y"})
@@ -58,7 +58,7 @@ async def test_a_subresource_cannot_be_created_by_apply(api: Api) -> None:
     assert (await patch(api, "apply", f"{DEPLOYMENTS}/d/status?fieldManager=m", body)).status == 404
 
 
-async def test_a_resource_version_in_a_patch_is_a_condition(api: Api) -> None:
+async def test_a_resource_version_in_a_patch_is_a_precondition(api: Api) -> None:
     made = await make(api, k="v")
     await patch(api, "merge", f"{MAPS}/a", {"data": {"k": "w"}})
     answer = await patch(api, "merge", f"{MAPS}/a", {"metadata": {"resourceVersion": made.json["metadata"]["resourceVersion"]}})
@@ -77,13 +77,13 @@ async def test_a_type_error_quotes_the_patched_object(api: Api) -> None:
 @pytest.mark.parametrize(
     ("kind", "body"), [("merge", {"data": {"k": ["<&>"]}}), ("json", [{"op": "add", "path": "/data/k", "value": ["<&>"]}])]
 )
-async def test_a_quoted_object_is_written_as_go_writes_json(api: Api, kind: str, body: Any) -> None:
+async def test_quoted_objects_are_encoded_like_go_json(api: Api, kind: str, body: Any) -> None:
     await make(api, k="v")
     answer = await patch(api, kind, f"{MAPS}/a", body)
     assert r"\"k\":[\"\\u003c\\u0026\\u003e\"]" in answer.json["message"]
 
 
-async def test_strict_patches_refuse_and_others_warn(api: Api) -> None:
+async def test_strict_patches_are_rejected_and_others_warn(api: Api) -> None:
     await make(api, k="v")
     refused = await patch(api, "strategic", f"{MAPS}/a?fieldValidation=Strict", {"bogus": 1, "metadata": {"more": 2}})
     assert 'strict decoding error: unknown field "bogus", unknown field "metadata.more"' in refused.json["message"]
@@ -92,24 +92,24 @@ async def test_strict_patches_refuse_and_others_warn(api: Api) -> None:
 
 
 @pytest.mark.parametrize("kind", ["merge", "json", "strategic"])
-async def test_what_is_not_json_is_refused(api: Api, kind: str) -> None:
+async def test_invalid_json_is_rejected(api: Api, kind: str) -> None:
     await make(api, k="v")
     answer = await patch(api, kind, f"{MAPS}/a", b"{")
     assert (answer.status, answer.json["message"]) == (400, "invalid JSON patch")
 
 
-async def test_the_name_cannot_be_patched_away(api: Api) -> None:
+async def test_the_name_cannot_be_patched(api: Api) -> None:
     await make(api, k="v")
     answer = await patch(api, "json", f"{MAPS}/a", [{"op": "remove", "path": "/metadata/name"}])
     assert answer.json["message"] == "the name of the object (a based on URL) was undeterminable: name must be provided"
 
 
-async def test_other_media_types_are_refused_by_the_route(api: Api) -> None:
+async def test_other_media_types_are_unsupported(api: Api) -> None:
     answer = await api("PATCH", f"{MAPS}/a", {}, content_type="application/json")
     assert (answer.status, answer.json["message"], answer.json["details"]) == (415, "415: Unsupported Media Type", {})
 
 
-async def test_patches_that_race_all_take_effect(api: Api) -> None:
+async def test_concurrent_patches_all_take_effect(api: Api) -> None:
     import asyncio
 
     await make(api)

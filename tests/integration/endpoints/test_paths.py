@@ -1,4 +1,4 @@
-"""Paths and methods that are there, and those that are not; subresources; custom resources."""
+"""Existing and missing paths and methods; subresources; custom resources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MERGE = "application/merge-patch+json"
         f"{DEPLOYMENTS}/x/scale/y",
     ],
 )
-async def test_paths_that_nothing_has_are_a_404_without_details(api: Api, target: str) -> None:
+async def test_unknown_paths_are_404_without_details(api: Api, target: str) -> None:
     answer = await api("GET", target)
     assert (answer.status, answer.json["details"]) == (404, {})
     assert answer.json["message"] == "the server could not find the requested resource"
@@ -40,11 +40,11 @@ async def test_paths_that_nothing_has_are_a_404_without_details(api: Api, target
         ("DELETE", f"{DEPLOYMENTS}/x/scale"),
     ],
 )
-async def test_methods_that_a_path_lacks_are_a_405(api: Api, method: str, target: str) -> None:
+async def test_unsupported_methods_are_405(api: Api, method: str, target: str) -> None:
     assert (await api(method, target)).status == 405
 
 
-async def test_a_proxy_takes_every_method_and_what_is_below(api: Api) -> None:
+async def test_a_proxy_accepts_every_method_and_subpath(api: Api) -> None:
     assert (await api("OPTIONS", f"{MAPS}/x/proxy/a/b")).body == b"OPTIONS x /a/b"
     assert (await api("GET", f"{MAPS}/x/proxy")).body == b"GET x "
 
@@ -56,7 +56,7 @@ async def make_deployment(api: Api) -> None:
     assert (await api("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})).status == 201
 
 
-async def test_a_status_update_leaves_the_spec(api: Api) -> None:
+async def test_a_status_update_does_not_change_the_spec(api: Api) -> None:
     await make_deployment(api)
     answer = await api("PATCH", f"{DEPLOYMENTS}/d/status", {"spec": {"replicas": 9}, "status": {"replicas": 1}}, content_type=MERGE)
     assert (answer.json["spec"]["replicas"], answer.json["status"]) == (2, {"replicas": 1})
@@ -78,7 +78,7 @@ async def test_a_scale_shows_and_sets_the_replicas(api: Api) -> None:
     )
 
 
-async def test_custom_objects_are_pruned_defaulted_and_say_their_kind(api: Api) -> None:
+async def test_custom_objects_are_pruned_and_defaulted(api: Api) -> None:
     body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "bogus": 1}, "spec": {"size": 1, "other": 2}}
     created = await api("POST", WIDGETS, body)
     assert (created.status, created.json["spec"]) == (201, {"size": 1, "color": "blue"})
@@ -89,7 +89,7 @@ async def test_custom_objects_are_pruned_defaulted_and_say_their_kind(api: Api) 
     assert other == {**created.json, "apiVersion": "example.com/v2"}
 
 
-async def test_custom_requests_that_are_wrong(api: Api) -> None:
+async def test_invalid_requests_for_custom_resources_are_rejected(api: Api) -> None:
     no_kind = await api("POST", WIDGETS, b'{"apiVersion": "example.com/v1"}')
     assert "Object 'Kind' is missing in '{\"apiVersion\": \"example.com/v1\"}'" in no_kind.json["message"]
     no_version = await api("POST", WIDGETS, {"kind": "Widget"})
@@ -104,7 +104,7 @@ async def test_custom_requests_that_are_wrong(api: Api) -> None:
     assert strategic.status == 415
 
 
-async def test_a_name_that_is_no_utf_8_is_named_in_the_answer_as_far_as_it_goes(api: Api) -> None:
+async def test_a_name_with_invalid_utf_8_is_escaped_in_the_response(api: Api) -> None:
     answer = await api("GET", f"{MAPS}/\udcff")
     assert (answer.status, answer.json["details"]["name"]) == (404, "\ufffd")
     assert answer.json["message"] == 'configmaps "\\xff" not found'
@@ -117,7 +117,7 @@ async def test_a_namespace_that_is_not_utf_8_is_empty_in_the_cache_and_in_the_st
 
 
 @pytest.mark.parametrize("target", ["/api/v1/namespaces/../configmaps", "/api/v1/namespaces/../configmaps/x"])
-async def test_no_namespace_leads_out_of_the_store(api: Api, target: str) -> None:
+async def test_a_namespace_cannot_escape_its_key_prefix(api: Api, target: str) -> None:
     answer = await api("GET", target)
     assert answer.status == 400
     assert answer.json["message"].startswith('invalid key: "/configmaps/..')

@@ -1,4 +1,4 @@
-"""The protobuf media type at the endpoints: which of what is asked for comes in it, and that it says what JSON says."""
+"""The protobuf media type at the endpoints: when it is used, and that its content equals JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def decoded(answer: Answer | bytes) -> Object:
 
 
 def as_json(obj: Object, kind: str) -> Object:
-    """What a message leaves to the reader is filled in."""
+    """Add the defaults that a protobuf message omits."""
     found = {**obj}
     typed.decode(schema_for(GroupVersionKind("", "v1", kind)), found)
     return found
@@ -41,7 +41,7 @@ async def fill(api: Api, *names: str, size: int = 1) -> None:
         assert (await api("POST", MAPS, config_map(name, k="v" * size))).status == 201
 
 
-async def test_a_body_and_its_answer(api: Api) -> None:
+async def test_request_and_response_bodies_are_protobuf(api: Api) -> None:
     answer = await api("POST", MAPS, protobuf.encode(config_map("a", k="ü")), content_type=PROTOBUF, accept=PROTOBUF)
     assert (answer.status, answer.headers["content-type"]) == (201, PROTOBUF)
     read = (await api("GET", f"{MAPS}/a")).json
@@ -54,7 +54,7 @@ async def test_a_body_and_its_answer(api: Api) -> None:
     assert decoded(patch)["data"] == {"more": "m"}
 
 
-async def test_json_is_preferred_where_it_comes_first(api: Api) -> None:
+async def test_the_first_accepted_media_type_is_used(api: Api) -> None:
     await fill(api, "a")
     for accept in ("*/*", f"application/json,{PROTOBUF}", f"application/yaml;q=0.1,application/json,{PROTOBUF};q=0.9"):
         assert (await api("GET", f"{MAPS}/a", accept=accept)).headers["content-type"] == "application/json"
@@ -64,14 +64,14 @@ async def test_json_is_preferred_where_it_comes_first(api: Api) -> None:
 async def test_lists_have_the_same_items_as_in_json(api: Api, count: int, size: int) -> None:
     await fill(api, *(f"m{number:03}" for number in range(count)), size=size)
     wanted = (await api("GET", MAPS)).json
-    for _ in range(2):  # the second time from what was kept
+    for _ in range(2):  # the second time from the cache of encoded objects
         found = decoded(await api("GET", MAPS, accept=PROTOBUF))
         assert (found["kind"], found["apiVersion"]) == ("ConfigMapList", "v1")
         assert found["metadata"] == wanted["metadata"]
         assert [item["metadata"]["name"] for item in found.get("items", [])] == [item["metadata"]["name"] for item in wanted["items"]]
 
 
-async def test_pages_carry_their_continuation(api: Api) -> None:
+async def test_pages_have_continue_tokens(api: Api) -> None:
     await fill(api, "a", "b", "c")
     first = decoded(await api("GET", f"{MAPS}?limit=2", accept=PROTOBUF))
     assert first["metadata"]["remainingItemCount"] == 1
@@ -79,7 +79,7 @@ async def test_pages_carry_their_continuation(api: Api) -> None:
     assert [item["metadata"]["name"] for item in rest["items"]] == ["c"]
 
 
-async def test_metadata_alone(api: Api) -> None:
+async def test_partial_metadata_is_encoded(api: Api) -> None:
     await fill(api, "a", "b")
     one = decoded(await api("GET", f"{MAPS}/a", accept=PARTIAL))
     assert (one["kind"], one["apiVersion"], one["metadata"]["name"]) == ("PartialObjectMetadata", "meta.k8s.io/v1", "a")
@@ -98,14 +98,14 @@ async def test_tables_are_json_only(api: Api) -> None:
     assert table.json["kind"] == "Table"
 
 
-async def test_refusals_are_statuses(api: Api) -> None:
+async def test_errors_are_protobuf_statuses(api: Api) -> None:
     missing = await api("GET", f"{MAPS}/nope", accept=PROTOBUF)
     assert (missing.status, missing.headers["content-type"]) == (404, PROTOBUF)
     status = decoded(missing)
     assert (status["kind"], status["reason"], status["details"]["name"], status["code"]) == ("Status", "NotFound", "nope", 404)
 
 
-async def test_a_damaged_body_is_told_from_one_of_another_kind(api: Api) -> None:
+async def test_a_damaged_body_differs_from_a_body_of_another_kind(api: Api) -> None:
     text = (await api("POST", MAPS, b"k8s\0zzz", content_type=PROTOBUF)).json["message"]
     assert text == "the object provided is unrecognized (must be of type ConfigMap): unexpected EOF (6b3873007a7a7a)"
     other = protobuf.encode({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}})
@@ -114,7 +114,7 @@ async def test_a_damaged_body_is_told_from_one_of_another_kind(api: Api) -> None
     assert answer.json["message"].startswith('Secret in version "v1" cannot be handled as a ConfigMap')
 
 
-async def test_deletions_take_their_options(api: Api) -> None:
+async def test_delete_options_are_decoded(api: Api) -> None:
     await fill(api, "a")
     options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "another"}}
     assert (await api("DELETE", f"{MAPS}/a", protobuf.encode(options), content_type=PROTOBUF)).status == 409
@@ -123,7 +123,7 @@ async def test_deletions_take_their_options(api: Api) -> None:
     assert (gone.status, decoded(gone)["status"]) == (200, "Success")
 
 
-async def test_events_are_frames(api: Api) -> None:
+async def test_watch_events_are_framed(api: Api) -> None:
     await fill(api, "a")
     for accept, kind in ((PROTOBUF, "ConfigMap"), (f"{PROTOBUF};stream=watch", "ConfigMap"), (PARTIAL, "PartialObjectMetadata")):
         answer = await api("GET", f"{MAPS}?watch=1&timeoutSeconds=1&resourceVersion=0", accept=accept)
@@ -140,7 +140,7 @@ def frames(data: bytes) -> list[tuple[str, Object]]:
     return found
 
 
-async def test_custom_resources_have_no_messages_but_their_metadata_has(api: Api) -> None:
+async def test_custom_resources_are_json_only_except_for_metadata(api: Api) -> None:
     widget = {"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {"name": "w"}, "spec": {"size": 1}}
     assert (await api("POST", WIDGETS, b"k8s\0", content_type=PROTOBUF)).status == 415
     assert (await api("POST", WIDGETS, widget)).status == 201
@@ -152,7 +152,7 @@ async def test_custom_resources_have_no_messages_but_their_metadata_has(api: Api
     assert [item["metadata"]["name"] for item in many["items"]] == ["w"]
 
 
-async def test_a_scale_and_a_kind_of_another_group(api: Api) -> None:
+async def test_scale_subresources_are_encoded_in_their_group(api: Api) -> None:
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}}, "replicas": 2}
     deployment = {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "d"}, "spec": spec}
     path = "/apis/apps/v1/namespaces/n/deployments"

@@ -1,4 +1,4 @@
-"""The extensions service over a store in memory, called as its filters would call it."""
+"""The extensions service over an in-memory store, called like its filters do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ APPLY = "application/apply-patch+yaml"
 
 
 def definition(kind: str = "Widget", *versions: Object, **more: Any) -> Object:
-    """Of the group that these tests are about."""
+    """Return a definition in the group of these tests."""
     return definitions.definition(GROUP, kind, *versions, **more)
 
 
@@ -66,7 +66,7 @@ class Cluster:
         return await self.until(f"{CRDS}/{crd['metadata']['name']}", established)
 
     async def until(self, target: str, holds: Callable[[Object], bool], seconds: float = 5.0) -> Object:
-        """The object once something holds of it; looked at again with every change of a definition."""
+        """Wait until the object meets a condition, and return it. It is read again after each change of a definition."""
         changed = asyncio.Event()
         self.service.crds.listeners.append(lambda old, new: changed.set())
         async with asyncio.timeout(seconds):
@@ -94,7 +94,7 @@ class Cluster:
 
 
 class Watching:
-    """A StreamWriter whose events can be waited for."""
+    """A StreamWriter whose events can be awaited."""
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[Object] = asyncio.Queue()
@@ -130,7 +130,7 @@ def has_condition(crd: Object, type_: str, status: str) -> bool:
 
 @asynccontextmanager
 async def running(beside: Cluster | None = None) -> AsyncIterator[Cluster]:
-    """`beside`: another replica over the same store."""
+    """Run the service. `beside` is another replica over the same store."""
     backend = SqliteBackend(":memory:") if beside is None else beside.backend
     storages = CachingStorageFactory(backend)
     lifecycle = Lifecycle()

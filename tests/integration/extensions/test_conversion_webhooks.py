@@ -1,4 +1,6 @@
-"""Conversion webhooks: a real TLS server converts, or answers whatever a test wants. Texts are kube-apiserver's own."""
+"""Conversion webhooks: a real TLS server converts objects, or returns a prepared response. The error messages are those of
+kube-apiserver.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def hook() -> Iterator[WebhookServer]:
 
 
 def convert(review: Any, change: Change | None = None) -> Any:
-    """v1 calls `two` what v2 calls `one`, and each has its own field only."""
+    """v1 calls a field `one` that v2 calls `two`, and each version has a field of its own."""
     wanted = review["request"]["desiredAPIVersion"]
     objects = []
     for given in review["request"]["objects"]:
@@ -63,7 +65,7 @@ def widget(api: str, name: str = "w", **spec: Any) -> Any:
     return {"apiVersion": f"example.com/{api}", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
 
 
-async def test_each_version_reads_and_writes_in_its_own_words(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_each_version_reads_and_writes_its_own_fields(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     assert (await cluster.get(f"{V2}/w")).json["spec"] == {"two": 1}
@@ -96,7 +98,7 @@ async def test_a_list_is_converted_in_one_call_and_once(cluster: Cluster, hook: 
     assert hook.seen[0][0] == "POST /convert?timeout=30s"
 
 
-async def test_a_watch_is_in_its_version(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_a_watch_delivers_its_version(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     async with cluster.watch(f"{V2}?watch=1&resourceVersion=0") as watching:
@@ -123,7 +125,7 @@ async def test_a_watch_whose_events_cannot_be_converted_ends_with_the_reason(clu
     assert "no can do" in event["object"]["message"]
 
 
-async def test_owners_of_other_versions_lose_what_an_apply_changes(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_managers_of_other_versions_lose_fields_that_an_apply_changes(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     applied = {"content_type": APPLY}
     assert (await cluster.call("PATCH", f"{V2}/w?fieldManager=m2", widget("v2", two=1), **applied)).status == 201
@@ -135,14 +137,14 @@ async def test_owners_of_other_versions_lose_what_an_apply_changes(cluster: Clus
     assert "f:two" not in str(owners.get("m2"))
 
 
-async def test_status_goes_through_the_webhook_too(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_status_updates_are_converted(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     answered = await cluster.call("PATCH", f"{V2}/w/status", {"status": {"s": 1}}, content_type=MERGE)
     assert (answered.json["spec"], answered.json["status"]) == ({"two": 1}, {"s": 1})
 
 
-async def test_reviews_of_v1beta1_are_not_looked_at_closely(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_v1beta1_reviews_are_checked_less_strictly(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook, conversionReviewVersions=["v1beta1", "v1"])
     hook.on("/convert", lambda r: {"response": convert(r)["response"]["convertedObjects"] and {**convert(r)["response"], "uid": "other"}})
     await cluster.create(V1, widget("v1", one=1))
@@ -206,7 +208,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-async def test_bad_answers_are_told_in_upstreams_words(cluster: Cluster, hook: WebhookServer, case: str) -> None:
+async def test_invalid_responses_are_reported_with_upstreams_message(cluster: Cluster, hook: WebhookServer, case: str) -> None:
     await define(cluster, hook)
     respond, text = BAD[case]
     hook.on("/convert", respond)
@@ -215,7 +217,7 @@ async def test_bad_answers_are_told_in_upstreams_words(cluster: Cluster, hook: W
     assert (await cluster.get(f"{V1}/w")).status == 404
 
 
-async def test_other_metadata_stays_whatever_the_webhook_says(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_other_metadata_is_kept_despite_the_webhook(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     hook.on("/convert", _metadata(finalizers=["x/y"], resourceVersion="999", labels={"a": "b"}))
     await cluster.create(V1, widget("v1", one=1))
@@ -223,7 +225,7 @@ async def test_other_metadata_stays_whatever_the_webhook_says(cluster: Cluster, 
     assert ("finalizers" in metadata, metadata["labels"], metadata["resourceVersion"] != "999") == (False, {"a": "b"}, True)
 
 
-async def test_what_cannot_be_converted_is_told_to_be_corrupt_and_is_not_deleted(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_unconvertible_objects_are_reported_as_corrupt_and_not_deleted(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
@@ -234,7 +236,7 @@ async def test_what_cannot_be_converted_is_told_to_be_corrupt_and_is_not_deleted
     assert (await cluster.get(f"{V1}/w")).status == 200
 
 
-async def test_what_a_webhook_made_is_settled_as_what_is_decoded(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_converted_objects_are_pruned_and_defaulted_like_decoded_ones(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     made = {"status": {"whole": 1.0, "great": 12345678901234567890}, "spec": {"two": None, "more": 1}}
@@ -243,7 +245,7 @@ async def test_what_a_webhook_made_is_settled_as_what_is_decoded(cluster: Cluste
     assert (shown["spec"], shown["status"], "labels" in shown["metadata"]) == ({}, {"whole": 1, "great": 12345678901234567000}, False)
 
 
-async def test_a_change_of_what_cannot_be_converted_says_so(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_changing_an_unconvertible_object_reports_the_conversion_error(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
@@ -253,7 +255,7 @@ async def test_a_change_of_what_cannot_be_converted_says_so(cluster: Cluster, ho
     assert refused.json["message"].endswith(": conversion webhook for example.com/v1, Kind=Widget failed: no can do")
 
 
-async def test_a_webhook_that_never_answers_holds_up_nobody_else(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_a_hanging_webhook_does_not_delay_other_requests(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     hook.on("/convert", lambda r: HOLD)
@@ -265,7 +267,7 @@ async def test_a_webhook_that_never_answers_holds_up_nobody_else(cluster: Cluste
     waiting.cancel()
 
 
-async def test_another_storage_version_reads_what_the_former_one_stored(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_a_new_storage_version_reads_objects_of_the_former_one(cluster: Cluster, hook: WebhookServer) -> None:
     crd = await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     for declared in crd["spec"]["versions"]:

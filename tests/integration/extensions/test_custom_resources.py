@@ -1,4 +1,4 @@
-"""Custom resources beside what any resource does: schemas, versions, subresources, discovery, paths."""
+"""Behaviour specific to custom resources: schemas, versions, subresources, discovery, paths."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_unknown_fields_are_pruned_and_defaults_set(cluster: Cluster) -> N
     assert answer.warnings == ['unknown field "spec.size"']
 
 
-async def test_status_is_apart_where_it_has_a_subresource(cluster: Cluster) -> None:
+async def test_status_is_separate_if_it_is_a_subresource(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", version(schema=SCHEMA, subresources={"status": {}})))
     created = await cluster.create(WIDGETS, widget(spec={"replicas": 1}, status={"replicas": 5}))
     assert "status" not in created
@@ -56,7 +56,7 @@ async def test_scale_reads_and_writes_the_declared_paths(cluster: Cluster) -> No
     assert (await cluster.get(f"{WIDGETS}/w")).json["spec"]["replicas"] == 4
 
 
-async def test_applying_what_is_there_already_sets_no_defaults_of_the_version(cluster: Cluster) -> None:
+async def test_an_apply_without_changes_adds_no_defaults(cluster: Cluster) -> None:
     fields = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
     defaulted = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}, "color": {"type": "string", "default": "blue"}}}}
     old, new = {"type": "object", "properties": defaulted}, {"type": "object", "properties": fields}
@@ -69,7 +69,7 @@ async def test_applying_what_is_there_already_sets_no_defaults_of_the_version(cl
     assert merged.json["metadata"]["generation"] == 3  # any other write makes a new object, with defaults
 
 
-async def test_who_owns_fields_of_a_version_that_is_gone_stays_and_nothing_can_be_applied(cluster: Cluster) -> None:
+async def test_managers_of_a_removed_version_are_kept_and_applies_fail(cluster: Cluster) -> None:
     both = version("v1", storage=False, schema=SCHEMA), version("v2", schema=SCHEMA)
     await cluster.define(definition("Widget", *both))
     await cluster.call("PATCH", f"{WIDGETS}/w?fieldManager=m", widget(spec={"replicas": 1}), content_type=APPLY)
@@ -87,12 +87,12 @@ async def test_versions_differ_by_their_schemas(cluster: Cluster) -> None:
     old = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
     await cluster.define(definition("Widget", version("v1", storage=False, schema=old), version("v2", schema=SCHEMA)))
     created = await cluster.create(WIDGETS, widget(spec={"size": 3}))
-    assert created["spec"] == {}  # what is stored is v2's, and v1 knows none of its defaults
+    assert created["spec"] == {}  # v2 is stored, and v1 has none of its defaults
     v2 = (await cluster.get("/apis/example.com/v2/namespaces/ns/widgets/w")).json
     assert (v2["apiVersion"], v2["spec"]) == ("example.com/v2", {"color": "blue"})
 
 
-async def test_an_update_that_leaves_an_invalid_value_alone_passes(cluster: Cluster) -> None:
+async def test_an_update_that_keeps_an_invalid_value_is_accepted(cluster: Cluster) -> None:
     await cluster.define(definition())
     await cluster.create(WIDGETS, widget(spec={"replicas": 50}))
     patch = {"spec": {"versions": [version(schema=SCHEMA)]}}
@@ -113,7 +113,7 @@ async def test_server_side_apply_creates_and_tracks(cluster: Cluster) -> None:
     assert conflict.status == 409
 
 
-async def test_discovery_tells_of_what_is_served(cluster: Cluster) -> None:
+async def test_discovery_lists_served_resources(cluster: Cluster) -> None:
     crd = definition("Widget", version(schema=SCHEMA, subresources={"status": {}, "scale": SCALE}), shortNames=["wd"], categories=["all"])
     await cluster.define(crd)
     group = (await cluster.get("/apis/example.com")).json
@@ -151,7 +151,7 @@ async def test_openapi_documents_follow_the_definition(cluster: Cluster) -> None
         "/apis/example.com/v1/widget",
     ],
 )
-async def test_what_no_definition_serves_is_a_plain_404(cluster: Cluster, path: str) -> None:
+async def test_undefined_resources_are_a_plain_404(cluster: Cluster, path: str) -> None:
     await cluster.define(definition())
     answer = await cluster.get(path)
     assert (answer.status, answer.body) == (404, b"404 page not found\n")
@@ -164,7 +164,7 @@ async def test_a_subresource_that_is_not_declared_is_not_found(cluster: Cluster)
     assert (answer.status, answer.json["message"]) == (404, 'widgets.example.com "w" not found')
 
 
-async def test_columns_belong_to_their_version(cluster: Cluster) -> None:
+async def test_printer_columns_are_those_of_the_version(cluster: Cluster) -> None:
     column = {"name": "Color", "type": "string", "jsonPath": ".spec.color"}
     crd = definition("Widget", version("v1", schema=SCHEMA, additionalPrinterColumns=[column]), version("v2", storage=False, schema=SCHEMA))
     await cluster.define(crd)
@@ -176,7 +176,7 @@ async def test_columns_belong_to_their_version(cluster: Cluster) -> None:
     assert [c["name"] for c in second["columnDefinitions"]] == ["Name", "Age"]
 
 
-async def test_a_field_that_is_declared_selectable_can_be_selected(cluster: Cluster) -> None:
+async def test_selectable_fields_can_be_selected(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", version(schema=SCHEMA, selectableFields=[{"jsonPath": ".spec.color"}])))
     for name, color in (("a", "red"), ("b", "green")):
         await cluster.create(WIDGETS, widget(name, spec={"color": color}))
@@ -185,7 +185,7 @@ async def test_a_field_that_is_declared_selectable_can_be_selected(cluster: Clus
     assert (await cluster.get(f"{WIDGETS}?fieldSelector=spec.size%3D1")).status == 400
 
 
-async def test_a_version_that_needs_a_webhook_says_so_and_the_stored_one_works(cluster: Cluster) -> None:
+async def test_a_version_without_its_webhook_is_an_error_and_the_stored_version_works(cluster: Cluster) -> None:
     crd = definition("Widget", version("v1"), version("v2", storage=False))
     webhook = {"clientConfig": {"url": "https://127.0.0.1:9/convert"}, "conversionReviewVersions": ["v1"]}
     crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
@@ -199,7 +199,7 @@ async def test_a_version_that_needs_a_webhook_says_so_and_the_stored_one_works(c
     assert (await cluster.get(f"{WIDGETS}/w")).status == 200
 
 
-async def test_rules_are_kept_though_not_evaluated(cluster: Cluster) -> None:
+async def test_validation_rules_are_stored_although_not_evaluated(cluster: Cluster) -> None:
     ruled = {**SCHEMA, "x-kubernetes-validations": [{"rule": "self.spec.replicas < 5", "message": "too many"}]}
     crd = await cluster.define(definition("Widget", version(schema=ruled)))
     assert crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"][0]["message"] == "too many"
@@ -207,7 +207,7 @@ async def test_rules_are_kept_though_not_evaluated(cluster: Cluster) -> None:
     assert "some validation rules were not checked because the object was invalid" in refused.json["message"]
 
 
-async def test_another_replica_serves_at_once_what_one_has_established() -> None:
+async def test_a_second_replica_serves_an_established_definition_at_once() -> None:
     async with running() as first, running(first) as second:
         await first.define(definition())
         assert (await second.call("POST", WIDGETS, widget())).status == 201
@@ -220,7 +220,7 @@ async def test_an_unused_definition_has_no_cache_and_no_schema(cluster: Cluster)
     assert cluster.service.handler._servings == {}
 
 
-async def test_what_is_too_large_with_its_owners_is_stored_without_them_unless_it_is_applied(cluster: Cluster) -> None:
+async def test_managed_fields_are_dropped_from_oversized_objects_except_on_apply(cluster: Cluster) -> None:
     await cluster.define(definition())
     large = widget(spec={f"{'field':_<20}{i}": "value" * 4 for i in range(24_000)})
     assert "managedFields" not in (await cluster.create(WIDGETS, large))["metadata"]

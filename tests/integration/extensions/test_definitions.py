@@ -1,4 +1,4 @@
-"""The life of a definition: names, conditions, change, deletion."""
+"""The life of a definition: names, conditions, updates, deletion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_conditions_come_in_upstreams_order(cluster: Cluster) -> None:
     assert crd["status"]["storedVersions"] == ["v1"]
 
 
-async def test_a_name_belongs_to_the_first_that_asks_and_is_free_again_after_it(cluster: Cluster) -> None:
+async def test_a_name_belongs_to_the_first_definition_until_its_deletion(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", shortNames=["wd"]))
     await cluster.create(CRDS, definition("Gadget", shortNames=["wd"]))
     gadgets = f"{CRDS}/gadgets.example.com"
@@ -43,7 +43,7 @@ async def test_many_definitions_of_one_group_are_all_established(cluster: Cluste
         await cluster.until(f"{CRDS}/thing{i}s.example.com", established)
 
 
-async def test_a_changed_schema_counts_at_once_and_ends_watches(cluster: Cluster) -> None:
+async def test_a_changed_schema_applies_at_once_and_ends_watches(cluster: Cluster) -> None:
     await cluster.define(definition())
     await cluster.create(WIDGETS, widget(spec={"size": 1, "old": True}))
     strict = {
@@ -58,14 +58,14 @@ async def test_a_changed_schema_counts_at_once_and_ends_watches(cluster: Cluster
         answer = await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)
         assert answer.status == 200
         await watching.ended.wait()
-    assert (await cluster.get(f"{WIDGETS}/w")).json["spec"] == {"size": 1, "color": "red"}  # what is stored still says otherwise
+    assert (await cluster.get(f"{WIDGETS}/w")).json["spec"] == {"size": 1, "color": "red"}  # the stored condition has not changed
     listed = (await cluster.get(WIDGETS)).json["items"]
     assert [item["spec"] for item in listed] == [{"size": 1, "color": "red"}]
     refused = await cluster.call("POST", WIDGETS, widget("x", spec={"size": "big"}))
     assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.size")
 
 
-async def test_another_storage_version_shows_older_objects_as_its_own(cluster: Cluster) -> None:
+async def test_a_new_storage_version_serves_older_objects(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", version("v1"), version("v2", storage=False)))
     await cluster.create(WIDGETS, widget(spec={"n": 1}))
     patch = {"spec": {"versions": [version("v1", storage=False), version("v2")]}}
@@ -77,7 +77,7 @@ async def test_another_storage_version_shows_older_objects_as_its_own(cluster: C
     assert crd["status"]["storedVersions"] == ["v1", "v2"]
 
 
-async def test_objects_that_are_held_hold_their_definition(cluster: Cluster) -> None:
+async def test_objects_with_finalizers_delay_the_deletion_of_their_definition(cluster: Cluster) -> None:
     await cluster.define(definition())
     await cluster.create(WIDGETS, widget("free"))
     held = widget("held")
@@ -97,7 +97,7 @@ async def test_objects_that_are_held_hold_their_definition(cluster: Cluster) -> 
     await cluster.until(f"{CRDS}/widgets.example.com", lambda crd: crd.get("code") == 404)
 
 
-async def test_names_of_a_group_are_forgotten_with_its_last_definition(cluster: Cluster) -> None:
+async def test_a_group_is_removed_with_its_last_definition(cluster: Cluster) -> None:
     async def groups() -> int:
         return sum(isinstance(each, naming._Group) for each in gc.get_objects())
 
@@ -109,7 +109,7 @@ async def test_names_of_a_group_are_forgotten_with_its_last_definition(cluster: 
     await eventually(groups, lambda count: count == before)
 
 
-async def test_a_definition_that_was_never_established_goes_at_once(cluster: Cluster) -> None:
+async def test_a_definition_that_was_never_established_is_deleted_at_once(cluster: Cluster) -> None:
     await cluster.define(definition("Widget"))
     await cluster.create(CRDS, definition("Widget", plural="others"))
     await cluster.until(f"{CRDS}/others.example.com", lambda crd: has_condition(crd, "NamesAccepted", "False"))
@@ -117,7 +117,7 @@ async def test_a_definition_that_was_never_established_goes_at_once(cluster: Clu
     await cluster.until(f"{CRDS}/others.example.com", lambda crd: crd.get("code") == 404)
 
 
-async def test_a_community_group_is_told_of_its_approval(cluster: Cluster) -> None:
+async def test_a_community_group_has_an_approval_condition(cluster: Cluster) -> None:
     crd = definition()
     crd["metadata"] = {"name": "widgets.sigs.k8s.io", "annotations": {"api-approved.kubernetes.io": "unapproved, a test"}}
     crd["spec"]["group"] = "sigs.k8s.io"
@@ -129,7 +129,7 @@ async def test_a_community_group_is_told_of_its_approval(cluster: Cluster) -> No
     assert (told["reason"], told["message"]) == ("UnapprovedAnnotation", 'not approved: "unapproved, a test"')
 
 
-async def test_once_settled_objects_pass_through_as_they_are_stored(cluster: Cluster) -> None:
+async def test_unchanged_objects_are_served_as_stored(cluster: Cluster) -> None:
     await cluster.define(definition())
     await cluster.create(WIDGETS, widget("old"))
     coloured = {"type": "object", "properties": {"color": {"type": "string", "default": "red"}}}
@@ -161,7 +161,7 @@ async def test_two_replicas_finalize_one_definition() -> None:
         assert (await second.get(WIDGETS)).json["items"] == []
 
 
-async def test_a_ca_bundle_that_is_none_keeps_a_definition_from_being_established(cluster: Cluster) -> None:
+async def test_an_invalid_ca_bundle_prevents_establishing_a_definition(cluster: Cluster) -> None:
     crd = definition()
     client = {"url": "https://example.com/c", "caBundle": "bm90IGEgY2VydGlmaWNhdGU="}
     crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}}
@@ -176,7 +176,7 @@ async def test_a_ca_bundle_that_is_none_keeps_a_definition_from_being_establishe
     await cluster.until(f"{CRDS}/widgets.example.com", established)
 
 
-async def test_what_is_stored_in_a_version_that_is_lost_is_unreadable_until_the_version_is_back(cluster: Cluster) -> None:
+async def test_objects_stored_in_a_removed_version_are_unreadable_until_it_returns(cluster: Cluster) -> None:
     await cluster.define(definition())
     await cluster.create(WIDGETS, widget())
     crd, later = f"{CRDS}/widgets.example.com", WIDGETS.replace("/v1/", "/v2/")

@@ -1,4 +1,4 @@
-"""Field and label selectors of custom resources are about the version of the request, whatever version is stored."""
+"""Field and label selectors of custom resources apply to the version of the request, independent of the stored version."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def selectable(*fields: str) -> list[Any]:
 
 
 async def define(cluster: Cluster, hook: WebhookServer | None) -> None:
-    """Stored is v1. Without a webhook both versions have all fields, and v2 a default of its own."""
+    """v1 is stored. Without a webhook both versions have all fields, and v2 has a default of its own."""
     if hook is not None:
         schemas = having("hostPort"), having("host", "port")
     else:
@@ -89,7 +89,7 @@ async def happened(watching: Watching, count: int) -> list[tuple[str, str]]:
     return [(event["type"], event["object"]["metadata"]["name"]) for event in events]
 
 
-async def test_a_list_selects_by_fields_of_the_version_that_is_asked_for(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_a_list_selects_by_fields_of_the_requested_version(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     for name, host, port in (("a", "host1", "80"), ("b", "host1", "8080"), ("c", "host2", "80")):
         await cluster.create(V2, widget(name, host, port))
@@ -102,7 +102,7 @@ async def test_a_list_selects_by_fields_of_the_version_that_is_asked_for(cluster
     assert (refused.status, refused.json["message"]) == (400, "field label not supported: host")
 
 
-async def test_a_list_selects_by_labels_of_the_version_that_is_asked_for(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_a_list_selects_by_labels_of_the_requested_version(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     await cluster.create(V2, widget("a", "host1", zone="x"))
     await cluster.create(V2, widget("b", "host1", zone="y"))
@@ -125,7 +125,7 @@ async def test_pages_of_a_selection_have_every_match_once(cluster: Cluster, hook
     assert found == ["w01", "w04", "w07", "w10"]
 
 
-async def test_more_than_what_is_kept_converted_is_shown_completely(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_lists_larger_than_the_conversion_cache_are_complete(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     names = [f"w{number}" for number in range(8)]
     for name in names:
@@ -135,9 +135,7 @@ async def test_more_than_what_is_kept_converted_is_shown_completely(cluster: Clu
 
 
 @pytest.mark.parametrize("resumed", [False, True], ids=["from now", "from a version"])
-async def test_a_watch_sees_objects_enter_and_leave_in_the_version_that_is_asked_for(
-    cluster: Cluster, hook: WebhookServer, resumed: bool
-) -> None:
+async def test_a_watch_selects_by_the_requested_version(cluster: Cluster, hook: WebhookServer, resumed: bool) -> None:
     await define(cluster, hook)
     first = await cluster.create(V2, widget("a", "host1"))
     await cluster.create(V2, widget("b", "host2"))
@@ -164,7 +162,7 @@ async def test_a_watch_sees_objects_enter_and_leave_in_the_version_that_is_asked
         assert await happened(watching, 1) == [("DELETED", "a")]
 
 
-async def test_a_collection_is_deleted_by_fields_of_the_version_that_is_asked_for(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_deletecollection_selects_by_the_requested_version(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     for name, host in (("a", "host1"), ("b", "host2"), ("c", "host1")):
         await cluster.create(V2, widget(name, host))
@@ -172,7 +170,7 @@ async def test_a_collection_is_deleted_by_fields_of_the_version_that_is_asked_fo
     assert await listed(cluster, V2, "") == ["b"]
 
 
-async def test_versions_without_a_webhook_select_by_what_the_stored_version_keeps(cluster: Cluster) -> None:
+async def test_versions_without_a_webhook_select_by_stored_fields(cluster: Cluster) -> None:
     await define(cluster, None)
     await cluster.create(V2, widget("a", "host1"))
     await cluster.create(V2, widget("b", "host2"))
@@ -184,7 +182,7 @@ async def test_versions_without_a_webhook_select_by_what_the_stored_version_keep
         assert await happened(watching, 1) == [("ADDED", "b")]
 
 
-async def test_a_field_is_selected_by_the_default_that_it_got_later(cluster: Cluster) -> None:
+async def test_a_field_is_selected_by_a_default_added_later(cluster: Cluster) -> None:
     crd = definition("Widget", version("v1", schema=having("color"), selectableFields=selectable("color")))
     await cluster.define(crd)
     await cluster.create(V1, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
@@ -200,7 +198,7 @@ async def test_a_field_is_selected_by_the_default_that_it_got_later(cluster: Clu
         assert await happened(watching, 1) == [("ADDED", "a")]
 
 
-async def test_an_event_is_converted_once_for_all_watches_that_select(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_an_event_is_converted_once_for_all_watches(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook)
     target = f"{V2}?watch=1&resourceVersion=0&fieldSelector=host%3Dhost1"
     async with cluster.watch(target) as one, cluster.watch(target) as other, cluster.watch(target) as third:

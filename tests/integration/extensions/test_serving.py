@@ -1,4 +1,4 @@
-"""A definition is created, and its objects are served at once."""
+"""A new definition is served at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def test_a_new_definition_is_served_without_restart(cluster: Cluster) -> N
     assert (listed["kind"], listed["items"]) == ("WidgetList", [created])
 
 
-async def test_watches_tell_of_custom_resources(cluster: Cluster) -> None:
+async def test_watches_deliver_events_of_custom_resources(cluster: Cluster) -> None:
     await cluster.define(definition())
     async with cluster.watch(f"{WIDGETS}?watch=1") as watching:
         await cluster.create(WIDGETS, WIDGET)

@@ -1,4 +1,4 @@
-"""Versions with schemas of their own, without a webhook. What is expected is what kube-apiserver answered."""
+"""Versions with their own schemas, without a webhook. The expectations are responses of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def store_in(cluster: Cluster, stored: str, **told: str) -> None:
     assert (await cluster.call("PATCH", CRD, patch, content_type=MERGE)).status == 200
 
 
-async def test_what_was_stored_in_a_version_is_read_in_it_whatever_is_stored_today(cluster: Cluster) -> None:
+async def test_objects_are_readable_in_the_version_they_were_stored_in(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", *versions("v1")))
     await cluster.create(V1, widget("v1", one="1", both="b"))
     await store_in(cluster, "v2")
@@ -46,14 +46,14 @@ async def test_what_was_stored_in_a_version_is_read_in_it_whatever_is_stored_tod
     assert "one" not in rewritten.json["spec"]
 
 
-async def test_a_dry_run_shows_what_the_stored_version_leaves(cluster: Cluster) -> None:
+async def test_a_dry_run_returns_the_fields_that_the_stored_version_keeps(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", *versions("v2")))
     for query in ("?dryRun=All", ""):
         made = await cluster.call("POST", V1 + query, widget("v1", one="1", both="b"))
         assert (made.status, made.json["spec"]) == (201, {"both": "b", "told": "by v1"})
 
 
-async def test_defaults_of_the_stored_version_are_those_of_today(cluster: Cluster) -> None:
+async def test_current_defaults_of_the_stored_version_apply(cluster: Cluster) -> None:
     unsaid = [version("v1", storage=False, schema=schema("both")), versions("v2")[1]]
     await cluster.define(definition("Widget", *unsaid))
     await cluster.create(V1, widget("v1", both="b"))
@@ -63,7 +63,7 @@ async def test_defaults_of_the_stored_version_are_those_of_today(cluster: Cluste
     assert (await cluster.get(f"{V2}/w")).json["spec"]["told"] == "later"
 
 
-async def test_fields_that_a_bodys_own_version_has_not_are_told_before_it_is_refused(cluster: Cluster) -> None:
+async def test_unknown_fields_are_reported_before_a_body_of_another_version_is_rejected(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", *versions("v1")))
     for api, text in (("v2", 'strict decoding error: unknown field "spec.one"'), ("v9", 'strict decoding error: unknown field "spec"')):
         refused = await cluster.call("POST", f"{V1}?fieldValidation=Strict", widget(api, one="1"))
@@ -72,7 +72,7 @@ async def test_fields_that_a_bodys_own_version_has_not_are_told_before_it_is_ref
     assert "does not match the expected API version" in refused.json["message"]
 
 
-async def test_an_applied_scale_without_metadata_is_refused_as_any(cluster: Cluster) -> None:
+async def test_an_applied_scale_without_metadata_is_rejected(cluster: Cluster) -> None:
     scale = {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
     await cluster.define(definition("Widget", version("v1", subresources=scale)))
     await cluster.create(V1, widget("v1", replicas=1))

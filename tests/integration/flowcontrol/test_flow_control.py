@@ -1,6 +1,6 @@
-"""Priority and fairness through the public door: who is served, who waits, who is refused, and what the debug pages say.
+"""Priority and fairness on a running server: which requests are executed, queued or rejected, and the debug pages.
 
-A request that holds its seat for as long as the test wants is one whose body has not been sent whole.
+A test keeps a request in its seat by not sending the end of its body.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def ask(server: Server, path: str, user: str = "admin", method: str = "GET", bod
 
 
 def level(server: Server, name: str, response: dict[str, Any]) -> None:
-    """A level of one seat that it can neither lend nor add to, and a schema that brings the user `slow` to it."""
+    """Create a priority level with one seat that it can neither lend nor borrow, and a FlowSchema that assigns the user `slow` to it."""
     spec = {"nominalConcurrencyShares": 1, "borrowingLimitPercent": 0, "limitResponse": response}
     body: Any = {"kind": "PriorityLevelConfiguration", "metadata": {"name": name}, "spec": {"type": "Limited", "limited": spec}}
     assert ask(server, f"{GROUP}/prioritylevelconfigurations", method="POST", body={"apiVersion": GROUP[6:], **body})[0] == 201
@@ -88,7 +88,7 @@ def row(server: Server, name: str) -> list[str] | None:
 
 
 class Held:
-    """A request of `slow` that has its seat until `finish`: it may do what it asks for nowhere, so the answer is 403 at the end."""
+    """A request of `slow` that keeps its seat until `finish`. The user has no permissions, so the response is a 403 at the end."""
 
     def __init__(self, server: Server) -> None:
         host, port = server.url.removeprefix("https://").split(":")
@@ -104,7 +104,7 @@ class Held:
         return answer
 
 
-def test_a_request_beyond_a_level_that_rejects_is_told_when_to_come_back_and_others_are_served(server: Server) -> None:
+def test_a_full_level_rejects_with_retry_after_and_other_levels_are_served(server: Server) -> None:
     level(server, "rejecting", {"type": "Reject"})
     held = Held(server)
     until(lambda: (row(server, "rejecting") or [""] * 6)[5] == "1")
@@ -119,7 +119,7 @@ def test_a_request_beyond_a_level_that_rejects_is_told_when_to_come_back_and_oth
     remove(server, "rejecting")
 
 
-def test_a_request_waits_in_its_queue_until_the_one_before_is_done(server: Server) -> None:
+def test_a_request_waits_in_its_queue_for_a_seat(server: Server) -> None:
     level(server, "queuing", {"type": "Queue", "queuing": {"queues": 2, "handSize": 1, "queueLengthLimit": 5}})
     first, second = Held(server), Held(server)
     until(lambda: (row(server, "queuing") or [""] * 6)[4:6] == ["1", "1"])
@@ -136,7 +136,7 @@ def test_a_request_waits_in_its_queue_until_the_one_before_is_done(server: Serve
     until(lambda: row(server, "queuing") is None)
 
 
-def test_a_waiting_client_that_goes_takes_no_seat_with_it(server: Server) -> None:
+def test_a_client_that_disconnects_while_queued_frees_its_place(server: Server) -> None:
     level(server, "leaving", {"type": "Queue", "queuing": {"queues": 1, "handSize": 1, "queueLengthLimit": 5}})
     first, second = Held(server), Held(server)
     until(lambda: (row(server, "leaving") or [""] * 6)[4:6] == ["1", "1"])
@@ -147,7 +147,7 @@ def test_a_waiting_client_that_goes_takes_no_seat_with_it(server: Server) -> Non
     remove(server, "leaving")
 
 
-def test_answers_name_the_schema_and_the_level_and_the_masters_are_exempt(server: Server) -> None:
+def test_responses_name_schema_and_level_and_masters_are_exempt(server: Server) -> None:
     _, headers, _ = ask(server, "/api/v1/namespaces/default")
     assert headers[HEADER] == uid(server, "exempt")
     _, headers, _ = ask(server, "/api/v1/namespaces/default", "quick")
@@ -156,7 +156,7 @@ def test_answers_name_the_schema_and_the_level_and_the_masters_are_exempt(server
     assert headers["X-Kubernetes-Pf-Flowschema-Uid"] == schema["metadata"]["uid"]
 
 
-def test_it_can_be_switched_off(tmp_path: Path) -> None:
+def test_priority_and_fairness_can_be_disabled(tmp_path: Path) -> None:
     with running(tmp_path / "data", "--enable-priority-and-fairness=false") as up:
         request = urllib.request.Request(up.url + "/readyz")
         with urllib.request.urlopen(request, context=context(up)) as answer:

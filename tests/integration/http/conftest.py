@@ -1,4 +1,4 @@
-"""A server of a given handler on a free port, and a raw client connection to it."""
+"""A server with a given handler on a free port, and a raw client connection to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Serve = Callable[..., Awaitable[HttpServer]]
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Servers run on uvloop; some behaviour of TLS and of closing differs from asyncio's own loop, so both are tried."""
+    """Servers run on uvloop. TLS and the closing of connections behave differently on asyncio's own loop, so both are tested."""
     return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
 
 
@@ -76,7 +76,7 @@ def client_context(pki: Pki, pair: tuple[Path, Path] | None = None) -> ssl.SSLCo
 
 
 class Client:
-    """A connection that sends bytes and reads answers."""
+    """A connection that sends bytes and reads responses."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer

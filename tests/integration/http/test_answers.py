@@ -1,4 +1,4 @@
-"""Answers: plain, streamed, refused, failed; upgrades; the end of a server."""
+"""Responses: plain, streamed, rejected, failed; upgrades; the shutdown of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large answers are compressed once, wherever on their way."""
+"""Large responses are compressed once on their way through the services."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def listing() -> Request:
 @pytest.mark.parametrize("handler", [streamed, whole])
 @pytest.mark.parametrize("times", [1, 2])
 async def test_an_answer_that_comes_through_several_servers_is_compressed_once(handler: object, times: int) -> None:
-    """core compresses a list, the aggregator passes it on."""
+    """core compresses a list, and the aggregator passes it on unchanged."""
     for _ in range(times):
         handler = with_compression(handler)  # type: ignore[arg-type]
     response = await handler(listing())  # type: ignore[operator]

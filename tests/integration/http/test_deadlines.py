@@ -1,4 +1,4 @@
-"""Requests end in time, whatever hangs; who cancels them for another reason is not told that they were late."""
+"""Requests end at their deadline, wherever they hang; a cancellation for another reason is not reported as a timeout."""
 
 from __future__ import annotations
 

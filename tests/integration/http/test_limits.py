@@ -1,4 +1,4 @@
-"""Limits of a request's head: what is beyond them is refused with a Status before anything is done for the request."""
+"""Limits of a request's head: larger heads are rejected with a Status before any work is done for the request."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_a_head_beyond_a_limit_is_refused_with_a_status(serve: Serve, pki:
 
 
 async def test_what_real_clients_send_at_most_is_within_the_limits(serve: Serve) -> None:
-    """An exec of a long script, a user of a thousand groups, a large ticket, and cookies; all in one connection."""
+    """An exec with a long script, a user with a thousand groups, a large ticket, and cookies; all on one connection."""
     client = await Client.connect(await serve(described))
     for target, headers in [
         (b"a" * (MAX_PATH - 1), b""),
@@ -71,7 +71,7 @@ async def test_many_pipelined_requests_are_all_answered_in_order(serve: Serve) -
 
 
 async def test_a_head_in_small_pieces_is_parsed_line_by_line(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parser copies a line with each piece of it: it gets whole lines."""
+    """The parser copies a line with each piece that arrives, so it is given complete lines only."""
     pieces: list[int] = []
     on_url = HttpToolsProtocol.on_url
 

@@ -17,7 +17,7 @@ _WARNING = 0.05
 
 
 def burn(seconds: float) -> None:
-    """Use the CPU, whatever else the host does meanwhile."""
+    """Use CPU time, which does not depend on the load of the host."""
     until = time.thread_time() + seconds
     while time.thread_time() < until:
         pass

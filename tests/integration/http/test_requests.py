@@ -1,4 +1,4 @@
-"""What a handler is given, and what becomes of requests that never reach one."""
+"""The request that a handler receives, and requests that are rejected before they reach a handler."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ async def test_a_head_without_end_is_refused(serve: Serve) -> None:
 
 @pytest.mark.parametrize("around", [b"3;x=%b\r\nabc\r\n0\r\n\r\n", b"3\r\nabc\r\n0\r\nX: %b\r\n\r\n"], ids=["extension", "trailer"])
 async def test_what_stands_around_a_body_has_an_end(serve: Serve, around: bytes) -> None:
-    """The parser keeps a trailer until it is whole: without a limit one client could fill the memory, and the loop with copying."""
+    """The parser buffers a trailer until it is complete. Without a limit one client could fill the memory and block the loop by copying."""
     client = await Client.connect(await serve(echo))
     client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + around % (b"a" * (2 << 20)))
     status, headers, body = await client.answer()

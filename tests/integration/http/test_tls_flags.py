@@ -1,4 +1,4 @@
-"""TLS by upstream's flags: versions, cipher suites, a certificate for each name; and our own client certificates, renewed on disk."""
+"""TLS by upstream's flags: versions, cipher suites, certificates by name; and Tetrapod's own client certificates, renewed on disk."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def client(change: Callable[[ssl.SSLContext], None] = lambda context: None) -> s
 
 
 async def greeted(port: int, context: ssl.SSLContext, name: str = "localhost") -> tuple[str, str, str]:
-    """Version, suite, and the common name of the server's certificate."""
+    """Return the TLS version, the cipher suite, and the common name of the server's certificate."""
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=name)
     try:
         found = writer.get_extra_info("ssl_object")

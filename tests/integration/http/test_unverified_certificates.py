@@ -1,4 +1,4 @@
-"""Certificates that TLS would not verify: the handshake goes on, and they are worth nothing, whatever comes with them."""
+"""Client certificates that cannot be verified: the handshake succeeds, but they authenticate no user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tetrapod.generic.request import Request, Response
 
 USERS = Authority.create("users")
 STRANGERS = Authority.create("users")
-"""Of the same name, with another key."""
+"""A CA of the same name with another key."""
 
 EXPIRED = datetime.timedelta(minutes=-1)
 

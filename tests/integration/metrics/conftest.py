@@ -1,4 +1,4 @@
-"""A server of its own for whoever looks at metrics: what others did would be counted too."""
+"""A server for the tests of metrics alone, because requests of other tests would be counted too."""
 
 from __future__ import annotations
 

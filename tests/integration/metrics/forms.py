@@ -1,4 +1,4 @@
-"""The server in its two forms, with every page of metrics that it has."""
+"""The server as one process and as four services, with all its pages of metrics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMS: Final = ("one process", "four services")
 
 
 class Form(NamedTuple):
-    """`front` takes requests of the API; `pages` has who is asked for the metrics of each service."""
+    """`front` serves the API; `pages` has the client for the metrics of each service."""
 
     front: TokenClient
     pages: Mapping[str, TokenClient]
@@ -24,7 +24,7 @@ class Form(NamedTuple):
 
 @contextmanager
 def serving(form: str, directory: Path) -> Iterator[Form]:
-    """Start the server. The tokens of the contract tests are valid."""
+    """Start the server with the tokens of the contract tests."""
     tokens = f"--token-auth-file={TOKENS}"
     if form == "one process":
         with running(directory, tokens) as server:

@@ -1,4 +1,4 @@
-"""A stock kube-apiserver dashboard and the usual alert rules find what they look for, by the labels that they look by.
+"""The queries of kube-apiserver dashboards and alert rules find their series and labels.
 
 The queries are those of kube-prometheus (kubernetes-mixin: dashboards/apiserver.libsonnet, rules/kube_apiserver*.libsonnet,
 alerts/kube_apiserver.libsonnet, alerts/kubernetes_system.libsonnet) and of the SLO dashboards of kubernetes/perf-tests.
@@ -40,7 +40,7 @@ LOOKED_FOR = [
     ("kubernetes_build_info", {"git_version", "major", "minor", "platform"}),
     ("rest_client_requests_total", {"code", "method", "host"}),
     ("rest_client_request_duration_seconds_bucket", {"verb", "host", "le"}),
-    # The dashboard's further panels.
+    # Other panels of the dashboard.
     ("workqueue_adds_total", {"name"}),
     ("workqueue_depth", {"name"}),
     ("workqueue_queue_duration_seconds_bucket", {"name", "le"}),
@@ -71,7 +71,7 @@ NOT_YET_HAPPENED = {"apiserver_request_terminations_total", "aggregator_unavaila
 
 @pytest.fixture(scope="module")
 def watching(server: Server) -> Iterator[None]:
-    """Somebody watches meanwhile."""
+    """Apply the load while a watch is open."""
     request = urllib.request.Request(f"{server.url}{CONFIG_MAPS}?watch=true", headers={"authorization": "Bearer admin-token"})
     with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60):
         yield
@@ -93,7 +93,8 @@ def families(server: Server, watching: None) -> list[Metric]:
         ("GET", "/apis/no.such.group/v1/things", None, "application/json"),
     ):
         client.call(method, path, sent, content_type)
-    ordinary = urllib.request.Request(f"{server.url}/version", headers={"authorization": "Bearer alice-token"})  # masters are exempt
+    # requests of masters are exempt from priority and fairness
+    ordinary = urllib.request.Request(f"{server.url}/version", headers={"authorization": "Bearer alice-token"})
     urllib.request.urlopen(ordinary, context=ssl._create_unverified_context(), timeout=60).close()
     return scraped(client)
 
@@ -180,7 +181,7 @@ def test_counts_survive_a_client_that_leaves_its_watch(server: Server) -> None:
 
 
 def test_pages_are_counted_as_if_they_were_resources(server: Server) -> None:
-    """/statusz and /flagz, by the version of the document that was asked for."""
+    """Requests for /statusz and /flagz are counted by the requested version of the document."""
     client = HttpsClient(server.kubeconfig)
     for accept in ("text/plain", "application/json;as=Flagz;v=v1beta1;g=config.k8s.io", "text/html"):
         request = urllib.request.Request(f"{server.url}/flagz", headers={"authorization": "Bearer admin-token", "accept": accept})

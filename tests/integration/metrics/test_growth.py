@@ -1,4 +1,4 @@
-"""The page of metrics does not grow with objects that are gone, nor by requests of clients without permissions."""
+"""The page of metrics does not grow with deleted objects, nor with requests of clients without permissions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FLOWS: Final = "/apis/flowcontrol.apiserver.k8s.io/v1"
 DEFINITIONS: Final = {"one process": 300, "four services": 60}
 WARMING: Final = 60
-"""Definitions before the first page, so that the controllers and their series of built-in resources have begun."""
+"""Definitions before the first page, so that the series of controllers and built-in resources exist."""
 TOLERATED: Final = 3_000
-"""Lines that a page may have more: series of built-in resources may begin during the test, at their first bookmark.
+"""Lines by which a page may grow: series of built-in resources may appear during the test, at their first bookmark.
 
-One definition with traffic has about 550 lines. A hundred rounds of made-up requests would add 30,000 if each request had its series.
+One definition with traffic has about 550 lines. A hundred rounds of random requests would add 30,000 if each request had its own series.
 """
 
 

@@ -1,4 +1,4 @@
-"""Prometheus' own parsers read every page of metrics, in every form, of one process and of each of the four services."""
+"""Prometheus' own parsers accept every page of metrics, in every format, of one process and of each of the four services."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def form(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.mark.parametrize("accept", _ACCEPT)
 def test_a_page_after_mixed_traffic_has_no_faults(checker: Path, form: Form, accept: str, path: str) -> None:
     for name, ask in form.pages.items():
-        for _ in range(2):  # native histograms begin with the first page in protobuf
+        for _ in range(2):  # native histograms start with the first page in protobuf
             status, page = ask("GET", path, accept=_ACCEPT[accept])
             assert status == 200, (name, page[:500])
             done = subprocess.run([checker, accept], input=page, capture_output=True, check=True, timeout=60)

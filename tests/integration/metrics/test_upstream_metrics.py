@@ -1,6 +1,6 @@
-"""Whatever a kube-apiserver shows at /metrics after a load of everything, we show after the same: names, types, texts, labels, buckets.
+"""After the same load, Tetrapod publishes the same metrics as kube-apiserver: names, types, help texts, labels, buckets.
 
-`upstream.json` is recorded by tools/record_metrics.py from kube-apiserver 1.37.1.
+`upstream.json` was recorded by tools/record_metrics.py from kube-apiserver 1.37.1.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from support.server import Server
 _HERE: Final = Path(__file__).parent
 UPSTREAM: Final[Mapping[str, Mapping[str, Family]]] = json.loads((_HERE / "upstream.json").read_text())
 ABSENT: Final = {
-    # OpenAPI documents are made kind by kind when they are asked for: nothing is regenerated.
+    # OpenAPI documents are generated per kind on request; nothing is regenerated.
     "apiextensions_openapi_v2_regeneration_count",
     "apiextensions_openapi_v3_regeneration_count",
-    # One limit for reads and writes together: apiserver_current_{inflight,inqueue}_requests tells them apart.
+    # There is one limit for reads and writes together; apiserver_current_{inflight,inqueue}_requests separates them.
     "apiserver_flowcontrol_read_vs_write_current_requests",
-    # There where encryption at rest by a KMS is configured; the cache of KMS v1 nowhere.
+    # Published if encryption at rest by a KMS is configured; there is no cache of KMS v1.
     "apiserver_envelope_encryption_dek_cache_fill_percent",
     "apiserver_storage_data_key_generation_duration_seconds",
     "apiserver_storage_data_key_generation_failures_total",
     "apiserver_storage_envelope_transformation_cache_misses_total",
-    # The cache is not compared with the store.
+    # The cache is never compared with the store.
     "apiserver_storage_consistency_checks_total",
-    # There is one implementation of validation, and nothing to compare it with.
+    # Validation has one implementation, so there is nothing to compare it with.
     "apiserver_validation_declarative_validation_mismatch_total",
     "apiserver_validation_declarative_validation_panic_total",
     "apiserver_validation_declarative_validation_parity_discrepancies_total",
     "apiserver_validation_duplicate_validation_error_total",
-    # Informers hand on what comes at once, without a queue.
+    # Informers pass events on at once, without a queue.
     "informer_queued_items",
     # Go's HTTP client.
     "rest_client_exec_plugin_certificate_rotation_age",
@@ -74,7 +74,7 @@ def test_a_metric_has_upstreams_type_text_labels_and_buckets(ours: Mapping[str, 
         pytest.fail("it is absent")
     mine, theirs = ours[path][name], UPSTREAM[path][name]
     assert (mine["type"], mine["help"]) == (theirs["type"], theirs["help"])
-    if mine["labels"] or mine["buckets"]:  # else it has not happened here
+    if mine["labels"] or mine["buckets"]:  # other families need events that this test does not cause
         assert (mine["labels"], mine["buckets"]) == (theirs["labels"], theirs["buckets"])
 
 

@@ -1,4 +1,4 @@
-"""Storage version migrations, through the public door of a whole server whose migrator is turned on."""
+"""Storage version migrations on a server with its migrator enabled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsClient]:
 
 
 def stored_in(stored: str) -> Any:
-    """The definition of gears, stored in that version."""
+    """Return the definition of gears with the given storage version."""
     return definition("migrated.example.com", "Gear", *(version(name, storage=name == stored) for name in ("v1", "v2")))
 
 
@@ -66,7 +66,7 @@ def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets
     after = {i["metadata"]["name"]: i for i in client.call("GET", GEARS).body["items"]}
     assert all(int(after[name]["metadata"]["resourceVersion"]) > int(before[name]) and after[name]["teeth"] == 8 for name in names)
     without = [{**v, "served": True} for v in versions if v["name"] == "v2"]
-    assert client.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200  # the old version can go now
+    assert client.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200  # the old version can be removed now
 
 
 def test_what_is_stored_as_it_should_be_is_left_alone(client: HttpsClient) -> None:

@@ -1,4 +1,4 @@
-"""The Go program beside this file, built once; without Go there is nothing to test against."""
+"""The Go program beside this file, built once. Without Go these tests are skipped."""
 
 from __future__ import annotations
 

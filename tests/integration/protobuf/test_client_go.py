@@ -1,4 +1,4 @@
-"""client-go, told to send and to accept nothing but protobuf, finds a server that it cannot tell from the real one."""
+"""client-go with protobuf as its only media type works as with a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every built-in object that a real server was recorded with is the same after a way through Go's codec and ours, in both directions."""
+"""Every built-in object of the recordings survives conversion by Go's codec and Tetrapod's, in both directions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def node_of(obj: Object) -> SchemaNode | None:
 
 
 def as_stored(obj: Object) -> Object | None:
-    """A recorded object with times in the place of marks; None where it is not of a built-in kind, or what is recorded is not all."""
+    """Return a recorded object with times in place of placeholders, or None if it is not built in or was recorded incompletely."""
     node = node_of(obj)
     if node is None:
         return None
@@ -76,7 +76,7 @@ def unmarked(value: Any) -> Any:
 
 
 def normal(obj: Object, node: SchemaNode) -> Object:
-    """Without what no message says: that a list is empty, and of what kind a claim template is."""
+    """Remove information that protobuf messages do not have: empty lists, and the kind of a claim template."""
     copy: Object = json.loads(json.dumps(obj))
     typed.decode(node, copy)
     copy["items"] = copy.get("items") or None

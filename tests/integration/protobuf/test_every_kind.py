@@ -1,4 +1,4 @@
-"""Upstream's own samples of every kind, with every field set, as JSON and as protobuf: each is the other to us.
+"""Upstream's samples of every kind, with every field set, convert from JSON to protobuf and back.
 
 They come with the Go module k8s.io/api (testdata/HEAD), which the program beside this file is built with.
 """
@@ -25,7 +25,7 @@ _NOT_SERVED_ALONE = {"WatchEvent", "List"}
 
 @pytest.fixture(scope="module")
 def samples() -> list[Path]:
-    """The JSON files; those of protobuf lie beside them."""
+    """Return the JSON files; those of protobuf are beside them."""
     go = shutil.which("go")
     if go is None:
         pytest.skip("needs Go")
@@ -48,7 +48,7 @@ def test_every_kind_is_the_same_in_both_forms(samples: list[Path]) -> None:
             ours = protobuf.encode(obj)
         except UnknownMessageError:
             continue  # a version that is not served
-        assert len(ours) == len(theirs), path.name  # fields are written in the order of the JSON, Go's in that of their numbers
+        assert len(ours) == len(theirs), path.name  # Tetrapod writes fields in the order of the JSON, Go in the order of their numbers
         assert protobuf.decode(theirs, kind) == obj, path.name
         assert protobuf.decode(ours, kind) == obj, path.name
         seen += 1

@@ -1,4 +1,4 @@
-"""The fixtures of the HTTP front, and a front that forwards everything to one backend."""
+"""Fixtures of the HTTP server, and a proxy that forwards everything to one backend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Front = Callable[[Endpoint], Awaitable[Client]]
 
 
 def forwarding(pool: BackendPool, endpoint: Endpoint, *, redirects: bool = True) -> Handler:
-    """What a front does with everything: its user is alice, and what fails is a 503."""
+    """Handle a request as the aggregator does: its user is alice, and an error is a 503."""
 
     async def handler(request: Request) -> Response:
         request.user = UserInfo("alice", groups=("g",))
@@ -53,7 +53,7 @@ async def front(serve: Serve, pool: BackendPool) -> AsyncIterator[Front]:
 
 
 class RawBackend:
-    """A backend that hands each connection to a coroutine."""
+    """A backend that passes each connection to a coroutine."""
 
     def __init__(self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> None:
         self._serve = serve

@@ -1,4 +1,4 @@
-"""Two replicas of a service, of which one goes: what is tried again at the other, and what must not be."""
+"""Two replicas of a service of which one stops: which requests are retried at the other, and which must not be."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tetrapod.generic.request import Request, Response
 
 
 class Replica:
-    """Counts what it does; `draining` as a service behind a front."""
+    """A replica that counts its requests. With `draining` it closes connections like a service that stops."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -106,7 +106,7 @@ async def test_nobody_there_is_passed_over_for_any_method(serve: Serve, balanced
 
 @pytest.mark.parametrize(("method", "again"), [("GET", True), ("POST", False), ("DELETE", False)])
 async def test_what_may_have_been_done_is_not_done_twice(serve: Serve, balanced: BalancedPool, method: str, again: bool) -> None:
-    """The replica dies with the request in its hands."""
+    """The replica stops while it handles the request."""
 
     async def die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -125,7 +125,7 @@ async def test_what_may_have_been_done_is_not_done_twice(serve: Serve, balanced:
 
 
 async def test_idle_connections_are_answered_while_their_owner_goes(serve: Serve, balanced: BalancedPool) -> None:
-    """What crosses the end of a server on a kept connection is refused untouched, not lost."""
+    """A request that reaches a server just when it closes the connection is rejected without effect, and not lost."""
     one = Replica("one")
     server = await serve(one.handler)
     where = url(server)
@@ -136,11 +136,11 @@ async def test_idle_connections_are_answered_while_their_owner_goes(serve: Serve
     status, headers, _ = await ask(balanced, where, "POST", b"1")
     assert status == 503 and (b"x-tetrapod-untouched", b"1") in headers and not [d for d in one.done if d.startswith("POST")]
     async with asyncio.timeout(4):
-        await stopping  # at once, since nobody is left
+        await stopping  # at once, since no replica is left
 
 
 class Names:
-    """A name server that knows one name: the addresses of a headless Service."""
+    """A name server for one name: the addresses of a headless Service."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, *addresses: str) -> None:
         self.addresses = list(addresses)
@@ -155,7 +155,7 @@ class Names:
 
 
 async def test_an_address_of_a_headless_name_that_is_not_ready_is_left_out(balanced: BalancedPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though the name still leads there, and it would answer; and so is one that the name leads to no more."""
+    """The name still has its address and it would answer. The same is done with an address that the name no longer has."""
     monkeypatch.setattr(replicas, "PROBE_EVERY", 0.05)
     monkeypatch.setattr(replicas, "RESOLVE_EVERY", 0.1)
     names = Names(monkeypatch, "core.tetrapod.svc", "127.0.0.1", "127.0.0.2")
@@ -171,7 +171,7 @@ async def test_an_address_of_a_headless_name_that_is_not_ready_is_left_out(balan
     balanced.follow(lifecycle)
 
     async def until_answered_by(*wanted: str) -> None:
-        """Each request by one of them, and by all of them."""
+        """Send requests until all replicas have answered, each request by one of them."""
 
         async def answered() -> set[str]:
             return {(await ask(balanced, where))[2].decode() for _ in range(8)}

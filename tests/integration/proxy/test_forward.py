@@ -197,7 +197,7 @@ async def test_a_stale_connection_is_replaced_for_reads_and_reported_for_writes(
     async def one_each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        await reader.readuntil(b"\r\n\r\n")  # the second request is never answered
+        await reader.readuntil(b"\r\n\r\n")  # the second request gets no response
 
     async with RawBackend(one_each) as backend:
         client = await front(backend.endpoint)
@@ -219,7 +219,7 @@ async def test_an_answer_that_breaks_off_is_cut_for_the_client_too(front: Front,
         client.get()
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await client.answer()
-    # Services die: that is a line in the log, and no accident of ours.
+    # A failing service is logged in one line, without a traceback.
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
     assert "broke off its answer to /: unexpected EOF" in caplog.text
 

@@ -1,4 +1,4 @@
-"""Backends that answer garbage, too much, slowly or never; texts as kube-apiserver v1.37.1 gave them for the same bytes."""
+"""Backends that send garbage, too much, slowly or nothing. The messages are those of kube-apiserver v1.37.1 for the same bytes."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ async def test_an_upgraded_stream_that_ends_on_one_side_ends_on_the_other_with_a
 
 
 async def test_one_who_stops_sending_is_gone(front: Front) -> None:
-    """Half a connection is none, as for Go's server: what he asked for is given up at the backend, too."""
+    """As in Go's server, a client that closes its sending side has disconnected: its request to the backend is cancelled."""
     asked = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -233,7 +233,7 @@ async def test_a_request_whose_body_breaks_off_is_answered_at_once_and_never_who
 
 
 async def test_a_trailer_without_end_is_not_collected(front: Front) -> None:
-    """Go's transport gives up at 10 MiB too."""
+    """Go's transport stops at 10 MiB too."""
 
     async def serve_backend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Answers about tokens and access shared through a real redis; without it everything goes on."""
+"""Token and access reviews shared through a real redis. Without redis everything continues to work."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def redis(tmp_path) -> Iterator[support.redis.Redis]:
 
 @asynccontextmanager
 async def cache(url: str, *, secret: bytes = SECRET, patience: float = 5, password: str = "") -> AsyncIterator[SharedCache]:
-    """A replica's."""
+    """The cache of one replica."""
     made = SharedCache(url, password, secret=secret, timeout=patience)
     try:
         yield made
@@ -62,7 +62,7 @@ async def cache(url: str, *, secret: bytes = SECRET, patience: float = 5, passwo
 
 @asynccontextmanager
 async def replica(url: str, reviews: Reviews, **more: Any) -> AsyncIterator[CachedTokenAuthenticator]:
-    """With nothing in its own cache."""
+    """A replica with an empty local cache."""
     async with cache(url, **more) as shared:
         yield CachedTokenAuthenticator(reviews, 0, shared=SharedTokens(shared, "auth", 10))
 
@@ -78,7 +78,7 @@ async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
 
 
 async def test_what_comes_from_another_replica_ends_when_it_would_have_there(redis) -> None:
-    """A revoked token is not good for twice as long because two caches have kept it, one after the other."""
+    """A revoked token must not be valid for twice the TTL because two caches held it one after the other."""
     url = redis.url
     reviews = Reviews()
     async with cache(url) as shared:
@@ -90,7 +90,7 @@ async def test_what_comes_from_another_replica_ends_when_it_would_have_there(red
             while not reviews.asked:
                 await asyncio.sleep(0.05)
                 await late.authenticate_token("alice-token", ("api",))
-        found = await SharedTokens(shared, "auth", 5).get("alice-token", ("api",))  # by whose flags it is good for less
+        found = await SharedTokens(shared, "auth", 5).get("alice-token", ("api",))  # its flags set a shorter TTL
         assert found is not None
         assert 0 < found[1] <= 5
 
@@ -121,7 +121,7 @@ async def test_a_redis_that_hangs_is_waited_for_once(redis) -> None:
     async with replica(url, reviews, patience=0.2) as one:
         assert await one.authenticate_token("alice-token", ()) == ALICE
         redis.hang()
-        async with asyncio.timeout(5):  # left alone after the first time: not 0.2 s each
+        async with asyncio.timeout(5):  # redis is not used after the first failure: not 0.2 s each
             for _ in range(100):
                 assert await one.authenticate_token("alice-token", ()) == ALICE
     assert reviews.asked >= 100
@@ -154,7 +154,7 @@ async def test_the_password_comes_from_a_file(redis, tmp_path) -> None:
 
 
 async def test_who_writes_to_redis_cannot_say_who_a_token_is(redis) -> None:
-    """Neither by an entry of their own, nor by another token's, nor by one of another service, nor by one that has ended."""
+    """An attacker cannot write a valid entry: neither an invented one, nor that of another token or service, nor an expired one."""
     url = redis.url
     client = Redis.from_url(url)
     reviews = Reviews()
@@ -185,7 +185,7 @@ async def test_who_writes_to_redis_cannot_say_who_a_token_is(redis) -> None:
         await client.aclose()
 
 
-# --- webhooks, which auth asks
+# --- webhooks, which auth calls
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def webhook() -> Iterator[WebhookServer]:
 
 @asynccontextmanager
 async def authorizer(webhook: WebhookServer, tmp_path: Path, shared: SharedCache, **options: Any) -> AsyncIterator[WebhookAuthorizer]:
-    """A replica's, with nothing in its own cache."""
+    """A replica with an empty local cache."""
     pool = BackendPool()
     target = read_kubeconfig(str(write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authorize")))
     yield WebhookAuthorizer(WebhookOptions(target, **{"name": "hook", **options}), pool, shared)
@@ -214,11 +214,11 @@ async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
             async with authorizer(webhook, tmp_path, shared) as one:
                 assert await one.authorize(PODS) == AuthorizationResult(decision, "so it is")
                 assert len(webhook.seen) == asked
-        async with authorizer(webhook, tmp_path, first, name="another") as one:  # asks for itself
+        async with authorizer(webhook, tmp_path, first, name="another") as one:  # sends its own review
             await one.authorize(PODS)
             await one.authorize(Attributes(JANE, "delete", namespace="ns", version="v1", resource="pods", resource_request=True))
         assert len(webhook.seen) == 4
-        async with authorizer(webhook, tmp_path, first, authorized_ttl=0, unauthorized_ttl=0) as one:  # by its flags nothing is kept
+        async with authorizer(webhook, tmp_path, first, authorized_ttl=0, unauthorized_ttl=0) as one:  # its flags disable caching
             await one.authorize(PODS)
         assert len(webhook.seen) == 5
     client = Redis.from_url(url)

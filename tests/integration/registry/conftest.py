@@ -24,7 +24,7 @@ async def backend() -> AsyncIterator[SqliteBackend]:
 
 @pytest.fixture
 async def storages(backend: SqliteBackend) -> AsyncIterator[StorageFactory]:
-    """The embedded store, in memory, behind real caches."""
+    """The embedded store, in memory, with real watch caches."""
     factory = CachingStorageFactory(backend)
     yield factory
     await factory.close()

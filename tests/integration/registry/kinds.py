@@ -1,4 +1,4 @@
-"""Kinds for the registry's tests: one for each way in which real kinds differ."""
+"""Kinds for the tests of the registry: one for each way in which real kinds differ."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Leases(Strategy):
 
 
 class Pods(Strategy):
-    """Graceful deletion as of pods: none without a node, none when finished, else 30 seconds."""
+    """Graceful deletion as of pods: no grace period without a node or when finished, otherwise 30 seconds."""
 
     has_status = True
     initial_status = {"phase": "Pending"}
@@ -51,14 +51,14 @@ class Pods(Strategy):
 
 
 class Widgets(SpecStatusStrategy):
-    """A custom resource: complaints about metadata are repeated, finalizers need no domain."""
+    """A custom resource: metadata errors are repeated, and finalizers need no domain."""
 
     qualified_finalizers = False
     repeats_errors = True
 
 
 class Services(Strategy):
-    """Takes an address before each object is stored, and remembers what became of it."""
+    """Allocates an address before each object is stored, and records whether it was released."""
 
     def __init__(self) -> None:
         self.taken: list[str] = []
@@ -115,7 +115,7 @@ def define(
 
 
 def new(kind: str, name: str = "", **metadata: Any) -> Object:
-    """An object as an endpoint hands it over; `generateName` and other metadata by name, `data` and `spec` beside it."""
+    """Return an object as an endpoint passes it on. Keyword arguments are metadata, except `data` and `spec`."""
     body: Object = {part: metadata.pop(part) for part in ("data", "spec", "status", "immutable") if part in metadata}
     meta = {"name": name, **metadata} if name else dict(metadata)
     return {"kind": kind, "apiVersion": "v1", "metadata": meta, **body}

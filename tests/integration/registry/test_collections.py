@@ -112,7 +112,7 @@ async def test_a_limit_bounds_a_collection_delete(pods: Store, ctx: Context) -> 
 
 async def test_each_object_of_a_collection_settles_its_own_grace_period(pods: Store, ctx: Context) -> None:
     await pods.delete_collection(ctx, {}, ListQuery(prefix="ns/"))
-    assert await names(pods, "ns") == ["ns/a", "ns/b"]  # c ran nowhere, the others have 30 seconds
+    assert await names(pods, "ns") == ["ns/a", "ns/b"]  # c never ran, the others have 30 seconds
     grace = (await pods.get(ctx, "a")).object()["metadata"]["deletionGracePeriodSeconds"]
     assert grace == 30
 
@@ -182,7 +182,7 @@ async def test_a_token_from_before_compaction_is_expired_and_replaced(pods: Stor
     first = await pods.list(ctx, ListQuery(prefix="ns/", limit=1))
     await pods.create(ctx, new("Pod", "bb", spec={}))
     await backend.compact(await backend.revision())
-    later = CachingStorageFactory(backend)  # another server, which does not remember what was
+    later = CachingStorageFactory(backend)  # a server without a cached history
     store = Store(pods.definition, later.resource(StorageConfig("pods", "v1", "Pod")))
     with pytest.raises(StatusError) as refusal:
         await store.list(ctx, ListQuery(prefix="ns/", limit=1, continue_token=first.continue_token))

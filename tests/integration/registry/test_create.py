@@ -1,4 +1,4 @@
-"""What a POST leaves in the store. Recordings: sem-generate-name, sem-namespace-mismatch, sem-update-no-change, sem-dry-run."""
+"""The stored object after a POST. Recordings: sem-generate-name, sem-namespace-mismatch, sem-update-no-change, sem-dry-run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_create_sets_uid_and_time_and_keeps_generation(store: Store, ctx: 
 
 
 async def test_what_admission_says_of_deletion_is_stored(store: Store, ctx: Context) -> None:
-    """Requests cannot say it: the endpoint takes it away before admission."""
+    """Requests cannot set it: the endpoint removes it before admission."""
     deletion = {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 4}
     meta = (await store.create(ctx, new("ConfigMap", "b", finalizers=["example.com/hold"], **deletion))).peek()["metadata"]
     assert deletion.items() <= meta.items()

@@ -192,7 +192,7 @@ async def test_grace_and_finalizers_hold_together(pods: Store, ctx: Context) -> 
         return current
 
     await pods.update(ctx, "p", release)
-    assert not await gone(pods, ctx, "p")  # the period is not over
+    assert not await gone(pods, ctx, "p")  # the grace period is not over
     _, deleted = await pods.delete(ctx, "p", {"gracePeriodSeconds": 0})
     assert deleted
 

@@ -1,4 +1,4 @@
-"""What storage raises reaches clients in upstream's words, whichever verb met it."""
+"""Storage errors reach clients with upstream's messages, whichever verb raised them."""
 
 from __future__ import annotations
 

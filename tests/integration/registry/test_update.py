@@ -1,4 +1,6 @@
-"""What a PUT or PATCH may change. Recordings: sem-update-no-change, sem-put-creates, sem-finalizers, crd-cr-finalizers, sem-dry-run."""
+"""Changes that PUT and PATCH may make. Recordings: sem-update-no-change, sem-put-creates, sem-finalizers, crd-cr-finalizers,
+sem-dry-run.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +216,7 @@ async def test_custom_resources_repeat_complaints_about_metadata(make_store: Mak
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u", "controller": True}
     with pytest.raises(StatusError) as refusal:
         await store.update(ctx, "w", patch({"ownerReferences": [owner, {**owner, "name": "d"}]}))
-    assert len(refusal.value.to_status()["details"]["causes"]) == 2  # and a third by their own strategy
+    assert len(refusal.value.to_status()["details"]["causes"]) == 2  # and a third by its own strategy
 
 
 async def test_taking_the_last_finalizer_removes_a_deleted_object(make_store: MakeStore, ctx: Context, dry: Context) -> None:

@@ -1,4 +1,4 @@
-"""Three members of etcd, of which one dies at a time: reads and writes go on at the others, and watches miss nothing."""
+"""Three etcd members of which one at a time fails: reads and writes continue at the others, and watches miss no event."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
 
 
 class Watcher(threading.Thread):
-    """One watch, from now on; `names` in the order of their events."""
+    """A watch that starts now. `names` are in the order of its events."""
 
     def __init__(self, server: Server, version: str) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ def cluster(tmp_path: Path) -> Iterator[EtcdCluster]:
 
 
 def write(client: Client, name: str) -> None:
-    """As soon as the members have agreed on a leader again; until then a write is refused, or nobody knows what became of it."""
+    """Write as soon as the members have elected a leader. Until then a write fails, or its outcome is unknown."""
     deadline = time.monotonic() + 60
     while True:
         answer = client("POST", CONFIG_MAPS, {"metadata": {"name": name}})
@@ -92,7 +92,7 @@ def test_any_member_may_die(cluster: EtcdCluster, tmp_path: Path) -> None:
                 assert client("GET", f"{CONFIG_MAPS}/{name}").status == 200
             member.start()
 
-        lives_on_without(cluster.members[0])  # which is asked first
+        lives_on_without(cluster.members[0])  # the member that is used first
         lives_on_without(cluster.leader())
         lives_on_without(cluster.members[2])
         write(client, "last")

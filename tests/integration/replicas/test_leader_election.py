@@ -28,7 +28,7 @@ def leads(services: Services, key: str) -> bool:
 
 
 def account_comes(client: Client, namespace: str) -> bool:
-    """The work of a controller."""
+    """Wait for work of a controller."""
     assert client("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}).status == 201
     until(lambda: client("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default").status, lambda status: status == 200)
     return True

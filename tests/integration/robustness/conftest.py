@@ -1,4 +1,4 @@
-"""One real server for all tests of bad input; its log is searched for tracebacks after each."""
+"""One real server for all tests of bad input. Its log is searched for tracebacks after each test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def client(server: Server) -> Iterator[Client]:
 
 @pytest.fixture(autouse=True)
 def no_traceback(server: Server) -> Iterator[None]:
-    """A bad request is the client's affair: nothing fails in the server over it."""
+    """Check that no request has caused an error in the server."""
     before = server.log.stat().st_size
     yield
     assert server.process.poll() is None, server.log.read_text()[-4000:]

@@ -1,4 +1,4 @@
-"""Malformed, forged, oversized and abandoned requests: each is refused as upstream refuses it, and the server serves on."""
+"""Malformed, forged, oversized and abandoned requests: each is rejected as upstream does, and the server keeps serving."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_plain_http_on_the_secure_port_harms_nobody(server: Server) -> None:
 
 
 def test_slow_clients_hold_up_nobody(server: Server, client: Client) -> None:
-    """Fifty that never finish their head, fifty that never finish their body."""
+    """Open fifty connections with an incomplete head and fifty with an incomplete body."""
     with contextlib.ExitStack() as stack:
         for _ in range(50):
             stack.enter_context(raw_connection(server)).sendall(b"GET /api HTTP/1.1\r\nHost: ")
@@ -229,7 +229,7 @@ def test_clients_that_vanish_are_forgotten(server: Server, client: Client) -> No
     def vanish(data: bytes) -> None:
         with raw_connection(server) as connection:
             connection.sendall(data)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, no goodbye
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset the connection
 
     for _ in range(10):
         vanish(f"GET {MAPS}?watch=1 HTTP/1.1\r\n".encode() + CREDENTIALS + b"\r\n")

@@ -1,4 +1,4 @@
-"""Anonymous requests that are as large as they may be: they are answered, and leave no more in memory than caches may hold."""
+"""Anonymous requests of the largest accepted size: they get responses, and leave no more in memory than the caches may hold."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Arbitrary bodies, patches, selectors and queries, and recorded requests with something changed in them.
+"""Random bodies, patches, selectors and queries, and recorded requests with random changes.
 
-Never a 500 that upstream would not give, never a hang. What is found here usually has its own test where it is mended.
+There must be no 500 that upstream would not return, and no hang. A bug that was found here usually has its own test near its fix.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def good(answer: Answer) -> None:
 @FUZZ
 @given(path=st.sampled_from(sorted(KINDS)), obj=objects, where=st.lists(words, max_size=3), value=values)
 def test_any_object_is_taken_or_refused(client: Client, path: str, obj: dict[str, Any], where: list[str], value: Any) -> None:
-    """Random objects, and good ones with something random inside."""
+    """Random objects, and valid ones with random content."""
     api_version, kind = KINDS[path]
     good(client("POST", f"{path}?dryRun=All", {"apiVersion": api_version, "kind": kind, **obj}))
     planted: dict[str, Any] = {"metadata": {"name": "x"}, **_copy(BASES.get(kind, {}))}
@@ -180,7 +180,7 @@ oddities = st.sampled_from(
 
 
 def recorded() -> list[tuple[str, str, bytes, str]]:
-    """Method, path, body and media type of every write in the recordings that needs nothing from earlier answers."""
+    """Yield method, path, body and media type of every recorded write that needs nothing from earlier responses."""
     found = []
     for file in sorted(RECORDINGS.glob("*.json")):
         for step in json.loads(file.read_text())["steps"]:
@@ -193,7 +193,7 @@ def recorded() -> list[tuple[str, str, bytes, str]]:
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every member of every object and list in a value: the one that holds it, and its key."""
+    """Yield every member of every object and list in a value, as its container and its key."""
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [place for key, member in members for place in ((value, key), *places(member))]
 
@@ -282,7 +282,7 @@ queries = st.fixed_dictionaries(
 def test_any_query_is_answered(client: Client, query: dict[str, str], path: str) -> None:
     answer = client("GET", f"{path}?{urlencode(query, errors='surrogatepass')}")
     if path.endswith("/m") and query.get("resourceVersion", "0").strip("0123456789"):
-        return  # upstream answers 500 to a get at a version that is no number
+        return  # upstream returns 500 for a get at an invalid resource version
     good(answer)
 
 
@@ -296,7 +296,7 @@ def test_any_path_is_answered(client: Client, path: str, method: str) -> None:
     text = quote(path, safe="/", errors="surrogatepass")
     answer = client(method, f"/{text}", {} if method not in ("GET", "HEAD") else None)
     if text.strip("/").startswith("api/v1/watch"):
-        return  # upstream answers 500 to a watch of nothing
+        return  # upstream returns 500 for a watch without a type
     good(answer)
 
 

@@ -1,6 +1,7 @@
-"""Every kind that the server's own OpenAPI describes: objects of their types with odd things inside, written, patched and read back.
+"""Every kind in the server's own OpenAPI: objects of their types with odd content are written, patched and read back.
 
-Never a 500, never a hang. FUZZ_SECONDS says how long (`make fuzz`: half an hour), FUZZ_SEED what is tried: there another each time.
+There must be no 500 and no hang. FUZZ_SECONDS is the duration (`make fuzz`: half an hour), and FUZZ_SEED selects the content; `make fuzz`
+uses another seed each time.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Resource:
 
 
 class Maker:
-    """Makes values of OpenAPI schemas, right and wrong."""
+    """Generates values of OpenAPI schemas, valid and invalid."""
 
     def __init__(self, documents: dict[str, Any], chance: random.Random) -> None:
         self._schemas = documents
@@ -154,7 +155,7 @@ class Maker:
 
 @pytest.fixture(scope="module")
 def quick(server: Server) -> Iterator[Client]:
-    """A request that takes longer than this hangs."""
+    """A request that takes longer than this is a hang."""
     with Client(server, timeout=float(os.environ.get("FUZZ_PATIENCE", "15"))) as client:
         client("POST", "/api/v1/namespaces", {"metadata": {"name": "kinds"}})
         yield client
@@ -188,7 +189,7 @@ def schemas(quick: Client) -> dict[str, Any]:
 
 
 class Session:
-    """What is tried of one resource; `last` is the request that is to blame."""
+    """The requests for one resource. `last` is the request that an error belongs to."""
 
     def __init__(self, client: Client, maker: Maker, chance: random.Random) -> None:
         self._client, self._maker, self._chance = client, maker, chance
@@ -231,7 +232,7 @@ class Session:
             self._stored(resource)
 
     def _stored(self, resource: Resource) -> None:
-        """One that is really there, so that changes meet an older object; it goes again."""
+        """Create a valid object, so that changes meet a stored object, and delete it afterwards."""
         chance, maker = self._chance, self._maker
         obj = maker.of_kind(resource)
         obj["metadata"] = {"name": "stored"}
@@ -283,7 +284,7 @@ def test_every_kind_is_taken_or_refused(quick: Client, resources: list[Resource]
 
 
 def giant(chance: random.Random) -> Any:
-    """A value that is deep, long or numerous."""
+    """Return a value that is deep, long or has many members."""
     size = chance.choice((150, 199, 200, 300, 5_000, 30_000))
     leaf = chance.choice(("x", 1, None, {}, "!" * 1000))
     match chance.randrange(8):
@@ -306,7 +307,7 @@ def giant(chance: random.Random) -> Any:
 
 
 def with_giants(value: Any, chance: random.Random) -> Any:
-    """A copy of a value in which some members are giants."""
+    """Return a copy of a value in which some members are huge."""
     if chance.random() < 0.15:
         return giant(chance)
     if isinstance(value, dict):
@@ -315,7 +316,7 @@ def with_giants(value: Any, chance: random.Random) -> Any:
 
 
 class GiantSession(Session):
-    """Requests with giants in their bodies, names, queries and headers, for every verb and content type."""
+    """Requests with huge values in bodies, names, queries and headers, for every verb and content type."""
 
     def try_all(self, resource: Resource) -> None:
         chance = self._chance

@@ -1,4 +1,4 @@
-"""Requests with many mistakes or huge values: the error response lists the first mistakes, counts the others, and shortens values."""
+"""Requests with many errors or huge values: the response lists the first errors, counts the others, and shortens values."""
 
 from __future__ import annotations
 

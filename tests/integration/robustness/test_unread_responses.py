@@ -1,4 +1,4 @@
-"""Clients that ask for large responses and do not read them: memory stays bounded, others are served, slow readers get all of it."""
+"""Clients that request large responses without reading them: memory is bounded, others are served, and slow readers get everything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CREDENTIALS: Final = b"Host: localhost\r\nAuthorization: Bearer admin-token\r\n"
 DEAF: Final = 40
 PIPELINED: Final = 100
 MEGABYTES: Final = 20
-"""Of the config maps that are listed."""
+"""The names of the ConfigMaps in the list."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def client(server: Server) -> Iterator[Client]:
 
 
 def connection(server: Server, stack: contextlib.ExitStack) -> ssl.SSLSocket:
-    """A connection whose kernel buffers take little."""
+    """A connection with small kernel buffers."""
     address = urlsplit(server.url)
     plain = socket.socket()
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
@@ -63,7 +63,7 @@ def memory(server: Server) -> int:
 
 
 def rejected() -> bytes:
-    """A create with so many mistakes that its response is as large as one may be."""
+    """A create with so many errors that its response has the largest possible size."""
     body = b'{"metadata":{"name":"m"},"data":{' + b",".join(b'"bad key %d":""' % i for i in range(20_000)) + b"}}"
     head = f"POST {MAPS} HTTP/1.1\r\n".encode() + CREDENTIALS + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
     return head + body

@@ -1,4 +1,4 @@
-"""The HTTP/2 client of etcd's API against a server that does what etcd rarely does: every frame below is on the wire."""
+"""The HTTP/2 client of etcd's API against a server with rare behaviour. Every frame below is sent over a connection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOOD = [("grpc-status", "0")]
 
 
 class Peer:
-    """The server's end of one connection."""
+    """The server's side of one connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -28,7 +28,7 @@ class Peer:
         self.settings: dict[int, int] = {}
 
     async def frame(self, *kinds: int) -> Frame:
-        """The next frame of these kinds; others are passed over."""
+        """Return the next frame of these types, ignoring others."""
         while True:
             size, kind, flags, stream = frames.read_head(await self.reader.readexactly(9), 0)
             payload = await self.reader.readexactly(size)
@@ -56,7 +56,7 @@ class Peer:
         return self.headers(stream, OK) + data + self.headers(stream, GOOD, last=True)
 
     async def asked(self) -> int:
-        """The stream of the next call that has been sent whole."""
+        """Return the stream of the next call that was sent completely."""
         while True:
             _, flags, stream, _ = await self.frame(frames.HEADERS, frames.DATA)
             if flags & frames.END_STREAM:

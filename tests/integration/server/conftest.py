@@ -1,4 +1,4 @@
-"""A generic server without resources, called as its filters would call it."""
+"""A generic server without resources, called like its filters do."""
 
 from __future__ import annotations
 

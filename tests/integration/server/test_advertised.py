@@ -1,4 +1,4 @@
-"""Where a server says that it is."""
+"""The address that a server advertises."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_server_that_listens_everywhere_is_an_endpoint_at_the_address_that_lea
     address = reachable_address(Options())
     with running(tmp_path, "--bind-address=0.0.0.0", "--advertise-address=0.0.0.0") as server:
         client = HttpsClient(server.kubeconfig)
-        if may_be_endpoint(address):  # there is a way outside
+        if may_be_endpoint(address):  # the host has a default route
             path = "/api/v1/namespaces/default/endpoints/kubernetes"
             endpoints = client.until(lambda r: r.status == 200, "GET", path).body
             assert [a["ip"] for a in endpoints["subsets"][0]["addresses"]] == [address]

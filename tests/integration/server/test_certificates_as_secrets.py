@@ -1,4 +1,4 @@
-"""`tetrapod certs --secrets`: what the chart's job does in the cluster that hosts the four services."""
+"""`tetrapod certs --secrets`: the work of the chart's job in the cluster that hosts the four services."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @dataclass
 class Job:
-    """The job's pod, as far as it can see: a service account's directory, and the cluster's address."""
+    """Return the environment of the job's pod: a service account's directory, and the cluster's address."""
 
     server: Server
     kubectl: Kubectl

@@ -1,4 +1,4 @@
-"""Admission plugins that are off until they are named, as a file configures them, through the public door."""
+"""Admission plugins that are disabled by default, configured by a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULTS = "scheduler.alpha.kubernetes.io/defaultTolerations"
 
 
 def review(asked: Any) -> Any:
-    """By the images' names."""
+    """Review images by their names."""
     images = [one["image"] for one in asked["spec"]["containers"]]
     if "broken" in images:
         return Answer(404, b"gone", {"content-type": "text/plain"})
@@ -50,7 +50,7 @@ def client(tmp_path_factory: pytest.TempPathFactory, images: WebhookServer) -> I
 
 
 def configured(directory: Path, images: WebhookServer) -> list[str]:
-    """Flags."""
+    """Return the flags."""
     kubeconfig = {
         "clusters": [{"name": "c", "cluster": {"server": f"{images.url}/images", "certificate-authority-data": images.ca_bundle}}],
         "users": [{"name": "u", "user": {"token": "ours"}}],
@@ -103,7 +103,7 @@ def pod(name: str, image: str = "good", **spec: Any) -> Any:
 
 
 def namespace(client: HttpsClient, name: str, **metadata: Any) -> str:
-    """Where its pods are, once there may be any."""
+    """Create a namespace and return the path of its pods, once pods can be created."""
     assert client.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, **metadata}}).status == 201
     until(lambda: client.call("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default").status == 200)
     return f"/api/v1/namespaces/{name}/pods"
@@ -156,7 +156,7 @@ def test_images_are_asked_about_and_answers_kept(client: HttpsClient, images: We
         assert client.call("POST", pods, pod("no", image)).message == f'pods "no" is forbidden: {told}'
     told = 'pods "no" is forbidden: image policy webhook backend denied one or more images: too old'
     assert [client.call("POST", pods, pod("no", "bad-told")).message for _ in range(2)] == [told, told]
-    assert len(images.seen) == 5  # refusals are not kept here
+    assert len(images.seen) == 5  # rejections are not cached in this configuration
     assert client.call("PATCH", f"{pods}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE).status == 200
     assert len(images.seen) == 5
 

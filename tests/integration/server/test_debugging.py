@@ -1,4 +1,4 @@
-"""What a server tells of itself: /statusz, /flagz, profiles, the log level, outcomes of health checks."""
+"""Debug endpoints of a server: /statusz, /flagz, profiles, the log level, results of health checks."""
 
 from __future__ import annotations
 

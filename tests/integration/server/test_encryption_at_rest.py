@@ -1,5 +1,8 @@
-"""Encryption at rest through the public door: what the file names is encrypted, custom resources and wildcards too; health and metrics
-tell of plugins; what is wrong with the configuration keeps the server from starting."""
+"""Encryption at rest of a running server.
+
+Resources in the file are encrypted, custom resources and wildcards included; health checks and metrics cover plugins; an invalid
+configuration prevents the start.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What flags say that are about a server's inside, seen from outside."""
+"""Flags about internals of a server, tested by their effect on clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission plugins for objects of every kind that are off until they are named, through the public door."""
+"""Admission plugins for all kinds that are disabled by default."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TokenClient(NamedTuple):
     url: str
 
     def ask(self, user: str, method: str, path: str, body: Any = None, content_type: str = "application/json") -> tuple[int, str]:
-        """The code, and the message of a refusal."""
+        """Send a request and return the status, and the message of a rejection."""
         code, answer = self.call(user, method, path, body, content_type)
         return code, answer["message"] if code >= 400 else ""
 
@@ -93,7 +93,7 @@ def test_who_blocks_an_owners_deletion_may_set_its_finalizers(client: TokenClien
     refusal = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"
     assert message == f'configmaps "blocking" is forbidden: {refusal}'
     assert client.ask("finalizer", "POST", MAPS, blocking)[0] == 201
-    assert client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200  # it is blocked already
+    assert client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200  # the field is set already
 
 
 def test_an_owner_of_a_kind_that_nobody_serves_cannot_be_blocked(client: TokenClient) -> None:

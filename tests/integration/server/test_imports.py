@@ -1,4 +1,4 @@
-"""What nobody has asked for is not imported: of a start most is imports, and each module stays in memory."""
+"""Modules of unused features are not imported, because imports dominate the start and each module stays in memory."""
 
 from __future__ import annotations
 

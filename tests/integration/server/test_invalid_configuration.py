@@ -1,4 +1,4 @@
-"""What cannot be used keeps a server from starting: it ends at once, with what is wrong in one line, and nothing listens or is written."""
+"""An invalid configuration prevents the start: the server exits at once with one line of error, and neither listens nor writes anything."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tetrapod.generic.storage.sqlite.schema import APPLICATION_ID
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two good pairs, a key of another, and what is no certificate."""
+    """Write two valid pairs, the key of another pair, and an invalid certificate."""
     directory = tmp_path_factory.mktemp("files")
     authority = Authority.create("some-ca")
     for name in ("one", "two"):
@@ -44,7 +44,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def etcds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Etcd]]:
-    """Two, which are no cluster."""
+    """The URLs of two etcd servers that do not form a cluster."""
     found = [Etcd(etcd_36(), tmp_path_factory.mktemp(name)) for name in ("one", "two")]
     for etcd in found:
         etcd.start()
@@ -54,7 +54,7 @@ def etcds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Etcd]]:
 
 
 def complaint(directory: Path, *flags: str) -> str:
-    """What a server says instead of starting."""
+    """Return the error message of a server that does not start."""
     argv = command("up", "--data-dir", str(directory), "--bind-address=127.0.0.1", *flags)
     if not any(flag.startswith("--secure-port") for flag in flags):
         argv.append(f"--secure-port={free_port()}")
@@ -158,7 +158,7 @@ def test_a_database_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_endpoints_of_two_clusters_are_refused(tmp_path: Path, etcds: list[Etcd]) -> None:
-    """Half of what is written would be in one, half in the other."""
+    """Half of the data would be written to one, half to the other."""
     said = complaint(tmp_path, f"--etcd-servers={etcds[0].url},{etcds[1].url}")
     assert said.startswith("Error: --etcd-servers: etcd: ") and said.endswith("name the members of one cluster only")
 

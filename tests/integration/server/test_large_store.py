@@ -1,4 +1,4 @@
-"""A start over a store with many objects: what it waits for, how little of the event loop it takes, and how much memory."""
+"""Start with many stored objects: what it waits for, how it loads the event loop, and how much memory it takes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 COUNT = 20_000
 BYTES_PER_OBJECT = 3_000
 STEP_SECONDS = 0.025
-"""CPU time. Measured: 4 ms. The garbage collector's list decoded in one step, it was 40 ms; kept as dictionaries, 200 ms."""
+"""CPU time. Measured: 4 ms. It was 40 ms with the garbage collector's list decoded in one step, and 200 ms with objects kept as
+dictionaries.
+"""
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 FOLDER = "/registry/configmaps/"
 
@@ -80,7 +82,7 @@ async def embedded(directory: Path, backend: Backend) -> AsyncIterator[Embedded]
 
 
 def config_maps_are_known(text: str) -> bool:
-    """Whether the watch cache and the garbage collector have all ConfigMaps, by the metrics of a process with one server."""
+    """Report whether the watch cache and the garbage collector have all ConfigMaps, by the metrics of a process with one server."""
     lines = text.splitlines()
     cached = [line for line in lines if line.startswith('apiserver_resource_objects{group="",resource="configmaps"}')]
     followed = [line for line in lines if line.startswith("informer_store_resource_version{") and 'resource="configmaps"' in line]
@@ -88,13 +90,13 @@ def config_maps_are_known(text: str) -> bool:
 
 
 class Followers:
-    """The watch caches and informers that were created since: other tests of this process may have left servers running."""
+    """Return the watch caches and informers created since: other tests in this process may have left servers running."""
 
     def __init__(self) -> None:
         self._earlier = weakref.WeakSet[object]([*storage_metrics._cachers, *reflector._reflectors])
 
     async def know_config_maps(self) -> bool:
-        """Whether the watch cache and the garbage collector have all ConfigMaps."""
+        """Report whether the watch cache and the garbage collector have all ConfigMaps."""
         cachers = [each for each in storage_metrics._cachers if each not in self._earlier and each.config.prefix == "configmaps"]
         followers = [each for each in reflector._reflectors if each not in self._earlier and each.gvr.resource == "configmaps"]
         return any(each.statistics() is not None for each in cachers) and any(each.version for each in followers)
@@ -102,7 +104,9 @@ class Followers:
 
 @contextmanager
 def longest_step() -> Iterator[list[float]]:
-    """Measure the CPU time of each step of asyncio's loop in this thread. The list holds the longest one that is not the caller's."""
+    """Measure the CPU time of each step of asyncio's loop in this thread. The list holds the longest step of other tasks than the
+    caller.
+    """
     run, caller, longest = asyncio.Handle._run, asyncio.current_task(), [0.0]
 
     def measured(handle: asyncio.Handle) -> None:
@@ -112,7 +116,7 @@ def longest_step() -> Iterator[list[float]]:
             longest[0] = max(longest[0], time.thread_time() - began)
 
     gc.collect()
-    gc.freeze()  # as a server does when it is ready: Python's cyclic collector does not look at what the tests before left
+    gc.freeze()  # as a ready server does: Python's cyclic collector ignores objects of earlier tests
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(asyncio.Handle, "_run", measured)

@@ -1,4 +1,4 @@
-"""No request is kept after its response: neither in a cache, nor in a reference cycle that waits for the garbage collector."""
+"""No request stays in memory after its response: neither in a cache, nor in a reference cycle that waits for the garbage collector."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def test_requests_with_a_client_certificate_are_not_kept(server: Server, path: s
         for _ in range(REQUESTS):
             connection.request("GET", path)
             connection.getresponse().read()
-        assert live_objects(connection, REQUEST) - before < REQUESTS / 10  # what else goes on in the server asks, too
+        assert live_objects(connection, REQUEST) - before < REQUESTS / 10  # controllers of the server send requests, too
     finally:
         connection.close()

@@ -1,6 +1,6 @@
-"""What a node may ask for beyond its own objects (NodeRestriction), and who may vouch for a signer (ClusterTrustBundleAttest).
+"""Rights of nodes beyond their own objects (NodeRestriction), and the right to attest for a signer (ClusterTrustBundleAttest).
 
-Both in one process and in four services, since admission runs in core and the permissions are the auth service's.
+Tested in one process and in four services, since admission runs in core and the permissions are the auth service's.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def test_an_update_of_a_signers_trust_bundle_requires_the_permission_unless_only
 
 @pytest.fixture(scope="module")
 def used_claim(users: Users) -> str:
-    """The path of a claim that a pod of node n1 uses."""
+    """The path of a claim that a pod on node n1 uses."""
     size = {"requests": {"storage": "1Gi"}}
     users.create(CLAIMS, {"metadata": {"name": "used"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": size}})
     pod(users, [{"name": "v", "persistentVolumeClaim": {"claimName": "used"}}])
@@ -193,7 +193,7 @@ def token(users: Users, bound: Any, audiences: list[str]) -> tuple[int, Any]:
 
 
 def claim_of(users: Users, name: str, source: Any) -> None:
-    """A claim bound to a volume of that source."""
+    """A claim that is bound to a volume with that source."""
     size, modes = {"storage": "1Gi"}, ["ReadWriteOnce"]
     volume = {"capacity": size, "accessModes": modes, "storageClassName": "", **source}
     users.create(f"{CORE}/persistentvolumes", {"metadata": {"name": f"pv-{name}"}, "spec": volume})

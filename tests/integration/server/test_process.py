@@ -1,4 +1,4 @@
-"""What a server makes of the limits that it is started with, and of clients that go in the middle of TLS."""
+"""Effects of the limits a server is started with, and of clients that disconnect during the TLS handshake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A closed connection, and all that it has asked, is freed by reference counting: nothing is left to the cyclic garbage collector.
+"""A closed connection and everything from its requests is freed by reference counting, with nothing left to the cyclic garbage
+collector.
 
 Garbage in cycles takes memory until the collector runs, and the collector takes time from requests.
 """
@@ -34,7 +35,7 @@ POST: Final = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: applicat
 
 @dataclass(frozen=True)
 class Uncollected:
-    """A server without the collector; `report` is where it writes its garbage."""
+    """A server without the collector. It writes its garbage to the file `report`."""
 
     world: World
     report: Path
@@ -91,7 +92,7 @@ async def changes(traffic: Traffic) -> None:
 
 
 async def websocket(traffic: Traffic, subresource: str, protocol: str) -> None:
-    """Upgrade to WebSocket, read the beginning of the response, and reset the connection."""
+    """Upgrade to WebSocket, read the start of the response, and reset the connection."""
     upgrade = f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {protocol}\r\n"
     head = f"GET {PODS}/guarded/{subresource} HTTP/1.1\r\nHost: x\r\n{upgrade}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     assert await traffic.raw(traffic.world.admin, head.encode()) == 101
@@ -125,7 +126,7 @@ KINDS: Final[dict[str, Callable[[Traffic], Awaitable[object]]]] = {
 
 
 async def open_and_close(server: Uncollected, kind: str) -> None:
-    """Open connections of a kind, after one that makes what is made once, and wait until the server has closed all of them."""
+    """Open connections of a type, after a first one that fills caches, and wait until the server has closed all of them."""
     async with AsyncExitStack() as stack:
         await prepare(server.world, stack)
         traffic = Traffic(server.world, Gate(), 0.0)

@@ -1,4 +1,4 @@
-"""Clients go on where they were: watches after a restart and on resources not used before, lists until their version is compacted."""
+"""Clients resume: watches after a restart and on resources not used before, and lists until their version is compacted."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def named(name: str, **more: Any) -> Any:
 
 
 def made(reply: Reply) -> str:
-    """The version of an object that was written."""
+    """Return the resource version of a written object."""
     assert reply.status in {200, 201}, reply.message
     version: str = reply.body["metadata"]["resourceVersion"]
     return version
 
 
 def since(client: HttpsClient, path: str, version: str, field_selector: str = "") -> list[tuple[str, str]]:
-    """What a watch from this version shows within a second."""
+    """Return the events that a watch from this version delivers within a second."""
     found = client.call("GET", f"{path}?watch=1&resourceVersion={version}&timeoutSeconds=1&fieldSelector={field_selector}")
     assert found.status == 200, found.message
     lines = [found.body] if isinstance(found.body, dict) else [json.loads(line) for line in found.body.splitlines()]
@@ -39,7 +39,7 @@ def since(client: HttpsClient, path: str, version: str, field_selector: str = ""
 
 
 def write(client: HttpsClient) -> str:
-    """Two config maps come, one of them goes. Returns the version of the first."""
+    """Create two ConfigMaps and delete one of them. Return the version of the first."""
     version = made(client.call("POST", CONFIG_MAPS, named("one")))
     made(client.call("POST", CONFIG_MAPS, named("two", data={"a": "b"})))
     assert client.call("DELETE", f"{CONFIG_MAPS}/one").status == 200
@@ -51,7 +51,7 @@ ONE_OR_TWO = "metadata.name!=kube-root-ca.crt"
 
 
 def check_new_definition(client: HttpsClient, before: str) -> None:
-    """A watch of a kind that came later than the version at which it begins."""
+    """Check a watch of a kind that was defined after the version at which the watch begins."""
     assert client.call("POST", CRDS, definition("resuming.example.com", "Widget")).status == 201
     widget = named("w", kind="Widget", apiVersion="resuming.example.com/v1")
     client.until(lambda reply: reply.status == 201, "POST", WIDGETS, widget)
@@ -68,7 +68,7 @@ def check_expired_list(client: HttpsClient, token: str, version: str) -> None:
 
 
 def begin_list(client: HttpsClient) -> tuple[str, str]:
-    """The token and the version of a list that has been begun."""
+    """Begin a paginated list, and return its continue token and version."""
     for name in ("a", "b", "c"):
         template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
         made(client.call("POST", TEMPLATES, named(name, template=template)))

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of a webhook that takes connections and never answers."""
+    """The address of a webhook that accepts connections and never responds."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -65,7 +65,7 @@ def policies() -> list[tuple[str, Any]]:
 
 
 def reject_everything(client: HttpsClient, declared: list[tuple[str, Any]], reason: str) -> None:
-    """Remove what the server writes at its start, and keep it from writing that again."""
+    """Delete the objects that the server creates at its start, and reject their creation."""
     for path in WRITTEN_AT_START:
         client.call("DELETE", path)
     for path, obj in declared:
@@ -90,7 +90,7 @@ def test_a_server_starts_although_admission_rejects_its_writes(tmp_path: Path, k
     declared = policies() if kind == "denying policies" else webhooks(silent if kind == "silent webhooks" else NOBODY)
     with running(tmp_path) as server:
         reject_everything(HttpsClient(server.kubeconfig), declared, DENIED if kind == "denying policies" else "failed calling webhook")
-    with running(tmp_path) as server:  # it is ready here
+    with running(tmp_path) as server:  # the server is ready
         client = HttpsClient(server.kubeconfig)
         assert client.call("GET", WRITTEN_AT_START[0]).status == 404
         accept_everything(client, declared)

@@ -1,6 +1,6 @@
-"""Watches and logs over WebSocket, as browsers and the conformance tests of Kubernetes ask for them.
+"""Watches and logs over WebSocket, as browsers and Kubernetes' conformance tests request them.
 
-In one process, and through the aggregator to the service that has the resource.
+Tested in one process, and through the aggregator to the service that has the resource.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Sockets(NamedTuple):
             made.shutdown()
 
     def rejected(self, path: str, *protocols: str, origin: str = "https://localhost") -> int:
-        """Return the status of a handshake that does not succeed."""
+        """Return the status of a handshake that fails."""
         headers = {"authorization": "Bearer admin-token", "connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
         headers["sec-websocket-key"] = base64.b64encode(bytes(16)).decode()
         headers |= {"origin": origin} if origin else {}

@@ -1,7 +1,7 @@
 """The short form of `make stall`: no request of an unprivileged user keeps the event loop of one process busy for long.
 
-CPU time inside the server decides, not the clock, and a case that fails is measured again: tests share the host with others. Sizes are
-eighths and quarters of the largest that the server accepts; limits are those of the largest (tests/stall/case.py).
+The limit applies to CPU time inside the server, and a case that fails is measured again, because other processes use the host. Sizes are
+eighths and quarters of the largest accepted size; limits are those of the largest (tests/stall/case.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHARE: Final = 8
 _EXPONENT: Final = 1.6
 _ATTEMPTS: Final = 3
 _WORTH: Final = 0.4
-"""Seconds of CPU time below which growth is not judged: so short a time is measured too coarsely."""
+"""Seconds of CPU time below which growth is not judged, because the measurement is too coarse."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def measured(world: World, case: Case, n: int) -> Sample:
-    """Return the attempt that kept the event loop busy for the shortest time, of as many as it takes to meet the limit."""
+    """Return the attempt that kept the event loop busy for the shortest time. Attempts end when one meets the limit."""
     found: list[Sample] = []
     while len(found) < _ATTEMPTS and (not found or found[-1].caused > WAITS[case.who]):
         found.append(asyncio.run(Measuring(world, None).sample(case, n)))

@@ -1,4 +1,4 @@
-"""Every backend that there is, behind the fixtures `backend` (a fresh one) and `factory` (cachers over it)."""
+"""All storage backends as the fixtures `backend` (a new one) and `factory` (watch caches over it)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def etcds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Etcd]]:
-    """Members that are up for the whole session; each test has a root of its own in them."""
+    """etcd members that run for the whole session; each test has its own prefix in them."""
     running: dict[str, Etcd] = {}
     yield running
     for etcd in running.values():
@@ -56,7 +56,7 @@ async def backend(
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def with_history(backend: Backend) -> Backend:
-    """A backend that hands over its history, which etcd does from 3.4.25 / 3.5.8 on."""
+    """A backend that can return its history, which etcd can from 3.4.25 / 3.5.8 on."""
     await backend.revision()
     if not backend.progress_reliable:
         pytest.skip("progress notifications of this etcd cannot be trusted")
@@ -65,7 +65,7 @@ async def with_history(backend: Backend) -> Backend:
 
 @pytest.fixture
 def root() -> str:
-    """Where this test's keys lie: the etcd members are shared."""
+    """The prefix of this test's keys, since the etcd members are shared."""
     return f"/test-{next(_numbers)}"
 
 
@@ -82,7 +82,7 @@ def pods(factory: CachingStorageFactory) -> Cacher:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One loop for all: gRPC's poller belongs to the process, and loses answers when loops come and go under it."""
+    """One event loop for all tests: gRPC's poller belongs to the process, and loses responses if event loops are replaced."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:

@@ -1,4 +1,4 @@
-"""Objects, selectors and shorthands for tests of storage."""
+"""Objects, selectors and helpers for tests of storage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def create(storage: Cacher, *keys: str, **labels: str) -> Entry:
 
 
 def setting(**labels: str) -> TryUpdate:
-    """An update that sets these labels."""
+    """Return an update that sets these labels."""
 
     async def change(obj: Object | None, entry: Entry | None) -> Updated:
         assert obj is not None
@@ -53,7 +53,7 @@ def names(entries: Iterable[Entry]) -> list[str]:
 
 
 class Events:
-    """Reads a watch one event at a time."""
+    """Reads a watch, one event at a time."""
 
     def __init__(self, watch: Watch) -> None:
         self._batches = aiter(watch)
@@ -86,6 +86,6 @@ async def watching(storage: Cacher, **query: Any) -> AsyncIterator[Events]:
 
 
 async def reached(storage: Cacher, revision: int) -> None:
-    """The cache has applied the event of `revision`."""
+    """Wait until the cache has applied the event of `revision`."""
     await storage.ready()
     assert await storage._reflector.reach(revision, 10)

@@ -1,4 +1,4 @@
-"""Run as a process by test_sqlite_durability: writes for ever, and says on stdout what has been acknowledged."""
+"""A process for test_sqlite_durability that writes until it is killed, and prints each acknowledged write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every backend promises, in etcd's terms: revisions, comparisons, ranges at a revision, watches, leases, compaction."""
+"""The contract of storage backends, in etcd's terms: revisions, comparisons, ranges at a revision, watches, leases, compaction."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ async def test_a_watch_may_be_of_a_key_a_folder_all_above_it_or_any_range(backen
     async with contextlib.AsyncExitStack() as stack:
         watches = {name: await stack.enter_async_context(backend.watch(*span, 0)) for name, span in spans.items()}
         async with backend.watch(*spans["range"], 0), backend.watch(*spans["folder"], 0):
-            pass  # one that ends takes no other with it
+            pass  # the end of one watch does not end others
         keys = [f"{root}/{name}" for name in ("a/a", "a/b", "a/b/c", "b/a", "b/z", "c")]
         for key in keys:
             await put(backend, key, b"1")
@@ -196,7 +196,7 @@ async def test_a_watch_may_be_of_a_key_a_folder_all_above_it_or_any_range(backen
 
 
 async def test_progress_reaches_a_watch_whose_keys_are_quiet(backend: Backend, root: str) -> None:
-    """Where it can be trusted; where not (etcd 3.4.23), it must not be reported at all."""
+    """Progress is reported only if it is reliable. It is not with etcd 3.4.23, which must never report it."""
     async with backend.watch(f"{root}/quiet/", f"{root}/quiet0", 0) as watch:
         before = watch.progress
         revision = await put(backend, f"{root}/loud/a", b"x")
@@ -299,7 +299,7 @@ async def test_keys_of_a_lease_vanish_as_deletions(backend: Backend, root: str) 
     async with backend.watch(f"{root}/", f"{root}0", 0) as watch:
         leased = await put(backend, f"{root}/event", b"x", lease=lease)
         kept = await put(backend, f"{root}/freed", b"x", lease=lease)
-        await put(backend, f"{root}/freed", b"y", kept)  # written again without: it stays
+        await put(backend, f"{root}/freed", b"y", kept)  # written again without a lease: the key stays
         events = await take(watch, 4)
     assert (events[-1].key, events[-1].value) == (f"{root}/event", None)
     assert events[-1].revision > leased

@@ -1,4 +1,4 @@
-"""A cache that is still being loaded: what is answered meanwhile, and how little the loading costs others."""
+"""A cache that is being loaded: the responses during that time, and the cost of loading for other requests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SlowPages(ForwardingBackend):
 
 
 async def begun(storage: Cacher) -> None:
-    """Begin to load the cache and return while it waits for the store."""
+    """Start to load the cache, and return while it waits for the store."""
     assert await storage.get("begin/loading") is None
     await asyncio.sleep(0)
 
@@ -73,7 +73,7 @@ async def test_limited_list_is_answered_by_the_store_while_the_cache_is_loading(
     for number in range(5):
         await create(storage, f"a/{number}")
     first = await storage.list(ListQuery(limit=2))
-    await create(storage, "a/00")  # the list does not change while it is read
+    await create(storage, "a/00")  # the list is not affected by writes during the read
     await storage.delete("a/3")
     second = await storage.list(ListQuery(limit=2, continue_token=first.continue_token))
     assert (names(first.entries), first.remaining) == (["a/0", "a/1"], 3)
@@ -127,7 +127,7 @@ async def test_version_of_the_future_is_too_large_while_the_cache_is_loading(
 
 
 async def test_pages_of_a_past_revision_are_exact_whatever_changed_since(pods: Cacher) -> None:
-    """Each page is cut from the present state with the changes since taken back: at its ends too."""
+    """Each page is the current state with the later changes undone, at page boundaries too."""
     for number in range(0, 20, 2):
         await create(pods, f"a/{number:02}")
     expected = await pods.list(ListQuery())
@@ -155,7 +155,7 @@ async def test_pages_of_a_past_revision_are_exact_whatever_changed_since(pods: C
 
 
 async def test_loading_a_large_cache_leaves_the_loop_to_others() -> None:
-    """No step of the loop takes more than a few milliseconds of CPU time, however many objects there are."""
+    """No step of the event loop takes more than a few milliseconds of CPU time, independent of the number of objects."""
     backend = SqliteBackend()
     count = 20_000
     for start in range(0, count, 1000):
@@ -178,7 +178,7 @@ async def test_loading_a_large_cache_leaves_the_loop_to_others() -> None:
 
 @pytest.mark.parametrize("changed", [False, True], ids=["now", "past revision"])
 async def test_page_of_the_embedded_store_costs_what_it_contains(changed: bool) -> None:
-    """Counted in instructions of SQLite's virtual machine: reading everything in pages is linear."""
+    """Counted in instructions of SQLite's virtual machine: reading everything in pages takes linear time."""
     cost: dict[int, int] = {}
     for count in (2_000, 8_000):
         connection = open_connection(":memory:")

@@ -1,4 +1,4 @@
-"""Reads of one object, and lists: what they show, at which revision, page by page."""
+"""Reads of one object and lists: their content, their revision, and their pages."""
 
 from __future__ import annotations
 

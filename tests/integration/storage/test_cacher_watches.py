@@ -1,4 +1,4 @@
-"""Watches: where they begin, what they show, how they end."""
+"""Watches: their start, their events, their end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tetrapod.generic.storage.interface import ListQuery, StorageConfig, TooLarg
 
 
 async def latest(pods: Cacher) -> str:
-    """A revision that the cache has reached when this returns, with all that was written before."""
+    """Return a revision that the cache has reached, with all earlier writes."""
     page = await pods.list(ListQuery())
     newest = max([pods.revision, *(entry.revision for entry in page.entries)])
     await reached(pods, newest)
@@ -200,7 +200,7 @@ async def test_a_watch_resumes_at_a_version_that_the_window_has_dropped(with_his
     async with watching(other, resource_version=str(entries[0].revision)) as events:
         assert await events.take(7) == [("ADDED", f"a/{number}") for number in range(1, 8)]
     async with watching(pods, resource_version=str(entries[0].revision)) as events:
-        assert (await events.next()).type == "ERROR"  # more changes than a window holds
+        assert (await events.next()).type == "ERROR"  # more changes than the cache's history holds
     await pods.close()
     await other.close()
 

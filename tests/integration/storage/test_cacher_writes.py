@@ -1,4 +1,4 @@
-"""Writes: comparisons, preconditions, retries, and nothing written where nothing changes."""
+"""Writes: comparisons, preconditions, retries, and no write if nothing changes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_an_update_that_changes_nothing_writes_nothing(pods: Cacher) -> No
 
 
 async def test_a_refusal_is_of_the_present_state(pods: Cacher, backend: Backend, root: str) -> None:
-    """The cache may lag behind another process: what it shows is no reason to refuse."""
+    """The cache may lag behind another process, so its content must not cause a rejection."""
     entry = await create(pods, "a/x", n="0")
     await reached(pods, entry.revision)
     seen: list[str] = []

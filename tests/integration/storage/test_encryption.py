@@ -1,5 +1,8 @@
-"""Encrypted resources: on both backends the store holds no plain value, what another key wrote is written anew, and what cannot be read
-is said to be so. Keys change while the server runs; a KMS plugin comes, goes and changes its key."""
+"""Encrypted resources on both backends.
+
+The store holds no plain value, stale values are encrypted again, and unreadable ones are reported. Keys change while the server runs; a
+KMS plugin starts, stops and rotates its key.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +45,14 @@ IDENTITY = "  - identity: {}\n"
 
 
 class Place:
-    """A store, a configuration file, and servers over both."""
+    """A store, a configuration file, and servers that use both."""
 
     def __init__(self, backend: Backend, root: str, directory: Path) -> None:
         self.backend, self.root, self.file = backend, root, directory / "encryption.yaml"
         self._open: list[tuple[CachingStorageFactory, Encryption | None]] = []
 
     async def server(self, *providers: str) -> tuple[Cacher, Encryption]:
-        """With these providers."""
+        """Write the configuration with these providers."""
         self.configure(*providers)
         encryption = Encryption(str(self.file), reload=True)
         await encryption.start()
@@ -58,7 +61,7 @@ class Place:
         return factory.resource(PODS), encryption
 
     def plain_server(self) -> Cacher:
-        """Without a configuration."""
+        """Run a server without a configuration."""
         factory = CachingStorageFactory(self.backend, self.root)
         self._open.append((factory, None))
         return factory.resource(PODS)
@@ -163,7 +166,7 @@ async def test_what_cannot_be_read_is_refused_in_upstreams_words_and_the_rest_is
     listed = f"failed to read one or more pods from the storage: {text} (and 1 more)"
     if place.backend.progress_reliable:
         assert refusal(caught) == (429, "TooManyRequests", f"storage is (re)initializing: failed to list <unspecified>: {listed}")
-    else:  # lists go to the store itself
+    else:  # lists read the store directly
         assert refusal(caught) == (500, "StorageReadError", listed)
     entry = await pods.get("a/z", str(good.revision))
     assert entry is not None and entry.name == "z"
@@ -191,7 +194,7 @@ async def test_a_value_that_comes_and_cannot_be_read_ends_watches_until_it_can(p
         assert await events.ends()
     with pytest.raises(UNREADABLE):
         await pods.list(ListQuery())
-    await encryption.reload()  # the file has the other server's keys
+    await encryption.reload()  # the file with the other server's keys
 
     async def listed() -> list[str]:
         while True:

@@ -1,4 +1,4 @@
-"""What only the etcd client has: TLS with client certificates, compaction among several, shared questions, version checks."""
+"""Behaviour specific to the etcd client: TLS with client certificates, compaction by several servers, shared reads, version checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tetrapod.generic.unavailable import Unavailable
 
 
 def make_certificates(directory: Path) -> None:
-    """ca.crt, and a leaf (leaf.crt, leaf.key) good for server and client."""
+    """Write ca.crt, and a certificate (leaf.crt, leaf.key) for server and client authentication."""
     now = datetime.datetime.now(datetime.UTC)
     ca_key, leaf_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name, leaf_name = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in ("ca", "leaf"))
@@ -78,7 +78,7 @@ async def test_of_several_processes_one_compacts(etcds: dict[str, Etcd], tmp_pat
     one, two = EtcdBackend([url]), EtcdBackend([url])
     for backend in (one, two):
         await backend._compactor.round()
-        await backend._compactor.round()  # whoever was behind knows the logical time now
+        await backend._compactor.round()  # the replica that was behind knows the logical time now
     target = one._compactor.revision
     await one.put_if(f"{root}/a", b"x", 0)
     compacted = [await backend._compactor.round() for backend in (one, two)]

@@ -1,4 +1,4 @@
-"""etcd goes away and comes back: cached reads go on, writes are refused, and everything recovers by itself."""
+"""Outages of etcd: cached reads continue, writes fail, and everything recovers without a restart."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_watches_end_when_history_was_compacted_meanwhile(etcd: Etcd, pods
     await asyncio.to_thread(etcd.stop)
     await asyncio.to_thread(etcd.start)
     other = EtcdBackend([etcd.url])
-    # Faster than the cacher, which waits a little before it comes back: write, and forget that it was written.
+    # Write and compact the write before the watch cache reconnects, which it does after a pause.
     written = await Cacher(other, PODS).create("a/y", pod("a", "y"))
     gone = await Cacher(other, PODS).create("a/z", pod("a", "z"))
     await other.compact(gone.revision)
@@ -96,12 +96,12 @@ async def test_watches_end_when_history_was_compacted_meanwhile(etcd: Etcd, pods
             seen.append(event.entry.key if event.entry is not None else event.type)
         except StopAsyncIteration:
             ended = True
-    if ended:  # it came too late: whoever goes on from its old version is told so
+    if ended:  # it reconnected too late, so clients that resume from an old version get an error
         again = Events(await pods.watch(WatchQuery(resource_version=str(entry.revision))))
         event = await again.next()
         assert event.status is not None and event.status["code"] == 410
         assert written.revision > entry.revision
-    else:  # it came back before the compaction: it missed nothing
+    else:  # it reconnected before the compaction, so it missed nothing
         assert seen == ["a/y", "a/z"]
     await other.close()
 
@@ -135,7 +135,7 @@ async def test_a_silent_etcd_is_given_up_by_deadline(etcd: Etcd, backend: EtcdBa
 
 
 async def test_another_endpoint_takes_over(etcd: Etcd, backend: EtcdBackend) -> None:
-    """Endpoints of one cluster: here one that is dead and one that is alive."""
+    """Endpoints of one cluster, one of them stopped."""
     several = EtcdBackend(["http://127.0.0.1:1", etcd.url], timeout=1.0)
     assert (await several.put_if("/a", b"x", 0)).succeeded
     async with several.watch("/", "0", 1) as watch:

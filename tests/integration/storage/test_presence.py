@@ -1,4 +1,4 @@
-"""`Presence` names every resource of a group that has an object, however it got there, and no other."""
+"""`Presence` lists exactly the resources of a group that have objects, however they were created."""
 
 from __future__ import annotations
 

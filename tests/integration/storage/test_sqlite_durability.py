@@ -1,4 +1,4 @@
-"""The file of the embedded store: what was acknowledged is there after a kill, one process at a time, and no strange files."""
+"""The file of the embedded store: acknowledged writes survive a kill, one process at a time may open it, and foreign files are rejected."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_a_second_process_is_refused_and_told_who_has_the_file(tmp_path: P
         process.kill()
         process.wait()
         process.stdout.close()
-    backend = SqliteBackend(path)  # the lock went with its holder
+    backend = SqliteBackend(path)  # the lock was released with its holder
     with pytest.raises(DatabaseInUse):
         SqliteBackend(path)
     await backend.close()
@@ -96,7 +96,7 @@ async def test_old_history_is_forgotten_by_itself(tmp_path: Path) -> None:
         revision = (await backend.put_if("/a", b"%d" % number, revision)).revision
     async with asyncio.timeout(20):
         while kept() > 1:
-            await backend.put_if("/b", b"x", 1)  # refused; gives the timers their turn
+            await backend.put_if("/b", b"x", 1)  # fails; lets the timers run
             await asyncio.sleep(0.01)
     connection.close()
     found = await backend.get("/a")

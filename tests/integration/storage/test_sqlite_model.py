@@ -1,4 +1,4 @@
-"""The embedded store against a model of a few lines, over random histories with reopening and compaction in between."""
+"""The embedded store compared with a small model, over random histories with reopening and compaction."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The embedded store after a power cut, or `kill -9`, at every single write and sync that it makes: what was acknowledged is there.
+"""The embedded store after a power cut or `kill -9` at each write and sync: acknowledged writes are there.
 
-SQLite's own calls are recorded below it (chaos/disk), the disks that each could leave are made, and the store is opened on them.
-CHAOS_WRITES makes it longer.
+SQLite's file operations are recorded (chaos/disk), the possible disks after each are built, and the store is opened on them.
+CHAOS_WRITES makes the test longer.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tetrapod.generic.storage.sqlite import SqliteBackend, schema
 SEED = int(os.environ.get("CHAOS_SEED") or 5)
 WRITES = int(os.environ.get("CHAOS_WRITES") or 40)
 WRITERS = 4
-PAGES = 12  # in the log before it is copied into the database: so few, that it happens all the time
+PAGES = 12  # pages in the log before it is copied into the database: few, so that it happens often
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(not can_record(), reason="Python's SQLite is not a shared library here")]
 
 
 async def _writer(number: int, backend: SqliteBackend, recording: Recording, chance: random.Random) -> None:
-    """Makes, changes and deletes keys of its own; says what it was told."""
+    """Creates, updates and deletes its own keys, and records the acknowledgements."""
     known: dict[str, int] = {}
     for _ in range(WRITES // WRITERS):
         key = f"/w{number}/{chance.randrange(3)}"
@@ -56,7 +56,7 @@ async def _work(directory: Path, seed: int) -> Recording:
 
 
 async def _found(disk: Disk, directory: Path) -> str:
-    """What is wrong with the store on such a disk; "" if nothing is."""
+    """Return the error of the store on such a disk, or ""."""
     disk.put_into(directory)
     backend = SqliteBackend(directory / "db")
     try:
@@ -90,7 +90,7 @@ async def _found(disk: Disk, directory: Path) -> str:
 
 @pytest.fixture
 def small_log(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """The log is copied back often, and `more` is said to each connection."""
+    """The log is copied back often, and each connection gets the settings `more`."""
 
     def install(more: str = "") -> None:
         prepare = schema.prepare
@@ -123,7 +123,7 @@ async def test_a_power_cut_at_any_write_loses_nothing_acknowledged(tmp_path: Pat
     recording, wrong = await _wrong(tmp_path)
     assert wrong == []
     kinds: list[tuple[type[Any], str]] = [(type(step), step.file) for step in recording.steps if isinstance(step, (Write, Sync))]
-    for what in ((Write, "db-wal"), (Sync, "db-wal"), (Write, "db"), (Sync, "db")):  # it was indeed there that we looked
+    for what in ((Write, "db-wal"), (Sync, "db-wal"), (Write, "db"), (Sync, "db")):  # the test did examine a database
         assert kinds.count(what) >= 3, what
     assert sum(isinstance(step, Acknowledged) for step in recording.steps) == 2 * (WRITES // WRITERS) * WRITERS
 

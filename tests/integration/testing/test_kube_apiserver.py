@@ -1,4 +1,4 @@
-"""`tetrapod-etcd` and `tetrapod-kube-apiserver` in the places of the binaries whose names they have."""
+"""`tetrapod-etcd` and `tetrapod-kube-apiserver` as replacements for etcd and kube-apiserver."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def etcd(tmp_path: Path) -> Iterator[str]:
 
 @contextmanager
 def apiserver(directory: Path, etcd: str, more: str = "") -> Iterator[HttpsClient]:
-    """With the flags that envtest gives."""
+    """Start with the flags of envtest."""
     url = f"https://127.0.0.1:{(port := free_port())}"
     flags = {
         "etcd-servers": etcd,
@@ -73,7 +73,7 @@ def test_both_tell_their_flags_as_envtest_looks_for_them() -> None:
         done = run(module, "--help")
         assert done.returncode == 0
         assert any(line.strip().startswith(flag) for line in done.stdout.splitlines())
-        assert "--insecure-port" not in done.stdout  # it would be given
+        assert "--insecure-port" not in done.stdout  # the port that it would use
 
 
 def test_the_stand_in_answers_as_etcd_is_asked(etcd: str) -> None:

@@ -1,4 +1,4 @@
-"""The pytest plugin, as it is installed: in pytest runs of their own."""
+"""The installed pytest plugin, in separate pytest runs."""
 
 from __future__ import annotations
 

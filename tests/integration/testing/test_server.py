@@ -1,4 +1,4 @@
-"""What `tetrapod.testing` promises: states that can be kept, gone back to and forked, and nothing that goes backwards."""
+"""The promises of `tetrapod.testing`: states can be saved, restored and forked, and resource versions never go back."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_is_written_after_a_snapshot_is_undone(server: Server) -> None:
     assert (found["data"], found["metadata"]["uid"]) == ({"text": "before"}, kept["metadata"]["uid"])
     assert int(found["metadata"]["resourceVersion"]) > int(kept["metadata"]["resourceVersion"])
     assert "extra" not in names(server.client, "Namespace", namespace="")
-    server.client.create(config_map("added"))  # its name is free
+    server.client.create(config_map("added"))  # its name can be used again
 
 
 def test_a_watch_that_is_open_is_told_and_never_goes_backwards(server: Server) -> None:
@@ -113,7 +113,7 @@ def test_a_watch_that_is_open_is_told_and_never_goes_backwards(server: Server) -
 
 @pytest.mark.parametrize("time", range(3))
 def test_owners_and_what_they_own_come_back_together(server: Server, time: int) -> None:
-    """The collector has just learnt that the owner is gone."""
+    """The garbage collector has just learned that the owner was deleted."""
     owner = server.client.create(config_map("owner"))
     middle = server.client.create(config_map("middle", owner))
     server.client.create(config_map("leaf", middle))
@@ -173,7 +173,7 @@ def test_a_fork_has_everything_and_goes_its_own_way(server: Server) -> None:
     server.client.create(config_map("only-here"))
     assert names(fork.client) == {"only-there", "kube-root-ca.crt"}
     assert names(server.client) == {"only-here", "kube-root-ca.crt"}
-    fork.reset(before)  # a state of the one is good for the other
+    fork.reset(before)  # a state of one server can be restored in the other
     assert names(fork.client) == {"kube-root-ca.crt"}
     assert fork.ca.read_bytes() == server.ca.read_bytes()
     url = fork.url

@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry's, and how a trace is looked at."""
+"""An OpenTelemetry collector, and helpers to read traces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tracing_file(directory: Path, collector: Collector, rate: int = 0) -> str:
 def ask(
     url: str, path: str, body: Any = None, token: str = "admin-token", method: str = "", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers (in lower case) and body."""
+    """Return status, headers (in lower case) and body."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     sent["authorization"] = f"Bearer {token}"
     data = None if body is None else orjson.dumps(body)
@@ -54,7 +54,7 @@ def ask(
 
 
 def traced(url: str, path: str, body: Any = None, method: str = "", **headers: str) -> dict[str, Any]:
-    """The trace of a request."""
+    """Return the trace of a request."""
     status, _, answer = ask(url, f"{path}{'&' if '?' in path else '?'}trace=1", body, method=method, **headers)
     assert status == 200, answer
     report: dict[str, Any] = orjson.loads(answer)

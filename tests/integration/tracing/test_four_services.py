@@ -1,4 +1,4 @@
-"""Where the four run apart, a request has one trace: of the front, of the service behind it, down to etcd."""
+"""With four separate services, a request has one trace: of the aggregator, of the service behind it, and of etcd."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_one_request_is_one_exported_trace(four: Services, collector: Collector)
         "rpc.system.name": "grpc",
         "rpc.response.status_code": "OK",
     }
-    for name in ("aggregator", "core"):  # and one id in the logs of both
+    for name in ("aggregator", "core"):  # both log the same id
         lines = [orjson.loads(line) for line in four.log(name).read_bytes().splitlines() if line.startswith(b"{")]
         mine_of_log = [line for line in lines if line.get("audit-ID") == audit_id]
         assert [line["msg"] for line in mine_of_log] == ["HTTP"]

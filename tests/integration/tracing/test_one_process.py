@@ -1,4 +1,4 @@
-"""?trace=1 and exported traces of one process: every step is there, nothing is left behind, and only some may look."""
+"""?trace=1 and exported traces of one process: complete, leaving nothing behind, and only for permitted users."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> It
 
 @pytest.fixture(scope="module")
 def other() -> Iterator[WebhookServer]:
-    """A webhook, and an external API server."""
+    """Run a webhook and an external API server."""
     with webhook_server() as found:
         found.on("/validate", allowed)
         for path in (f"/apis/{GROUP}/v1", f"/apis/{GROUP}/v1/things"):
@@ -204,7 +204,7 @@ def test_the_command_shows_the_same(server: Server, tmp_path: Path) -> None:
 def by_name(spans: list[ReceivedSpan], audit_id: str) -> dict[str, ReceivedSpan]:
     server_span = next(s for s in spans if s.kind == 2 and s.attributes.get("audit-id") == audit_id)
     found, ids = {"": server_span}, {server_span.span_id}
-    for _ in range(20):  # children may come before their parents
+    for _ in range(20):  # children may arrive before their parents
         for span in spans:
             if span.parent in ids:
                 found[span.name] = span

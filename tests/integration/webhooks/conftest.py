@@ -1,4 +1,4 @@
-"""One server with webhooks around it: everything goes through the public door."""
+"""One server with webhooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def config_map(name: str = "a", **metadata: Any) -> Any:
 
 
 class Hooked:
-    """A server, and a webhook server whose hooks are put in place for the time of a block."""
+    """A server, and a webhook server whose webhooks are registered for the duration of a block."""
 
     def __init__(self, client: HttpsClient, hook: WebhookServer) -> None:
         self.client, self.hook = client, hook
@@ -42,7 +42,7 @@ class Hooked:
 
     @contextmanager
     def configured(self, kind: str, *hooks: Any, name: str = "hooks") -> Iterator[None]:
-        """`kind` is "Mutating" or "Validating"."""
+        """Register webhooks. `kind` is "Mutating" or "Validating"."""
         path = f"{GROUP}/{kind.lower()}webhookconfigurations"
         obj = {
             "apiVersion": "admissionregistration.k8s.io/v1",
