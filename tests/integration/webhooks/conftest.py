@@ -61,7 +61,7 @@ class Hooked:
         return self.client.call("POST", CONFIG_MAPS + query, config_map(name, **metadata))
 
     def reviews(self) -> list[Any]:
-        """The requests that the hooks have seen, which are forgotten then."""
+        """Return the requests that the webhooks have received since the last call."""
         seen, self.hook.seen = self.hook.seen, []
         return [body["request"] for _, _, body in seen if body]
 

@@ -1,4 +1,4 @@
-"""`--break-glass`: who may repair what keeps everybody out."""
+"""`--break-glass`: an administrator can repair webhooks and policies that reject everything."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def kept_out(server: Server) -> Iterator[Client]:
-    """As alice, whom a webhook that is away and a policy that forbids everything refuse."""
+    """Send requests as alice, which an unreachable webhook and a policy reject."""
     client = HttpsClient(server.kubeconfig)
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     subjects = [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}]
@@ -50,7 +50,7 @@ def kept_out(server: Server) -> Iterator[Client]:
         assert client.call("POST", f"{GROUP}/{kind.lower()}webhookconfigurations", obj).status == 201
     forbid_config_maps(client.call)
     with Client(server, "alice-token") as alice:
-        while (answer := alice("POST", f"{PATH}?dryRun=All", config_map("x"))).status in (201, 403):  # until they are heard of
+        while (answer := alice("POST", f"{PATH}?dryRun=All", config_map("x"))).status in (201, 403):  # until they are in effect
             pass
         assert answer.status in (422, 500)
         yield alice

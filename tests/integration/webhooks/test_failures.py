@@ -1,4 +1,4 @@
-"""Webhooks that refuse, and webhooks that answer badly, late or never. Texts are kube-apiserver's own."""
+"""Webhooks that reject requests, and webhooks that respond incorrectly, late or never. The messages are those of kube-apiserver."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def _labels(line: str) -> tuple[str, frozenset[str], str]:
 
 
 def test_a_redirect_into_the_inside_shows_nothing_of_what_is_there(hooked: Hooked) -> None:
-    """As upstream, redirects are followed, where whoever registers webhooks leads us; what answers there is no review and is not shown."""
+    """As upstream, redirects are followed to any address. A response that is not a review is not shown to the client."""
     with webhook_server(tls=False) as inside:
         inside.on("/latest", lambda r: Answer(200, b'{"password": "hunter2"}'))
         hooked.hook.on("/x", lambda r: Answer(302, b"", {"location": f"http://127.0.0.1:{inside.port}/latest"}))

@@ -1,4 +1,4 @@
-"""What admission webhooks are asked, when, and in what order; what becomes of their answers."""
+"""The requests to admission webhooks and their order, and the effects of their responses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rule(group: str, version: str, *resources: str, **more: Any) -> Any:
     return {"apiGroups": [group], "apiVersions": [version], "operations": ["*"], "resources": list(resources), **more}
 
 
-def test_a_review_says_all_of_the_request(hooked: Hooked) -> None:
+def test_a_review_contains_the_whole_request(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     with hooked.configured("Validating", hooked.declared("v", "/v")):
         assert hooked.create("seen", "?fieldManager=me&dryRun=All", labels={"x": "y"}).status == 201
@@ -55,7 +55,7 @@ def test_a_review_says_all_of_the_request(hooked: Hooked) -> None:
     }
 
 
-def test_every_kind_of_write_is_asked_about(hooked: Hooked) -> None:
+def test_every_kind_of_write_is_reviewed(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     with hooked.configured("Validating", hooked.declared("v", "/v")):
         hooked.create("w", "")
@@ -101,7 +101,7 @@ def test_matching_exactly_excludes_other_versions(hooked: Hooked) -> None:
     assert hooked.reviews() == []
 
 
-def test_both_groups_of_events_are_one(hooked: Hooked) -> None:
+def test_rules_for_one_group_of_events_match_both(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"namespace": NS, "kind": "X"}}
     with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("events.k8s.io", "v1", "events")])):
@@ -110,7 +110,7 @@ def test_both_groups_of_events_are_one(hooked: Hooked) -> None:
     assert (request["kind"]["group"], request["object"]["regarding"]["kind"]) == ("events.k8s.io", "X")
 
 
-def test_selectors_scope_and_exempt_kinds_keep_a_hook_from_being_asked(hooked: Hooked) -> None:
+def test_selectors_scope_and_exempt_kinds_avoid_calls(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
     everything = [rule("*", "*", "*/*")]
     elsewhere = hooked.declared("elsewhere", "/v", namespaceSelector={"matchLabels": {"other": "namespace"}})
@@ -124,7 +124,7 @@ def test_selectors_scope_and_exempt_kinds_keep_a_hook_from_being_asked(hooked: H
         assert len(hooked.reviews()) == 1
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": NS}}
         assert hooked.client.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review).status == 201
-        assert hooked.reviews() == []  # nor were the configurations above
+        assert hooked.reviews() == []  # nor were those registered above
 
 
 def test_an_object_selector_sees_the_old_object_too(hooked: Hooked) -> None:
@@ -144,7 +144,7 @@ def test_a_patch_is_applied_and_warnings_are_passed_on(hooked: Hooked) -> None:
     assert (made.body["data"], made.warnings) == ({"k": "v", "x": "y"}, ['299 - "careful"'])
 
 
-def test_ownership_is_the_users_not_the_hooks_and_unreadable_ownership_is_put_back(hooked: Hooked) -> None:
+def test_managed_fields_are_those_of_the_user_and_invalid_ones_are_restored(hooked: Hooked) -> None:
     hooked.hook.on("/m", lambda r: allowed(r, **json_patch({"op": "add", "path": "/metadata/managedFields", "value": [{"manager": "x"}]})))
     with hooked.configured("Mutating", hooked.declared("m", "/m")):
         made = hooked.create()
@@ -153,7 +153,9 @@ def test_ownership_is_the_users_not_the_hooks_and_unreadable_ownership_is_put_ba
 
 
 def _turns(hooked: Hooked, *hooks: tuple[str, str]) -> list[tuple[str, list[str]]]:
-    """Hooks by name and reinvocationPolicy; all but "a" add a key of their name. Who was asked, and what keys it saw."""
+    """Register webhooks by name and reinvocationPolicy, which all add a key of their name, except "a". Return the calls with the keys
+    that they saw.
+    """
     asked: list[tuple[str, list[str]]] = []
 
     def respond(name: str) -> Any:
@@ -171,7 +173,7 @@ def _turns(hooked: Hooked, *hooks: tuple[str, str]) -> list[tuple[str, list[str]
     return asked
 
 
-def test_who_wants_to_is_asked_again_after_a_change(hooked: Hooked) -> None:
+def test_webhooks_are_reinvoked_after_a_change_if_they_want_it(hooked: Hooked) -> None:
     assert _turns(hooked, ("a", "IfNeeded"), ("b", "Never")) == [("a", ["k"]), ("b", ["k"]), ("a", ["b", "k"])]
     assert _turns(hooked, ("a", "Never"), ("b", "Never")) == [("a", ["k"]), ("b", ["k"])]
     assert _turns(hooked, ("b", "IfNeeded"), ("a", "IfNeeded")) == [("b", ["k"]), ("a", ["b", "k"])]
@@ -184,7 +186,7 @@ def test_who_wants_to_is_asked_again_after_a_change(hooked: Hooked) -> None:
     ]
 
 
-def test_configurations_come_in_the_order_of_their_names(hooked: Hooked) -> None:
+def test_configurations_are_called_in_the_order_of_their_names(hooked: Hooked) -> None:
     asked: list[str] = []
     for name in ("one", "two"):
         hooked.hook.on(f"/{name}", lambda r, name=name: (asked.append(name), allowed(r))[1])
@@ -196,7 +198,7 @@ def test_configurations_come_in_the_order_of_their_names(hooked: Hooked) -> None
     assert asked == ["one", "two"]
 
 
-def test_the_quicker_of_two_refusals_is_told(hooked: Hooked) -> None:
+def test_the_first_of_two_rejections_is_returned(hooked: Hooked) -> None:
     import json
 
     def slow(review: Any) -> Answer:
@@ -209,7 +211,7 @@ def test_the_quicker_of_two_refusals_is_told(hooked: Hooked) -> None:
     assert len(hooked.reviews()) == 2
 
 
-def test_a_dry_run_is_refused_where_a_hook_has_side_effects(hooked: Hooked) -> None:
+def test_a_dry_run_is_rejected_if_a_webhook_has_side_effects(hooked: Hooked) -> None:
     old = [{"op": "replace", "path": "/webhooks/0/sideEffects", "value": "Some"}]
     with hooked.configured("Validating", hooked.declared("v", "/v", sideEffects="None")):
         path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks"
@@ -220,7 +222,7 @@ def test_a_dry_run_is_refused_where_a_hook_has_side_effects(hooked: Hooked) -> N
         assert hooked.reviews()[0]["dryRun"] is True
 
 
-def test_reviews_of_v1beta1_are_answered_without_uid_and_kind(hooked: Hooked) -> None:
+def test_v1beta1_responses_need_no_uid_and_kind(hooked: Hooked) -> None:
     patch = base64.b64encode(b'[{"op":"add","path":"/data/x","value":"y"}]').decode()
     hooked.hook.on("/m", lambda r: {"response": {"allowed": True, "patch": patch}})
     with hooked.configured("Mutating", hooked.declared("m", "/m", admissionReviewVersions=["v1beta1", "v1"])):
@@ -228,8 +230,8 @@ def test_reviews_of_v1beta1_are_answered_without_uid_and_kind(hooked: Hooked) ->
     assert hooked.hook.seen[0][2]["apiVersion"] == "admission.k8s.io/v1beta1"
 
 
-def test_a_webhook_is_known_by_its_own_certificate(hooked: Hooked) -> None:
-    """Which is what controller-runtime's envtest gives for a bundle."""
+def test_a_webhook_certificate_can_be_its_own_trust_anchor(hooked: Hooked) -> None:
+    """controller-runtime's envtest registers it as the CA bundle."""
     hooked.hook.on("/allow", allowed)
     declared = hooked.declared("own", "/allow")
     declared["clientConfig"]["caBundle"] = base64.b64encode(hooked.hook.certificate).decode()
