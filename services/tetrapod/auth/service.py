@@ -35,7 +35,7 @@ from tetrapod.auth.tokens.tracking import LegacyTokenTracker
 from tetrapod.generic.among_services.names import SERVICES_GROUP
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.certificates import CertificatePool
-from tetrapod.generic.authentication.interface import RequestAuthenticator, TokenAuthenticator
+from tetrapod.generic.authentication.interface import AlternativeAuthenticator, RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.authentication.requestheader import STANDARD, HeaderNames, RequestHeaderAuthenticator
 from tetrapod.generic.authentication.union import UnionAuthenticator, UnionTokenAuthenticator
 from tetrapod.generic.authentication.webhook import webhook_authenticator
@@ -194,9 +194,9 @@ class AuthService:
             self._request_authenticators(), anonymous=options.anonymous, anonymous_paths=options.anonymous_paths
         )
 
-    def _request_authenticators(self) -> list[RequestAuthenticator]:
+    def _request_authenticators(self) -> list[AlternativeAuthenticator]:
         options = self._options
-        authenticators: list[RequestAuthenticator] = []
+        authenticators: list[AlternativeAuthenticator] = []
         if options.proxy_authorities is not None:
             allowed, names = options.requestheader_allowed_names, options.requestheader_names
             authenticators.append(RequestHeaderAuthenticator(options.proxy_authorities, allowed, names))

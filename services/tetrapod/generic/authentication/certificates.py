@@ -6,9 +6,9 @@ trusts the certificate must be found here. Upstream: k8s.io/apiserver/pkg/authen
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -24,8 +24,12 @@ _PARSED: Final = 4
 _CLIENT_USAGES: Final = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE})
 
 
-class BadCertificate(Exception):
-    """A certificate that this pool does not trust or that is not valid now; the text gives the reason."""
+class TrustedCertificate(NamedTuple):
+    """A certificate that a pool trusts, and when its validity begins and ends, in seconds since the epoch."""
+
+    certificate: x509.Certificate
+    begins: float
+    expires: float
 
 
 class CertificatePool:
@@ -38,7 +42,7 @@ class CertificatePool:
     def __init__(self, pem: bytes) -> None:
         self._authorities: Sequence[x509.Certificate] = ()
         self._anchors: frozenset[bytes] = frozenset()
-        self._verdicts: BoundedCache[bytes, x509.Certificate | str] = BoundedCache(
+        self._verdicts: BoundedCache[bytes, TrustedCertificate | str] = BoundedCache(
             count=4096, size=16 << 20, largest=256 << 10, weigh_entry=lambda der, _: _PARSED * len(der)
         )
         self._chains: BoundedCache[bytes, tuple[bytes, ...]] = BoundedCache(count=4096, size=16 << 20, largest=256 << 10)
@@ -50,41 +54,36 @@ class CertificatePool:
         self._anchors = frozenset(authority.public_bytes(Encoding.DER) for authority in self._authorities)
         self._verdicts.clear()
 
-    def client_of(self, request: Request) -> x509.Certificate | None:
-        """Return the client certificate of a request, or None if it has none.
+    def client_of(self, request: Request) -> TrustedCertificate | str | None:
+        """Return the client certificate of a request, the reason why this pool rejects it, or None if the request has none.
 
-        Raises:
-            BadCertificate: TLS did not trust it, or `verify` rejects it.
+        The reason is a value, because every user's certificate is rejected by the front proxy's pool before it is accepted by its own.
         """
         if request.peer_objection:
-            raise BadCertificate(request.peer_objection)
+            return request.peer_objection
         return self.verify(request.peer_certificates) if request.peer_certificates else None
 
-    def verify(self, chain: tuple[bytes, ...], now: datetime | None = None) -> x509.Certificate:
-        """Return the parsed client certificate, the first of `chain`.
+    def verify(self, chain: tuple[bytes, ...], now: float | None = None) -> TrustedCertificate | str:
+        """Return the parsed client certificate, the first of `chain`, or why it is rejected.
+
+        It is rejected if it was signed by an unknown CA, is expired or not yet valid, or is not for client authentication.
 
         Args:
             chain: the certificates that TLS verified, as DER.
-            now: the time of validity; None for the current time.
-
-        Raises:
-            BadCertificate: signed by an unknown CA, expired, not yet valid, or not for client authentication.
+            now: seconds since the epoch; None for the current time.
         """
         der = chain[0]
-        if len(chain) > 1 and self._chains.recall(der) is None:
+        if len(chain) > 1 and der not in self._chains and self._chains.recall(der) is None:
             self._chains.keep(der, chain)
             self._verdicts.discard(der)
-        verdict = self._verdicts.recall(der)
+        verdict = self._verdicts.get(der) or self._verdicts.recall(der)
         if verdict is None:
             verdict = self._verdicts.keep(der, self._judge(self._chains.recall(der) or chain))
-        if isinstance(verdict, str):
-            raise BadCertificate(verdict)
-        moment = now or datetime.now(UTC)
-        if not verdict.not_valid_before_utc <= moment <= verdict.not_valid_after_utc:
-            raise BadCertificate("x509: certificate has expired or is not yet valid")
-        return verdict
+        if verdict.__class__ is str or verdict.begins <= (time.time() if now is None else now) <= verdict.expires:  # type: ignore[union-attr]
+            return verdict
+        return "x509: certificate has expired or is not yet valid"
 
-    def _judge(self, chain: tuple[bytes, ...]) -> x509.Certificate | str:
+    def _judge(self, chain: tuple[bytes, ...]) -> TrustedCertificate | str:
         """Return the parsed certificate, or why it is rejected. One authority in a chain that TLS has verified is enough."""
         try:
             certificate = x509.load_der_x509_certificate(chain[0])
@@ -92,7 +91,9 @@ class CertificatePool:
             return faults.certificate_error(chain[0])
         if self._anchors.isdisjoint(chain) and not any(_signed_by(certificate, authority) for authority in self._authorities):
             return "x509: certificate signed by unknown authority"
-        return certificate if _for_clients(certificate) else "x509: certificate specifies an incompatible key usage"
+        if not _for_clients(certificate):
+            return "x509: certificate specifies an incompatible key usage"
+        return TrustedCertificate(certificate, certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp())
 
 
 def _signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:

@@ -15,12 +15,11 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from tetrapod.generic.among_services.audit_headers import ASKED, STATE
-from tetrapod.generic.authentication.certificates import BadCertificate, CertificatePool
-from tetrapod.generic.authentication.interface import Authenticated
+from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
 from tetrapod.generic.request import Request
 from tetrapod.generic.tracing import hop
 from tetrapod.generic.user import UserInfo
-from tetrapod.machinery.status import unauthorized
 
 _STANDARD: Final = b"x-remote-"
 """The prefix of the headers that the authentication filter removes in any case."""
@@ -49,7 +48,7 @@ class RequestHeaderAuthenticator:
         self._ours = frozenset((*self._user_headers, *self._uid_headers, *self._group_headers))
         self._others = not all(name.startswith(_STANDARD) for name in (*self._ours, *self._extra_prefixes))
 
-    async def authenticate(self, request: Request) -> Authenticated | None:
+    async def authenticate(self, request: Request) -> Authenticated | Rejected | None:
         """Authenticate by the identity headers and remove them.
 
         Without a client certificate, standard headers are left for the authentication filter to remove.
@@ -60,14 +59,12 @@ class RequestHeaderAuthenticator:
             if self._others or request.peer_certificates:
                 request.headers = [h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)]
 
-    def _identified(self, request: Request) -> Authenticated | None:
-        try:
-            certificate = self._pool.client_of(request)
-            if certificate is None:
-                return None
-            self._check_name(certificate)
-        except BadCertificate as error:
-            raise unauthorized() from error
+    def _identified(self, request: Request) -> Authenticated | Rejected | None:
+        trusted = self._pool.client_of(request)
+        if trusted is None:
+            return None
+        if isinstance(trusted, str) or not self._is_allowed(trusted.certificate):
+            return REJECTED
         name = self._first(request, self._user_headers)
         if not name:
             return None
@@ -78,11 +75,11 @@ class RequestHeaderAuthenticator:
             request.state[hop.STATE] = trace_request
         return Authenticated(user)
 
-    def _check_name(self, certificate: x509.Certificate) -> None:
+    def _is_allowed(self, certificate: x509.Certificate) -> bool:
+        if not self._allowed:
+            return True
         names = [str(a.value) for a in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-        name = names[-1] if names else ""
-        if self._allowed and name not in self._allowed:
-            raise BadCertificate(f"x509: subject with cn={name} is not in the allowed list")
+        return (names[-1] if names else "") in self._allowed
 
     def _first(self, request: Request, names: tuple[bytes, ...]) -> str:
         return next((value for name in names if (value := _text(request, name))), "")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, RequestAuthenticator, TokenAuthenticator
+from tetrapod.generic.authentication.interface import AlternativeAuthenticator, Authenticated, InvalidToken, Rejected, TokenAuthenticator
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.failure import Failure
-from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.status import StatusError, unauthorized
 
 
 class UnionAuthenticator:
@@ -23,24 +23,26 @@ class UnionAuthenticator:
     """
 
     def __init__(
-        self, authenticators: Sequence[RequestAuthenticator], *, anonymous: bool = True, anonymous_paths: Collection[str] = ()
+        self, authenticators: Sequence[AlternativeAuthenticator], *, anonymous: bool = True, anonymous_paths: Collection[str] = ()
     ) -> None:
         self._authenticators = tuple(authenticators)
         self._anonymous, self._anonymous_paths = anonymous, frozenset(anonymous_paths)
 
     async def authenticate(self, request: Request) -> Authenticated | None:
-        first_failure: Failure[StatusError] | None = None
+        first_failure: Failure[StatusError] | Rejected | None = None
         for authenticator in self._authenticators:
             try:
                 result = await authenticator.authenticate(request)
             except StatusError as error:
                 first_failure = first_failure or Failure(error)
                 continue
-            if result is not None:
+            if isinstance(result, Rejected):
+                first_failure = first_failure or result
+            elif result is not None:
                 user = with_authenticated_group(result.user)
                 return Authenticated(user, result.audiences, result.annotations, result.warnings)
         if first_failure is not None:
-            raise first_failure.error()
+            raise unauthorized() if isinstance(first_failure, Rejected) else first_failure.error()
         allowed = self._anonymous and (not self._anonymous_paths or request.path in self._anonymous_paths)
         return Authenticated(ANONYMOUS) if allowed else None
 

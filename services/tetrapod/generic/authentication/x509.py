@@ -15,14 +15,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from tetrapod.generic.authentication.certificates import BadCertificate, CertificatePool
-from tetrapod.generic.authentication.interface import Authenticated
+from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
 from tetrapod.generic.metrics import Histogram
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import UserInfo, weigh_user
 from tetrapod.machinery.boundedcache import BoundedCache
-from tetrapod.machinery.status import unauthorized
 
 UID_OID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 _EXPIRATION: Final = Histogram(
@@ -42,38 +41,39 @@ class X509Authenticator:
     def __init__(self, pool: CertificatePool, *, reserved_groups: Collection[str] = ()) -> None:
         self._pool = pool
         self._reserved = frozenset(reserved_groups)
-        self._users: BoundedCache[bytes, tuple[UserInfo, float]] = BoundedCache(
-            count=4096, size=16 << 20, largest=256 << 10, weigh_entry=lambda der, user: len(der) + weigh_user(user[0]) + 200
+        self._users: BoundedCache[bytes, UserInfo] = BoundedCache(
+            count=4096, size=16 << 20, largest=256 << 10, weigh_entry=lambda der, user: len(der) + weigh_user(user) + 200
         )
-        """Users, and when their certificates expire (seconds since the epoch), by the DER of the certificates."""
+        """Users by the DER of their certificates."""
 
-    async def authenticate(self, request: Request) -> Authenticated | None:
-        try:
-            certificate = self._pool.client_of(request)
-            if certificate is None:
-                return None
-            der = request.peer_certificates[0]
-            user, expires = self._users.recall(der) or self._remember(der, certificate)
-        except BadCertificate as error:
-            raise unauthorized() from error
-        _EXPIRATION.observe((), expires - time.time())
+    async def authenticate(self, request: Request) -> Authenticated | Rejected | None:
+        trusted = self._pool.client_of(request)
+        if trusted is None:
+            return None
+        if isinstance(trusted, str):
+            return REJECTED
+        der = request.peer_certificates[0]
+        user = self._users.get(der) or self._users.recall(der)
+        if user is None:
+            try:
+                user = self._users.keep(der, user_of(trusted.certificate, self._reserved))
+            except ValueError:
+                return REJECTED
+        _EXPIRATION.observe((), trusted.expires - time.time())
         return Authenticated(user) if user.name else None
-
-    def _remember(self, der: bytes, certificate: x509.Certificate) -> tuple[UserInfo, float]:
-        return self._users.keep(der, (user_of(certificate, self._reserved), certificate.not_valid_after_utc.timestamp()))
 
 
 def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()) -> UserInfo:
     """Return the user that a certificate names. Without a common name its name is empty.
 
     Raises:
-        BadCertificate: the subject has several uids or an empty one.
+        ValueError: the subject has several uids or an empty one.
     """
     subject = certificate.subject
     names = _texts(subject, NameOID.COMMON_NAME)
     uids = _texts(subject, UID_OID)
     if len(uids) > 1 or uids == [""]:
-        raise BadCertificate("x509: the subject must name one uid at most, and none that is empty")
+        raise ValueError("x509: the subject must name one uid at most, and none that is empty")
     groups = tuple(g for g in _texts(subject, NameOID.ORGANIZATION_NAME) if g not in reserved_groups)
     fingerprint = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest()
     # As in Go, the last of several common names counts.
