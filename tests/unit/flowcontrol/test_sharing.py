@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.flowcontrol.allocation import Claim, allocate
+from tetrapod.generic.flowcontrol.allocation import Claim, allocate, round_seats
 from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.integrator import Integrator
 from tetrapod.generic.flowcontrol.retry_after import RetryAfter
@@ -94,3 +94,8 @@ def test_clients_are_told_to_wait_longer_while_many_are_refused_and_less_when_fe
         now += 5
         retry.refused()
     assert retry.seconds == 1
+
+
+@pytest.mark.parametrize(("number", "rounded"), [(0.0, 0), (0.49999999999999994, 0), (0.5, 1), (1.5, 2), (2.4, 2), (2.5, 3)])
+def test_seats_are_rounded_as_go_does(number: float, rounded: int) -> None:
+    assert round_seats(number) == rounded

@@ -7,6 +7,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/conc_alloc.go, compu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -20,6 +21,12 @@ class Claim(NamedTuple):
     target: float
     lower: float
     upper: float
+
+
+def round_seats(number: float) -> int:
+    """Round a number that is not negative half up, as Go's math.Round does."""
+    whole = math.floor(number)
+    return whole + (number - whole >= 0.5)
 
 
 def allocate(total: int, claims: Sequence[Claim]) -> tuple[list[float], float]:

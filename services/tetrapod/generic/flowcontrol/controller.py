@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import Collection, Iterable
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
@@ -17,11 +16,11 @@ import orjson
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.flowcontrol import gauges, meters
-from tetrapod.generic.flowcontrol.allocation import Claim, allocate
+from tetrapod.generic.flowcontrol.allocation import Claim, allocate, round_seats
 from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.level import Level, queuing_of
 from tetrapod.generic.flowcontrol.queueset import QueueSet
-from tetrapod.generic.flowcontrol.rules import Matcher, matcher
+from tetrapod.generic.flowcontrol.rules import Matcher, level_name, matcher
 from tetrapod.generic.flowcontrol.status import FLOW_SCHEMAS, GROUP, FlowSchemaStatus
 from tetrapod.generic.flowcontrol.work import Stats, Watches
 from tetrapod.generic.lifecycle import Lifecycle
@@ -137,7 +136,7 @@ class FlowControl:
         """Apply a new configuration. Deleted levels remain until their last request has been served."""
         valid_levels = {obj["metadata"]["name"]: obj for obj in levels if queuing_of(obj) is not None}
         new_levels = {name: self._level(name, obj) for name, obj in valid_levels.items()}
-        usable = [obj for obj in schemas if _level_of(obj) in new_levels]
+        usable = [obj for obj in schemas if level_name(obj) in new_levels]
         for name, level in self.levels.items():
             mandatory = name in (EXEMPT, CATCH_ALL)
             if name not in new_levels and (mandatory or not level.queues.idle):
@@ -170,7 +169,7 @@ class FlowControl:
             _Schema(
                 obj["metadata"]["name"],
                 obj["metadata"].get("uid", ""),
-                _level_of(obj),
+                level_name(obj),
                 (obj["spec"].get("distinguisherMethod") or {}).get("type", ""),
                 matcher(obj),
             )
@@ -208,7 +207,7 @@ class FlowControl:
         elif remaining <= needed:
             meters.FAIR_FRACTION.set((), 0)
             for level in limited:
-                level.set_current(level.lower + _round((level.needed - level.lower) * (remaining - least) / (needed - least)))
+                level.set_current(level.lower + round_seats((level.needed - level.lower) * (remaining - least) / (needed - least)))
         else:
             self._share(limited)
 
@@ -222,7 +221,7 @@ class FlowControl:
         meters.FAIR_FRACTION.set((), fair)
         for level, claim, number in zip(limited, claims, seats, strict=True):
             meters.TARGET.set((level.name,), claim.target)
-            level.set_current(_round(number))
+            level.set_current(round_seats(number))
 
     # Following the configuration
 
@@ -279,20 +278,10 @@ def _show(label: str, former: Collection[str], current: Collection[str]) -> None
         restore({label: name})
 
 
-def _level_of(schema: Object) -> str:
-    name: str = ((schema.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
-    return name
-
-
 def _mandatory(resource: str, name: str) -> Object:
     """Return the default of a mandatory object, which is used while the object does not exist."""
     objects: list[Object] = orjson.loads(files(__package__).joinpath("mandatory.json").read_bytes())[resource]
     return next(obj for obj in objects if obj["metadata"]["name"] == name)
-
-
-def _round(number: float) -> int:
-    """Round half up, as Go's math.Round does for positive numbers."""
-    return math.floor(number + 0.5)
 
 
 def _unknown(group: str, resource: str) -> None:

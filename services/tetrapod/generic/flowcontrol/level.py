@@ -9,6 +9,7 @@ import math
 from typing import Any, Final
 
 from tetrapod.generic.flowcontrol import meters
+from tetrapod.generic.flowcontrol.allocation import round_seats
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing
 from tetrapod.generic.flowcontrol.retry_after import RetryAfter
 from tetrapod.machinery.gvk import Object
@@ -69,8 +70,8 @@ class Level:
             all_shares: sum of the shares of all levels.
         """
         nominal = math.ceil(server_seats * self.shares / all_shares) if all_shares else 0
-        lendable = math.floor(nominal * self._lendable / 100 + 0.5)
-        borrowing = server_seats if self._borrowing is None else math.floor(nominal * self._borrowing / 100 + 0.5)
+        lendable = round_seats(nominal * self._lendable / 100)
+        borrowing = server_seats if self._borrowing is None else round_seats(nominal * self._borrowing / 100)
         self.nominal, self.lower, self.upper = nominal, nominal - lendable, nominal + borrowing
         self.queues.nominal = nominal
         hand = self.queues.queuing.hand_size
@@ -87,7 +88,7 @@ class Level:
     def update_demand(self) -> None:
         """Update the demand from the seats that the level could have used since the last call."""
         demand = self.queues.results()
-        self.highest = math.floor(demand.highest + 0.5)
+        self.highest = round_seats(demand.highest)
         if demand.duration > 0:
             envelope = demand.average + demand.deviation
             self.smoothed = max(envelope, _SMOOTHING * self.smoothed + (1 - _SMOOTHING) * envelope)

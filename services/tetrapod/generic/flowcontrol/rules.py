@@ -15,6 +15,12 @@ from tetrapod.machinery.requestinfo import RequestInfo
 Matcher = Callable[[UserInfo, RequestInfo], bool]
 
 
+def level_name(schema: Object) -> str:
+    """Return the name of the priority level that a FlowSchema references, or ""."""
+    name: str = ((schema.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
+    return name
+
+
 def matcher(schema: Object) -> Matcher:
     """Return a function that tests requests against the rules of a FlowSchema."""
     rules = (schema.get("spec") or {}).get("rules") or []

@@ -11,6 +11,7 @@ from typing import Final
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.generic.flowcontrol.rules import level_name
 from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersionResource, Object
@@ -47,14 +48,14 @@ class FlowSchemaStatus:
         if old is None or new is None:  # it was created or deleted
             name = (new or old or {})["metadata"]["name"]
             for schema in self._schemas.objects.values():
-                if _level_of(schema) == name:
+                if level_name(schema) == name:
                     self._queue.add(schema["metadata"]["name"])
 
     async def _sync(self, name: str) -> None:
         schema = self._schemas.get("", name)
         if schema is None:
             return
-        condition = self._condition(_level_of(schema))
+        condition = self._condition(level_name(schema))
         existing = find_condition(schema, condition["type"]) or {}
         if all(existing.get(key) == condition[key] for key in ("status", "reason", "message")):
             return
@@ -82,8 +83,3 @@ class FlowSchemaStatus:
             "reason": "Found" if exists else "NotFound",
             "message": f"{text} {'and it exists' if exists else 'but there is no such object'}",
         }
-
-
-def _level_of(schema: Object) -> str:
-    name: str = ((schema.get("spec") or {}).get("priorityLevelConfiguration") or {}).get("name", "")
-    return name
