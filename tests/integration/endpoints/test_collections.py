@@ -6,6 +6,9 @@ import asyncio
 import gzip
 import zlib
 
+import orjson
+import pytest
+
 from integration.endpoints.serving import Api, Collector
 from support.waiting import eventually
 from tetrapod.generic.negotiation.accept import PROTOBUF
@@ -163,6 +166,25 @@ async def test_a_watch_ends_at_its_timeout(api: Api) -> None:
     async with asyncio.timeout(5):
         answer = await api("GET", f"{MAPS}?watch=1&timeoutSeconds=1")
     assert (answer.status, answer.body) == (200, b"")
+
+
+@pytest.mark.parametrize("query", ["allowWatchBookmarks=true", "allowWatchBookmarks=false"])
+async def test_a_watch_with_bookmarks_gets_a_last_one_before_its_timeout(api: Api, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    monkeypatch.setattr("tetrapod.generic.endpoints.watch.LAST_BOOKMARK", 0.6)
+    await fill(api, "a")
+    version = (await api("GET", f"{MAPS}/a")).json["metadata"]["resourceVersion"]
+    async with asyncio.timeout(5):
+        answer = await api("GET", f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=1&{query}")
+    events = [orjson.loads(line) for line in answer.body.splitlines()]
+    assert [event["type"] for event in events] == (["BOOKMARK"] if query.endswith("true") else [])
+    assert all(int(event["object"]["metadata"]["resourceVersion"]) >= int(version) for event in events)
+
+
+async def test_a_watch_whose_timeout_is_too_short_gets_no_last_bookmark(api: Api) -> None:
+    await fill(api, "a")
+    version = (await api("GET", f"{MAPS}/a")).json["metadata"]["resourceVersion"]
+    answer = await api("GET", f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=1&allowWatchBookmarks=true")
+    assert answer.body == b""
 
 
 async def test_yaml_cannot_be_watched(api: Api) -> None:

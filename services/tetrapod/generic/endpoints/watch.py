@@ -50,6 +50,8 @@ MIN_TIMEOUT: Final = 1800.0
 """Without `timeoutSeconds` a watch lasts for a random time between this and twice this (upstream:
 --min-request-timeout).
 """
+LAST_BOOKMARK: Final = 2.0
+"""Seconds before the timeout at which a watch with bookmarks gets a last one. Upstream: cacheWatcher.nextBookmarkTime"""
 HIGH_WATER: Final = 1 << 20
 """Unsent bytes above which the server waits for the client."""
 MOST_BEHIND: Final = 4096
@@ -78,13 +80,14 @@ async def watch(scope: Scope, request: Request, options: ListOptions, selection:
     seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT * (random.random() + 1.0)
     source = await scope.store.watch(scope.context(request), query)
     if request.upgrade is not None and is_websocket_request(request.headers):
-        return _over_websocket(source, frames, seconds, request)
+        return _over_websocket(source, frames, seconds, request, bookmarks=query.bookmarks)
     gzip = bool(query.initial_events and query.bookmarks) and accepts_gzip(request)
     headers = [*frames.headers(), *HEADERS] if gzip else frames.headers()
-    return StreamResponse(200, headers, _Serving(source, frames, seconds, request, gzip=gzip).run, endless=True)
+    serving = _Serving(source, frames, seconds, request, gzip=gzip, bookmarks=query.bookmarks)
+    return StreamResponse(200, headers, serving.run, endless=True)
 
 
-def _over_websocket(source: Watch, frames: Frames, seconds: float, request: Request) -> Response:
+def _over_websocket(source: Watch, frames: Frames, seconds: float, request: Request, *, bookmarks: bool) -> Response:
     """Serve a watch over WebSocket.
 
     Upstream: WatchServer.HandleWS
@@ -93,7 +96,7 @@ def _over_websocket(source: Watch, frames: Frames, seconds: float, request: Requ
     if isinstance(handshake, Response):
         source.close()
         return handshake
-    serving = _Serving(source, frames, seconds, request, gzip=False, separate=True)
+    serving = _Serving(source, frames, seconds, request, gzip=False, bookmarks=bookmarks, separate=True)
     return serve_messages(handshake, serving.run, frames.message)
 
 
@@ -104,11 +107,20 @@ class _Serving:
     is disconnected.
 
     Args:
+        source: the watch.
+        frames: encodes its events.
+        seconds: the timeout of the watch.
+        request: the request of the client.
+        gzip: whether the response is compressed.
+        bookmarks: whether the client allows bookmarks, and so gets one before the timeout.
         separate: whether each event is written on its own, because each write is a message.
     """
 
-    def __init__(self, source: Watch, frames: Frames, seconds: float, request: Request, *, gzip: bool, separate: bool = False) -> None:
+    def __init__(
+        self, source: Watch, frames: Frames, seconds: float, request: Request, *, gzip: bool, bookmarks: bool, separate: bool = False
+    ) -> None:
         self._separate = separate
+        self._bookmarks = bookmarks
         self._gzip = BlockStream() if gzip else None
         self._source, self._frames, self._seconds = source, frames, seconds
         self._received, self._scope = request.received, scope_of(request.info) if request.info is not None else ""
@@ -118,6 +130,9 @@ class _Serving:
     async def run(self, writer: StreamWriter) -> None:
         """Write the events until the watch ends."""
         self._writer = writer
+        last_bookmark: asyncio.TimerHandle | None = None
+        if self._bookmarks and self._seconds > LAST_BOOKMARK:
+            last_bookmark = asyncio.get_running_loop().call_later(self._seconds - LAST_BOOKMARK, self._source.send_bookmark)
         try:
             if self._seconds > 0:  # upstream's `timeoutSeconds=-1` has expired before the first event
                 async with asyncio.timeout(self._seconds) as limit:
@@ -127,6 +142,8 @@ class _Serving:
                 raise
         finally:
             self._source.close()
+            if last_bookmark is not None:
+                last_bookmark.cancel()
             if self._catching_up is not None:
                 self._catching_up.cancel()
         if self._gzip is not None:

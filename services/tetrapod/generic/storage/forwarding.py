@@ -56,8 +56,8 @@ class ForwardingWatch:
     async def ended(self) -> None:
         await self._inner.ended()
 
-    def bookmark(self) -> WatchEvent:
-        return self._inner.bookmark()
+    def send_bookmark(self) -> None:
+        self._inner.send_bookmark()
 
     def close(self) -> None:
         self._inner.close()

@@ -185,8 +185,8 @@ class Watch(Protocol):
         """Wait until the watch has ended, for whatever reason."""
         ...
 
-    def bookmark(self) -> WatchEvent:
-        """Return a bookmark with the current revision. It is sent before a timeout (upstream sends one 2 s ahead)."""
+    def send_bookmark(self) -> None:
+        """Deliver a bookmark with the current revision, after all events up to that revision."""
         ...
 
     def close(self) -> None:

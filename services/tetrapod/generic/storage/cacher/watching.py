@@ -126,8 +126,9 @@ class CacheWatch:
                 self._end = asyncio.get_running_loop().create_future()
             await result_of(self._end)
 
-    def bookmark(self) -> WatchEvent:
-        return WatchEvent("BOOKMARK", None, max(self.start_revision, self._fanout.revision()))
+    def send_bookmark(self) -> None:
+        if not self.closed:
+            self.push([WatchEvent("BOOKMARK", None, max(self.start_revision, self._fanout.revision()))])
 
     def close(self) -> None:
         if self.closed:
