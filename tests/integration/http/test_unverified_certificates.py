@@ -147,3 +147,29 @@ async def test_where_openssl_cannot_be_told_so_the_handshake_fails(
     connection.get()
     assert (await connection.answer())[2] == b"2 "
     await connection.close()
+
+
+@pytest.mark.parametrize("server_hostname", ["localhost", None])
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_client_authority_that_was_removed_from_the_bundle_is_trusted_no_more(
+    serve: Serve, trusting: ServingTLS, tmp_path: Path, version: ssl.TLSVersion, server_hostname: str | None
+) -> None:
+    server = await serve(shown, trusting)
+
+    async def verified() -> bool:
+        context = client(tmp_path, USERS.issue_client("eve"), version)
+        context.check_hostname = server_hostname is not None
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context, server_hostname=server_hostname or "")
+        connection = Client(reader, writer)
+        connection.get()
+        body = (await connection.answer())[2]
+        await connection.close()
+        return body == b"2 "
+
+    assert await verified()
+    Path(trusting.client_cas[0]).write_bytes(Authority.create("other users").certificate_pem)
+    server._tick(60)
+    assert not await verified()
+    Path(trusting.client_cas[0]).write_bytes(USERS.certificate_pem)
+    server._tick(120)
+    assert await verified()

@@ -79,13 +79,17 @@ class _DeferredVerificationConnection(DeferredVerificationConnection, _Connectio
 
 
 class ServingContext:
-    """The SSL context of a listener. `reload_if_changed` loads renewed files for later handshakes."""
+    """The SSL context of a listener. `reload_if_changed` loads renewed files for later handshakes.
+
+    Attributes:
+        context: the context that the listener keeps. Handshakes begin in it and continue in the selected context.
+    """
 
     def __init__(self, config: ServingTLS) -> None:
         self._config = config
         self._modified = self._read_modification_times()
         self._by_name: dict[str, ssl.SSLContext] = {}
-        self.context = self._build(config.certificates[0])
+        self.context = self._default = self._build(config.certificates[0])
         self.context.sni_callback = self._select_by_server_name
         for pair in config.certificates[1:]:
             context = self._build(pair)
@@ -115,13 +119,14 @@ class ServingContext:
         name_authorities(context, self._config.client_cas)
 
     def _select_by_server_name(self, connection: ssl.SSLObject, server_name: str | None, _: ssl.SSLContext) -> None:
-        if not server_name or not self._by_name:
-            return
-        name = server_name.lower()
-        wildcard = "*." + name.partition(".")[2]
-        context = self._by_name.get(name) or self._by_name.get(wildcard)
-        if context is not None:
-            connection.context = context
+        """Give a connection the context of its server name. OpenSSL calls this in every handshake, also without a server name."""
+        selected = self._default
+        if server_name and self._by_name:
+            name = server_name.lower()
+            wildcard = "*." + name.partition(".")[2]
+            selected = self._by_name.get(name) or self._by_name.get(wildcard) or selected
+        if selected is not self.context:
+            connection.context = selected
 
     def _files(self) -> list[str]:
         pairs = [file for pair in self._config.certificates for file in (pair.certificate, pair.key)]
@@ -139,10 +144,9 @@ class ServingContext:
         modified = self._read_modification_times()
         if modified == self._modified:
             return False
-        fresh = ServingContext(self._config)
-        for pair in self._config.certificates[:1]:
-            self.context.load_cert_chain(pair.certificate, pair.key)
-        self._load_client_authorities(self.context)
-        self._by_name = fresh._by_name
+        # New contexts replace the old ones, because OpenSSL cannot remove an authority from a context.
+        renewed = ServingContext(self._config)
+        renewed.context.sni_callback = None  # it would refer back to `renewed`
+        self._default, self._by_name = renewed.context, renewed._by_name
         self._modified = modified
         return True
