@@ -149,11 +149,11 @@ def _mounted_signers(pod: Object) -> set[str]:
     }
 
 
-def _missing(what: str, full_name: str, name: str) -> StatusError:
+def _missing(kind: str, full_name: str, name: str) -> StatusError:
     """Return the not-found error as upstream wraps it. client-go's listers name resources in the singular."""
-    resource = what.replace(" ", "")
+    resource = kind.replace(" ", "")
     return _failed(
-        f"while retrieving {what} {go_quote(full_name)} named in the PodCertificateRequest: {resource} {go_quote(name)} not found"
+        f"while retrieving {kind} {go_quote(full_name)} named in the PodCertificateRequest: {resource} {go_quote(name)} not found"
     )
 
 

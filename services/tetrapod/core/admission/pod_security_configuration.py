@@ -57,10 +57,10 @@ def _exemption_errors(exempt: Object) -> Iterator[FieldError]:
     yield from _name_errors("usernames", exempt.get("usernames") or (), lambda name: [] if name else ["username must not be empty"])
 
 
-def _name_errors(what: str, names: Sequence[str], check: Callable[[str], list[str]]) -> Iterator[FieldError]:
+def _name_errors(kind: str, names: Sequence[str], check: Callable[[str], list[str]]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for i, name in enumerate(names):
-        path = f"exemptions.{what}[{i}]"
+        path = f"exemptions.{kind}[{i}]"
         if texts := check(name):
             yield field.invalid(path, name, ", ".join(texts))
         elif name in seen:

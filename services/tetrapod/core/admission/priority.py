@@ -80,8 +80,8 @@ class Priority(Plugin):
                 raise forbidden(attributes, f"PriorityClass {name} is already marked as default. Only one default can exist")
 
 
-def _keep(spec: Object, before: Object) -> None:
+def _keep(spec: Object, old_spec: Object) -> None:
     """Restore both fields if an update leaves them unset, as old clients do."""
     for key in ("priority", "preemptionPolicy"):
-        if spec.get(key) is None and before.get(key) is not None:
-            spec[key] = before[key]
+        if spec.get(key) is None and old_spec.get(key) is not None:
+            spec[key] = old_spec[key]

@@ -170,10 +170,10 @@ class _Outcome:
             return False
         return _told(self.merged(existing)) != _told(existing)
 
-    def merged(self, before: list[Object]) -> list[Object]:
+    def merged(self, old_conditions: list[Object]) -> list[Object]:
         """Return the conditions with this result; lastTransitionTime changes only with status, reason or message."""
-        by_type = {c.get("type"): c for c in before}
-        merged = [c for c in before if c.get("type") not in _OK]
+        by_type = {c.get("type"): c for c in old_conditions}
+        merged = [c for c in old_conditions if c.get("type") not in _OK]
         for condition_type, (status, reason, message) in self._wanted().items():
             existing = by_type.get(condition_type)
             unchanged = existing is not None and (existing.get("status"), existing.get("reason"), existing.get("message")) == (

@@ -55,9 +55,9 @@ def security_option(owner: Object, name: str) -> Any:
     return security_context(owner).get(name)
 
 
-def names(found: Iterable[Object]) -> list[str]:
+def names(items: Iterable[Object]) -> list[str]:
     """Return the names of containers or volumes."""
-    return [each.get("name", "") for each in found]
+    return [each.get("name", "") for each in items]
 
 
 def quoted(items: Iterable[str]) -> str:

@@ -49,6 +49,6 @@ def is_significant_update(new: Object, old: Object) -> bool:
     return any(_differs(new_container, old_container, *annotations) for new_container, old_container in pairs)
 
 
-def _differs(container: Object, before: Object, annotations: Object, were: Object) -> bool:
+def _differs(container: Object, old_container: Object, annotations: Object, old_annotations: Object) -> bool:
     key = CONTAINER_ANNOTATION + container.get("name", "")
-    return container.get("image") != before.get("image") or annotations.get(key) != were.get(key)
+    return container.get("image") != old_container.get("image") or annotations.get(key) != old_annotations.get(key)

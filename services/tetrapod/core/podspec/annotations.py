@@ -122,17 +122,17 @@ def match_fields(meta: Object, spec: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _agree(what: str, annotation: str, profile: Object, path: str) -> list[FieldError]:
+def _agree(profile_kind: str, annotation: str, profile: Object, path: str) -> list[FieldError]:
     kind = profile.get("type")
     if kind == "Localhost":
         if not annotation.startswith(_LOCALHOST):
-            return [field.forbidden(f"{path}.type", f"{what} {_MATCH}")]
+            return [field.forbidden(f"{path}.type", f"{profile_kind} {_MATCH}")]
         if profile.get("localhostProfile") != annotation.removeprefix(_LOCALHOST):
-            return [field.forbidden(f"{path}.localhostProfile", f"{what} profile in annotation and field must match")]
+            return [field.forbidden(f"{path}.localhostProfile", f"{profile_kind} profile in annotation and field must match")]
         return []
-    allowed = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", "docker/default" if what == "seccomp" else "")}
+    allowed = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", "docker/default" if profile_kind == "seccomp" else "")}
     if kind in allowed and annotation not in allowed[kind]:
-        return [field.forbidden(f"{path}.type", f"{what} {_MATCH}")]
+        return [field.forbidden(f"{path}.type", f"{profile_kind} {_MATCH}")]
     return []
 
 

@@ -21,15 +21,15 @@ _INIT_ANNOTATIONS: Final = tuple(
 )
 
 
-def drop_disabled(spec: Object, before: Object) -> None:
+def drop_disabled(spec: Object, old_spec: Object) -> None:
     """Drop the gated fields of a pod spec.
 
     Args:
-        before: the stored pod spec, or {} on create. If it uses a feature anywhere, the feature's fields are kept.
+        old_spec: the stored pod spec, or {} on create. If it uses a feature anywhere, the feature's fields are kept.
     """
     for fields_of_gate in _GATES:
         used = [(holder, key) for holder, key in fields_of_gate(spec) if holder.get(key) is not None]
-        if used and not any(holder.get(key) is not None for holder, key in fields_of_gate(before)):
+        if used and not any(holder.get(key) is not None for holder, key in fields_of_gate(old_spec)):
             for holder, key in used:
                 del holder[key]
             if fields_of_gate is _stop_signals:
@@ -42,10 +42,10 @@ def drop_init_container_annotations(meta: Object) -> None:
         (meta.get("annotations") or {}).pop(key, None)
 
 
-def drop_disabled_of_template(template: Object | None, before: Object | None) -> None:
+def drop_disabled_of_template(template: Object | None, old_template: Object | None) -> None:
     """Drop the gated fields of a pod template; either template may be None."""
     if template:
-        drop_disabled(template.get("spec") or {}, (before or {}).get("spec") or {})
+        drop_disabled(template.get("spec") or {}, (old_template or {}).get("spec") or {})
         drop_init_container_annotations(template.get("metadata") or {})
 
 

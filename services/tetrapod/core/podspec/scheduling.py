@@ -24,15 +24,15 @@ _NO_SELECTOR: Final = "must not be specified when labelSelector is not set"
 _BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
 
-def affinity(found: Object | None, path: str) -> list[FieldError]:
+def affinity(rules: Object | None, path: str) -> list[FieldError]:
     """Validate spec.affinity of a pod."""
-    if not found:
+    if not rules:
         return []
     errors: list[FieldError] = []
-    if (node := found.get("nodeAffinity")) is not None:
+    if (node := rules.get("nodeAffinity")) is not None:
         errors += _node_affinity(node, f"{path}.nodeAffinity")
     for kind in ("podAffinity", "podAntiAffinity"):
-        if (pod := found.get(kind)) is not None:
+        if (pod := rules.get(kind)) is not None:
             errors += _pod_affinity(pod, f"{path}.{kind}")
     return errors
 

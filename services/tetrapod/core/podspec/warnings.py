@@ -131,19 +131,19 @@ def _repeated(values: list[str]) -> list[tuple[int, str]]:
     return [(i, value) for i, value in enumerate(values) if i in indexes]
 
 
-def _container(container: Object, path: str, spec: Object, notes: Object, prefix: str, *, template: bool) -> list[str]:
+def _container(container: Object, path: str, spec: Object, annotations: Object, prefix: str, *, template: bool) -> list[str]:
     out: list[str] = []
     name, context = container.get("name") or "", container.get("securityContext") or {}
-    if notes:
+    if annotations:
         key = _SECCOMP_CONTAINER + name
-        if key in notes and not context.get("seccompProfile"):
+        if key in annotations and not context.get("seccompProfile"):
             out.append(f"{prefix}metadata.annotations[{key}]: {_SECCOMP}")
         key = APP_ARMOR + name
         pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
         has_field = context.get("appArmorProfile") is not None or (
-            pod_profile is not None and pod_profile == app_armor_field(notes.get(key) or "")
+            pod_profile is not None and pod_profile == app_armor_field(annotations.get(key) or "")
         )
-        if template and key in notes and not has_field:
+        if template and key in annotations and not has_field:
             out.append(f'{prefix}metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead')
     resources = container.get("resources")
     if resources:

@@ -68,21 +68,21 @@ async def node_status(stores: Stores, node: str, asked: GroupResource = PODS) ->
     return stored.get("status") or {}
 
 
-def kubelet_at(found: Object, backends: Backends, *, verify: bool = True) -> Endpoint:
+def kubelet_at(reported_status: Object, backends: Backends, *, verify: bool = True) -> Endpoint:
     """Return the endpoint of the kubelet.
 
     Args:
-        found: the node's status.
+        reported_status: the node's status.
         verify: whether to verify the kubelet's certificate.
 
     Raises:
         StatusError: 500, the node has no address of a preferred type.
     """
-    addresses = found.get("addresses") or ()
+    addresses = reported_status.get("addresses") or ()
     for address_type in backends.kubelet.preferred_addresses:
         for address in addresses:
             if address.get("type") == address_type:
-                port = ((found.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
+                port = ((reported_status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
                 tls = backends.kubelet.tls if verify else replace(backends.kubelet.tls, insecure=True)
                 return Endpoint(address.get("address", ""), port or KUBELET_PORT, tls)
     listed_addresses = " ".join(f"{{{a.get('type')} {a.get('address')}}}" for a in addresses)

@@ -110,9 +110,9 @@ def _item(item: Object, kind: str, path: str) -> list[FieldError]:
     return errors
 
 
-def _relations(name: str, of: Amounts, path: str) -> list[FieldError]:
+def _relations(name: str, bounds: Amounts, path: str) -> list[FieldError]:
     """Validate the order of one resource's amounts: min, defaultRequest, default, max, and maxLimitRequestRatio."""
-    low, high, limit, request, ratio = (of.get(key) for key in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio"))
+    low, high, limit, request, ratio = (bounds.get(key) for key in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio"))
     errors: list[FieldError] = []
 
     def ordered(a: Quantity | None, a_name: str, b: Quantity | None, b_name: str, at: str, shown: Quantity | None) -> None:

@@ -41,11 +41,11 @@ class NodeStatusStrategy(StatusStrategy):
             status.pop("config", None)
 
 
-def _drop_disabled(spec: Object, before: Object) -> None:
+def _drop_disabled(spec: Object, old_spec: Object) -> None:
     """Drop fields that the stored spec does not have.
 
     They are configSource, whose feature was removed, and podPreemptionPolicy, behind the gate InPlacePodVerticalScalingSchedulerPreemption.
     """
     for key in ("configSource", "podPreemptionPolicy"):
-        if before.get(key) is None:
+        if old_spec.get(key) is None:
             spec.pop(key, None)

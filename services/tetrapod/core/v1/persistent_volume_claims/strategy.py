@@ -36,12 +36,12 @@ class ClaimStatusStrategy(StatusStrategy):
             (new.get("status") or {}).pop("healthStatus", None)
 
 
-def _settle_sources(spec: Object, before: Object) -> None:
+def _settle_sources(spec: Object, old_spec: Object) -> None:
     """Drop data sources that are not supported and copy dataSource to dataSourceRef or the reverse."""
     ref = spec.get("dataSourceRef")
-    if ref is not None and ref.get("namespace") and before.get("dataSourceRef") is None:
+    if ref is not None and ref.get("namespace") and old_spec.get("dataSourceRef") is None:
         del spec["dataSourceRef"]  # feature gate CrossNamespaceVolumeDataSource is off
-    had_source = before.get("dataSource") is not None or before.get("dataSourceRef") is not None
+    had_source = old_spec.get("dataSource") is not None or old_spec.get("dataSourceRef") is not None
     source = spec.get("dataSource")
     if not had_source and spec.get("dataSourceRef") is None and source is not None and not _is_known(source):
         del spec["dataSource"]  # upstream ignores unknown kinds instead of rejecting them

@@ -73,15 +73,15 @@ def _class_from_annotation(old: Object, new: Object, old_class: str | None, new_
     return bool(new_class == annotated_class and new.get(BETA_CLASS, annotated_class) == annotated_class)
 
 
-def _keep_size_and_attributes(spec: Object, before: Object) -> None:
-    """Copy the storage request and volumeAttributesClassName from `before`, because a bound claim may change both."""
+def _keep_size_and_attributes(spec: Object, old_spec: Object) -> None:
+    """Copy the storage request and volumeAttributesClassName from `old_spec`, because a bound claim may change both."""
     requests = (spec.get("resources") or {}).get("requests")
     if requests is not None:
         merged_requests = {**requests}
-        size = ((before.get("resources") or {}).get("requests") or {}).get("storage")
+        size = ((old_spec.get("resources") or {}).get("requests") or {}).get("storage")
         merged_requests["storage"] = size
         spec["resources"] = {**spec["resources"], "requests": merged_requests}
-    spec["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
+    spec["volumeAttributesClassName"] = old_spec.get("volumeAttributesClassName")
 
 
 def _semantic(spec: Object) -> Object:

@@ -55,12 +55,12 @@ def _of_the_pod(spec: Object) -> bool:
     return bool(resources.get("requests") or resources.get("limits"))
 
 
-def _pod_level(spec: Object, before: Object) -> list[FieldError]:
-    new, old = spec.get("resources"), before.get("resources")
+def _pod_level(spec: Object, old_spec: Object) -> list[FieldError]:
+    new, old = spec.get("resources"), old_spec.get("resources")
     if old is not None and new is None:
         return [field.forbidden("spec.resources", "pod-level resources cannot be removed")]
     errors = _removed(new or {}, old, "spec.resources", "pod-level resource") if old is not None else []
-    if _pod_rest(spec) != _pod_rest(before):
+    if _pod_rest(spec) != _pod_rest(old_spec):
         errors.append(field.forbidden("spec", "only cpu and memory resources are mutable at pod-level"))
     return errors
 
@@ -73,10 +73,10 @@ def _spec_rest(spec: Object) -> Object:
     return {k: v for k, v in spec.items() if k not in ("containers", "initContainers", "resources")}
 
 
-def _ordering(spec: Object, before: Object) -> list[FieldError]:
+def _ordering(spec: Object, old_spec: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     for kind in ("containers", "initContainers"):
-        new_containers, old_containers = spec.get(kind) or [], before.get(kind) or []
+        new_containers, old_containers = spec.get(kind) or [], old_spec.get(kind) or []
         if len(new_containers) != len(old_containers):
             errors.append(field.forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
             continue
@@ -96,21 +96,23 @@ def _node_supports(pod: Object) -> bool:
     return True
 
 
-def _removed(new: Object, old: Object, path: str, what: str) -> list[FieldError]:
+def _removed(new: Object, old: Object, path: str, holder: str) -> list[FieldError]:
     return [
-        field.forbidden(f"{path}.{kind}", f"{what} {kind} cannot be removed")
+        field.forbidden(f"{path}.{kind}", f"{holder} {kind} cannot be removed")
         for kind in ("requests", "limits")
         if (old.get(kind) or {}).keys() - (new.get(kind) or {}).keys()
     ]
 
 
-def _others(spec: Object, before: Object) -> list[FieldError]:
+def _others(spec: Object, old_spec: Object) -> list[FieldError]:
     """Reject changes other than cpu and memory."""
     errors: list[FieldError] = []
-    for container, old_container in zip(spec.get("containers") or (), before.get("containers") or (), strict=True):
+    for container, old_container in zip(spec.get("containers") or (), old_spec.get("containers") or (), strict=True):
         if _rest(container) != _rest(old_container):
             errors.append(field.forbidden("spec", "only cpu and memory resources are mutable"))
-    for i, (container, old_container) in enumerate(zip(spec.get("initContainers") or (), before.get("initContainers") or (), strict=True)):
+    for i, (container, old_container) in enumerate(
+        zip(spec.get("initContainers") or (), old_spec.get("initContainers") or (), strict=True)
+    ):
         at = f"spec.initContainers[{i}]"
         if _rest(container) != _rest(old_container):
             errors.append(field.forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable"))

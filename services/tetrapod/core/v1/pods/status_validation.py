@@ -61,9 +61,9 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def _nominated(status: Object, before: Object, spec: Object) -> list[FieldError]:
+def _nominated(status: Object, old_status: Object, spec: Object) -> list[FieldError]:
     name = status.get("nominatedNodeName") or ""
-    if not name or name == before.get("nominatedNodeName"):
+    if not name or name == old_status.get("nominatedNodeName"):
         return []
     errors = dns_subdomain(name, "status.nominatedNodeName")
     if spec.get("nodeName"):
@@ -141,10 +141,10 @@ def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[Field
     return errors + (dns_subdomain(name, f"{path}.resourceClaimName") if name else [field.required(f"{path}.resourceClaimName")])
 
 
-def _addresses(status: Object, before: Object, name: str) -> list[FieldError]:
+def _addresses(status: Object, old_status: Object, name: str) -> list[FieldError]:
     """Validate the pod or host IPs that are not stored yet, and that there is at most one per IP family."""
     path, ips = f"status.{name}", status.get(name) or []
-    values, stored = ([ip.get("ip") or "" for ip in listed.get(name) or ()] for listed in (status, before))
+    values, stored = ([ip.get("ip") or "" for ip in listed.get(name) or ()] for listed in (status, old_status))
     errors = [error for i, value in enumerate(values) if value not in stored for error in address(value, f"{path}[{i}]")]
     return errors + _dual_stack(values, ips, path) if len(values) > 1 else errors
 

@@ -172,10 +172,10 @@ def _mounts(status: Object) -> Iterator[Object]:
             yield from container.get("volumeMounts") or ()
 
 
-def _keep_observed_generations(conditions: list[Object], before: list[Object]) -> None:
+def _keep_observed_generations(conditions: list[Object], old_conditions: list[Object]) -> None:
     """Copy observedGeneration from the stored condition of the same type where the new condition leaves it unset."""
     generations_by_type: dict[str, list[int]] = {}
-    for condition in before:
+    for condition in old_conditions:
         generations_by_type.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
     for condition in conditions:
         generations = generations_by_type.get(condition.get("type") or "")

@@ -128,29 +128,29 @@ def _gates(new: list[Object], old: list[Object]) -> list[FieldError]:
     ]
 
 
-def _munged(spec: Object, before: Object) -> Object:
+def _munged(spec: Object, old_spec: Object) -> Object:
     """Return the new spec with the old values of all fields that may change."""
     munged = dict(spec)
     for kind in ("containers", "initContainers"):
         if munged.get(kind):
-            old_containers = before.get(kind) or []
+            old_containers = old_spec.get(kind) or []
             munged[kind] = [{**c, "image": old_containers[i].get("image", "")} for i, c in enumerate(munged[kind])]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         munged.pop(name, None)
-        if name in before:
-            munged[name] = before[name]
-    if (before.get("terminationGracePeriodSeconds") or 0) < 0 and munged.get("terminationGracePeriodSeconds") == 1:
-        munged["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
+        if name in old_spec:
+            munged[name] = old_spec[name]
+    if (old_spec.get("terminationGracePeriodSeconds") or 0) < 0 and munged.get("terminationGracePeriodSeconds") == 1:
+        munged["terminationGracePeriodSeconds"] = old_spec["terminationGracePeriodSeconds"]
     return munged
 
 
-def _gated(munged: Object, before: Object) -> list[FieldError]:
+def _gated(munged: Object, old_spec: Object) -> list[FieldError]:
     """Validate changes of node selector and node affinity, which may be narrowed while scheduling gates hold the pod back.
 
     It restores the old values of both in `munged`, so that the comparison that follows ignores them.
     """
     errors: list[FieldError] = []
-    new, old = munged.get("nodeSelector") or {}, before.get("nodeSelector") or {}
+    new, old = munged.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
     if new != old:
         if any(new.get(key) != value for key, value in old.items()):
             text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -158,7 +158,7 @@ def _gated(munged: Object, before: Object) -> list[FieldError]:
         munged.pop("nodeSelector", None)
         if old:
             munged["nodeSelector"] = old
-    affinity, old_affinity = munged.get("affinity") or {}, before.get("affinity") or {}
+    affinity, old_affinity = munged.get("affinity") or {}, old_spec.get("affinity") or {}
     if affinity.get("nodeAffinity") == old_affinity.get("nodeAffinity"):
         return errors
     errors += _node_affinity(affinity.get("nodeAffinity") or {}, old_affinity.get("nodeAffinity") or {})
@@ -166,7 +166,7 @@ def _gated(munged: Object, before: Object) -> list[FieldError]:
     if old_affinity.get("nodeAffinity") is not None:
         restored["nodeAffinity"] = old_affinity["nodeAffinity"]
     munged.pop("affinity", None)
-    if restored or before.get("affinity") is not None:
+    if restored or old_spec.get("affinity") is not None:
         munged["affinity"] = restored
     return errors
 

@@ -28,8 +28,8 @@ def is_headless(spec: Object) -> bool:
     return spec.get("clusterIPs") == ["None"]
 
 
-def addresses_and_families(spec: Object, before: Object) -> list[FieldError]:
-    """Validate cluster IPs and IP families. `before` is the stored spec, whose addresses may keep a legacy format."""
+def addresses_and_families(spec: Object, old_spec: Object) -> list[FieldError]:
+    """Validate cluster IPs and IP families. `old_spec` is the stored spec, whose addresses may keep a legacy format."""
     if spec.get("type") == "ExternalName":
         return []
     ip, ips, ip_families = spec.get("clusterIP") or "", spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
@@ -49,7 +49,7 @@ def addresses_and_families(spec: Object, before: Object) -> list[FieldError]:
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _POLICIES:
         errors.append(field.not_supported("spec.ipFamilyPolicy", policy, _POLICIES))
-    address_errors = _each(ips, before.get("clusterIPs") or [])
+    address_errors = _each(ips, old_spec.get("clusterIPs") or [])
     errors += address_errors
     if len(ips) > 2:
         errors.append(field.invalid(_PATH, ips, "may only hold up to 2 values"))
@@ -75,11 +75,11 @@ def _each(ips: list[str], known_before: list[str]) -> list[FieldError]:
     return errors
 
 
-def changed_addresses(spec: Object, before: Object) -> list[FieldError]:
+def changed_addresses(spec: Object, old_spec: Object) -> list[FieldError]:
     """Validate a change of cluster IPs: the primary one is immutable, a secondary one may be added and released."""
-    if "ExternalName" in (spec.get("type"), before.get("type")) or (is_headless(spec) and is_headless(before)):
+    if "ExternalName" in (spec.get("type"), old_spec.get("type")) or (is_headless(spec) and is_headless(old_spec)):
         return []
-    new_ips, old_ips = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
+    new_ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
     if len(new_ips) == len(old_ips):
         return [field.invalid(f"{_PATH}[{i}]", new_ips, _FIXED) for i, ip in enumerate(old_ips) if ip != new_ips[i]]
     errors: list[FieldError] = []
@@ -93,12 +93,12 @@ def changed_addresses(spec: Object, before: Object) -> list[FieldError]:
     return errors
 
 
-def changed_families(spec: Object, before: Object) -> list[FieldError]:
+def changed_families(spec: Object, old_spec: Object) -> list[FieldError]:
     """Validate a change of IP families: the primary one is immutable, a secondary one may be added and released."""
-    if "ExternalName" in (spec.get("type"), before.get("type")) or is_headless(spec) or is_headless(before):
+    if "ExternalName" in (spec.get("type"), old_spec.get("type")) or is_headless(spec) or is_headless(old_spec):
         return []
     path = "spec.ipFamilies[0]"
-    new_families, old_families = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
+    new_families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
     if len(new_families) == len(old_families):
         return [field.invalid(path, new_families, _FIXED) for i, family in enumerate(old_families) if family != new_families[i]]
     errors: list[FieldError] = []

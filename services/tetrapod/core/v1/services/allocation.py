@@ -116,7 +116,7 @@ class Allocation:
             elif requested != node_port_of[number]:
                 await self._take_node_port(new, i, requested)
 
-    async def _more_ports(self, new: Object, before: list[int]) -> None:
+    async def _more_ports(self, new: Object, old_ports: list[int]) -> None:
         """Allocate the node ports that an update adds. Upstream: updateNodePorts."""
         spec = new["spec"]
         seen: set[tuple[str, int]] = set()
@@ -126,14 +126,14 @@ class Allocation:
                 continue
             if not requested:
                 port["nodePort"] = requested = await self._any_node_port()
-            elif requested not in before and requested not in {number for _, number in seen}:
+            elif requested not in old_ports and requested not in {number for _, number in seen}:
                 await self._take_node_port(new, i, requested)
             key = (port.get("protocol") or "", requested)
             if key in seen:  # upstream returns this error without a status
                 raise StatusError(422, "Invalid", f"duplicate nodePort: {{{key[0]} {requested}}}")
             seen.add(key)
         kept = node_ports_of(spec)
-        self._free_ports += [port for port in before if port not in kept]
+        self._free_ports += [port for port in old_ports if port not in kept]
 
     async def _health_port(self, spec: Object) -> None:
         """Allocate the health check node port, raising StatusError."""

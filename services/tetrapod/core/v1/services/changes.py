@@ -123,5 +123,5 @@ def _is_accessible(spec: Object) -> bool:
     return spec.get("type") in WITH_PORTS or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
-def _same(spec: Object, before: Object, *keys: str) -> bool:
-    return all(spec.get(key) == before.get(key) for key in keys)
+def _same(spec: Object, old_spec: Object, *keys: str) -> bool:
+    return all(spec.get(key) == old_spec.get(key) for key in keys)

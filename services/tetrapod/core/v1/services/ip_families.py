@@ -16,24 +16,24 @@ _PATH = "spec.ipFamilyPolicy"
 _SINGLE = "SingleStack"
 
 
-def settle_families(spec: Object, before: Object | None, ours: str) -> list[FieldError]:
+def settle_families(spec: Object, old_spec: Object | None, ours: str) -> list[FieldError]:
     """Set ipFamilies and ipFamilyPolicy of a Service.
 
     Args:
-        before: the stored spec, or None on create.
+        old_spec: the stored spec, or None on create.
         ours: the cluster's IP family, "IPv4" or "IPv6".
 
     Returns:
         Errors for addresses, families or policies that the cluster does not support.
     """
-    if not needs_address(spec) or (before is not None and is_unchanged_dual_stack(spec, before)):
+    if not needs_address(spec) or (old_spec is not None and is_unchanged_dual_stack(spec, old_spec)):
         return []
     if spec.get("ipFamilyPolicy") is None:
-        spec["ipFamilyPolicy"] = _policy(spec, before or {})
-    if invalid_fields := addresses_and_families(spec, before or {}):
+        spec["ipFamilyPolicy"] = _policy(spec, old_spec or {})
+    if invalid_fields := addresses_and_families(spec, old_spec or {}):
         return invalid_fields
     policy = spec["ipFamilyPolicy"]
-    errors = [] if before is None else _released(spec, before, policy)
+    errors = [] if old_spec is None else _released(spec, old_spec, policy)
     ips, families = spec.get("clusterIPs") or [], list(spec.get("ipFamilies") or ())
     if policy == _SINGLE:
         text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
@@ -63,7 +63,7 @@ def settle_families(spec: Object, before: Object | None, ours: str) -> list[Fiel
     return errors
 
 
-def is_unchanged_dual_stack(spec: Object, before: Object) -> bool:
+def is_unchanged_dual_stack(spec: Object, old_spec: Object) -> bool:
     """Return whether a PreferDualStack Service is updated without a change of addresses, families or type.
 
     Such a Service neither gains nor loses an address when the cluster's families have changed.
@@ -71,25 +71,25 @@ def is_unchanged_dual_stack(spec: Object, before: Object) -> bool:
     """
     return (
         needs_address(spec)
-        and spec.get("type") == before.get("type")
+        and spec.get("type") == old_spec.get("type")
         and spec.get("ipFamilyPolicy") == "PreferDualStack"
-        and before.get("ipFamilyPolicy") in (None, "PreferDualStack")
-        and all((spec.get(key) or []) == (before.get(key) or []) for key in ("clusterIPs", "ipFamilies"))
+        and old_spec.get("ipFamilyPolicy") in (None, "PreferDualStack")
+        and all((spec.get(key) or []) == (old_spec.get(key) or []) for key in ("clusterIPs", "ipFamilies"))
     )
 
 
-def _policy(spec: Object, before: Object) -> str:
+def _policy(spec: Object, old_spec: Object) -> str:
     """Return the default ipFamilyPolicy."""
-    if before.get("ipFamilyPolicy") is not None:
-        return str(before["ipFamilyPolicy"])
+    if old_spec.get("ipFamilyPolicy") is not None:
+        return str(old_spec["ipFamilyPolicy"])
     return "RequireDualStack" if spec.get("clusterIP") == HEADLESS and not spec.get("selector") else _SINGLE
 
 
-def _released(spec: Object, before: Object, policy: str) -> list[FieldError]:
+def _released(spec: Object, old_spec: Object, policy: str) -> list[FieldError]:
     """Drop the secondary address or family if the policy is SingleStack; return errors if they are removed under another policy."""
     errors: list[FieldError] = []
     for key, subject in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
-        current, existing = spec.get(key) or [], before.get(key) or []
+        current, existing = spec.get(key) or [], old_spec.get(key) or []
         if policy == _SINGLE:
             if current == existing and len(current) > 1:
                 spec[key] = current[:1]

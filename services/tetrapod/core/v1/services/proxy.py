@@ -29,16 +29,16 @@ class ServiceProxyRest(ProxyRest):
         page = await self._stores[SLICES].list(Context(namespace=ctx.namespace), ListQuery(f"{ctx.namespace}/"))
         slices = [entry.peek() for entry in page.entries if _service_of(entry.peek()) == bare]
         random.shuffle(slices)
-        slices.sort(key=lambda found: found.get("addressType") != "IPv4")
-        for found in slices:
-            for declared in found.get("ports") or ():
-                if declared.get("name") == port and declared.get("port") and (address := await self._address(ctx, found)):
+        slices.sort(key=lambda endpoint_slice: endpoint_slice.get("addressType") != "IPv4")
+        for endpoint_slice in slices:
+            for declared in endpoint_slice.get("ports") or ():
+                if declared.get("name") == port and declared.get("port") and (address := await self._address(ctx, endpoint_slice)):
                     return endpoint_of(address, str(declared["port"]), scheme)
         raise status.service_unavailable(f"no endpoints available for service {go_quote(bare)}")
 
-    async def _address(self, ctx: Context, found: Object) -> str:
+    async def _address(self, ctx: Context, endpoint_slice: Object) -> str:
         """Return a random ready address that belongs to the referenced pod, or ""."""
-        endpoints = list(found.get("endpoints") or ())
+        endpoints = list(endpoint_slice.get("endpoints") or ())
         random.shuffle(endpoints)
         for endpoint in endpoints:
             reference = endpoint.get("targetRef") or {}
@@ -51,8 +51,8 @@ class ServiceProxyRest(ProxyRest):
         return ""
 
 
-def _service_of(found: Object) -> str | None:
-    name: str | None = (found["metadata"].get("labels") or {}).get("kubernetes.io/service-name")
+def _service_of(endpoint_slice: Object) -> str | None:
+    name: str | None = (endpoint_slice["metadata"].get("labels") or {}).get("kubernetes.io/service-name")
     return name
 
 

@@ -201,13 +201,13 @@ def _source_ranges(obj: Object, old: Object | None, kind: str) -> list[FieldErro
     return errors
 
 
-def _balancer_class(spec: Object, before: Object | None) -> list[FieldError]:
+def _balancer_class(spec: Object, old_spec: Object | None) -> list[FieldError]:
     balancer_class, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
     errors: list[FieldError] = []
     if (
-        before is not None
-        and before.get("type") == spec.get("type") == "LoadBalancer"
-        and before.get("loadBalancerClass") != balancer_class
+        old_spec is not None
+        and old_spec.get("type") == spec.get("type") == "LoadBalancer"
+        and old_spec.get("loadBalancerClass") != balancer_class
     ):
         errors.append(field.invalid(path, balancer_class, "may not change once set"))
     if balancer_class is None:
