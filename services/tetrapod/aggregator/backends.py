@@ -41,9 +41,11 @@ class _Backend:
     __slots__ = ("_tls", "endpoint", "name", "namespace", "obj", "port")
 
     def __init__(self, obj: Object, tls: ClientTLS | str, before: _Backend | None) -> None:
-        """Args:
-        tls: the TLS configuration, or the reason why the CA bundle of the APIService is unusable.
-        before: the backend of the previous version of the APIService.
+        """Create the backend of an APIService.
+
+        Args:
+            tls: the TLS configuration, or the reason why the CA bundle of the APIService is unusable.
+            before: the backend of the previous version of the APIService.
         """
         service = service_of(obj)
         assert service is not None

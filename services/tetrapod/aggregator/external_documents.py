@@ -1,7 +1,6 @@
-"""Parsing of the discovery documents of external API servers with the types that Go uses: unknown fields are dropped, wrong types are
-errors.
+"""Parsing of the discovery documents of external API servers, with the types that Go uses.
 
-The module does no I/O.
+Unknown fields are dropped, and wrong types are errors. The module does no I/O.
 
 Upstream: kube-aggregator/pkg/apiserver/handler_discovery.go, fetchFreshDiscoveryForService; for the unaggregated form
 k8s.io/apiserver/pkg/endpoints/installer.go, ConvertGroupVersionIntoToDiscovery.

@@ -123,9 +123,10 @@ class RemoteService:
         )
 
     def reach(self, urls: Sequence[str], name: str) -> None:
-        """
+        """Check that the URLs of another service are set.
+
         Raises:
-            click.UsageError: `urls`, of the flag of that service, are none.
+            click.UsageError: the flag with the URLs of the service is not set.
         """
         if not urls:
             raise click.UsageError(f"--{name}-url is needed to serve {self.name} on its own")

@@ -107,8 +107,9 @@ def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Answer:
 
 
 def _token_requests(requests: TokenRequests) -> _Answer:
-    """Return the function that runs one step (`prepare` or `issue`) of a TokenRequest, so that core can run validating
-    admission in between.
+    """Return the function that runs one step (`prepare` or `issue`) of a TokenRequest.
+
+    Core runs validating admission between the steps.
     """
 
     async def answer(question: dict[str, Any]) -> dict[str, Any]:

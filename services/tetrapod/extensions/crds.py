@@ -54,8 +54,10 @@ class Crd:
     )
 
     def __init__(self, entry: Entry) -> None:
-        """Raises:
-        ValueError: the stored object is not a definition.
+        """Decode a stored definition.
+
+        Raises:
+            ValueError: the stored object is not a definition.
         """
         decoded = _decode(entry.raw)
         meta, spec, status = decoded.metadata, decoded.spec, decoded.status or _Status()

@@ -101,8 +101,9 @@ def canonical(selection: Sequence[str]) -> tuple[str, ...]:
 
 
 def enabled(name: str, selection: Sequence[str]) -> bool:
-    """Return whether a controller is enabled: `foo` enables it, `-foo` disables it, `*` enables the default ones; the
-    first match decides.
+    """Return whether a controller is enabled.
+
+    `foo` enables it, `-foo` disables it, and `*` enables the default ones. The first match decides.
     """
     for item in selection:
         if item == name:

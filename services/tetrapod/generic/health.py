@@ -56,8 +56,9 @@ class Health:
         self._lifecycle = lifecycle
 
     def checks(self, endpoint: str) -> dict[str, Check]:
-        """Return the checks of an endpoint in upstream's order: built-in ones, those of the service, post-start hooks,
-        shutdown (readyz).
+        """Return the checks of an endpoint in upstream's order.
+
+        These are the built-in checks, those of the service, post-start hooks, and for readyz the shutdown.
         """
         registered: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
         registered.update({name: check for name, (check, shown) in self._lifecycle.checks.items() if endpoint in shown})

@@ -216,8 +216,9 @@ class Histogram(Metric):
             self.native.add(row, value)
 
     def spread(self, row: list[float], least: float, most: float, times: int) -> None:
-        """Count `times` values, evenly distributed from `least` to `most`: for work done so often at once that the clock is
-        not read each time.
+        """Count `times` values, evenly distributed from `least` to `most`.
+
+        For work that is done so often at once that the clock is not read each time.
         """
         if times == 1 or most <= least:
             row[bisect.bisect_left(self.buckets, most)] += times
@@ -283,7 +284,7 @@ def _of_row(name: str, labels: dict[str, str], buckets: tuple[float, ...], row: 
 
 
 class Summary(Metric):
-    """Quantiles of the latest 1000 values. (Upstream computes them with a streaming algorithm over five hours.)"""
+    """Quantiles of the latest 1000 values. Upstream computes them with a streaming algorithm over five hours."""
 
     kind = "summary"
     QUANTILES = (0.5, 0.9, 0.99)

@@ -35,8 +35,9 @@ class Routes:
             self._listed.append(path)
 
     def add_rest(self, path: str, handler: Handler) -> None:
-        """Add a path that upstream routes as REST: GET only (else 405), with or without trailing slashes, and a 404 Status
-        for paths below it.
+        """Add a path that upstream routes as REST.
+
+        It accepts GET only (else 405), with or without trailing slashes. Paths below it get a 404 Status.
         """
         guarded = get_only(handler)
 

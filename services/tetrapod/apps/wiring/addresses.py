@@ -1,5 +1,6 @@
-"""The addresses under which clients reach this server, from flags such as `--advertise-address`, `--external-hostname` and
-`--endpoint-reconciler-type`, and its registration as an endpoint of the Service `kubernetes`.
+"""The addresses under which clients reach this server, and its registration as an endpoint of the Service `kubernetes`.
+
+They follow from flags such as `--advertise-address`, `--external-hostname` and `--endpoint-reconciler-type`.
 """
 
 from __future__ import annotations

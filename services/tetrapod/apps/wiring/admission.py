@@ -20,9 +20,10 @@ Choose: TypeAlias = Callable[[PluginDependencies, Sequence[str], Sequence[str]],
 
 
 def general_admission(dependencies: PluginDependencies, options: Options) -> Chain:
-    """
+    """Return the admission chain of a service other than core.
+
     Raises:
-        click.ClickException: the configuration of a plugin is wrong.
+        click.ClickException: the configuration of a plugin is invalid.
     """
     return configured_admission(standard_plugins, dependencies, options)
 

@@ -57,7 +57,8 @@ def anonymous(options: Options, config: Object | None = None) -> Anonymous:
 
 
 def jwt_options(options: Options) -> tuple[JwtOptions | None, Anonymous]:
-    """
+    """Return the options of JWT authentication (None if it is off), and those of anonymous requests.
+
     Raises:
         ValueError: with upstream's text.
     """
@@ -124,9 +125,10 @@ def _required_claims(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def token_webhook(options: Options) -> TokenWebhook | None:
-    """
+    """Return the options of the token webhook, or None if it is not configured.
+
     Raises:
-        ValueError: the kubeconfig is no good.
+        ValueError: the kubeconfig is invalid.
     """
     if not options.authentication.token_webhook.config_file:
         return None

@@ -26,7 +26,8 @@ _EXCLUDED: Final = frozenset(
 
 
 def authorization_options(options: Options) -> AuthorizationOptions:
-    """
+    """Return the authorizers that flags or the configuration file select.
+
     Raises:
         ValueError: with upstream's text.
     """

@@ -27,7 +27,8 @@ class AuthorityFiles:
     """`pool` decides about certificates; `pem` is what it was made of."""
 
     def __init__(self, flag: str, *files: str) -> None:
-        """
+        """Read the files.
+
         Raises:
             click.ClickException: a file cannot be read, or is no PEM of certificates; the flag is named.
         """

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def encryption_of(options: Options, lifecycle: Lifecycle) -> Encryption | None:
-    """
+    """Return the encryption at rest, or None if it is not configured.
+
     Raises:
         ValueError: the file cannot be used; with upstream's text.
     """

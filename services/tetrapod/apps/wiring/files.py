@@ -8,7 +8,8 @@ import click
 
 
 def read_file(path: str | Path, flag: str) -> bytes:
-    """
+    """Read the file that a flag names.
+
     Raises:
         click.ClickException: it cannot be read; the flag is named.
     """

@@ -14,10 +14,16 @@ from tetrapod.machinery.timestamps import now
 
 
 def add_storage_checks(lifecycle: Lifecycle, options: Options, probe: Check, right: Check) -> None:
-    """`etcd` asks the store; so does `etcd-readiness`, with a patience of its own: a store that is slow should get no more requests,
-    though it is alive; `informer-sync` is whether local copies are there.
+    """Add the health checks of the storage.
 
-    The hook `storage-readiness` keeps a server from being ready before the store has answered once, and was `right`.
+    - `etcd` probes the store.
+    - `etcd-readiness` probes it with another timeout: a replica with a slow store is alive, but should get no more requests.
+    - `informer-sync` checks that informers have synced.
+    - The hook `storage-readiness` delays readiness until `right` has succeeded once.
+
+    Args:
+        probe: reads from the store.
+        right: checks that the store is usable.
     """
 
     def within(seconds: float) -> Check:

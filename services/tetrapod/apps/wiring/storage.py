@@ -30,10 +30,11 @@ class _Checked(Protocol):
 
 
 def open_backend(options: Options) -> Backend:
-    """
+    """Open the store that the flags select.
+
     Raises:
-        CannotOpen: what is there is none of ours.
-        ValueError: a flag names what cannot be used.
+        CannotOpen: the file is not a database of this program.
+        ValueError: the value of a flag is invalid.
     """
     if options.etcd.servers:
         return _etcd(options)

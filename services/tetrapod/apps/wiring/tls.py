@@ -18,7 +18,8 @@ from tetrapod.machinery.golang.quoting import go_quote
 
 
 def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence[str]) -> ServingTLS:
-    """
+    """Return the TLS configuration of the server.
+
     Raises:
         ValueError: with upstream's text where it has one.
     """
@@ -59,9 +60,10 @@ def named_pair(value: str) -> CertificatePair:
 
 
 def check_pair(pair: CertificatePair, certificate_flag: str, key_flag: str) -> None:
-    """
+    """Check that a certificate and its key can be read and belong together.
+
     Raises:
-        ValueError: a file cannot be read, is none of what it should be, or the key is another's.
+        ValueError: a file cannot be read or is malformed, or the key does not belong to the certificate.
     """
     for path, flag in ((pair.certificate, certificate_flag), (pair.key, key_flag)):
         try:

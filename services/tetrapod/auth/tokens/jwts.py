@@ -58,8 +58,10 @@ class JwtVerifier:
         self._salt = secrets.token_bytes(16)
 
     def claims(self, token: str, issuers: Collection[str]) -> Mapping[str, Any] | None:
-        """Return the claims of a token that one of our keys has signed; None for anything that is not a JWT and for tokens of
-        other issuers.
+        """Return the claims of a token that one of our keys has signed.
+
+        Returns:
+            The claims, or None for tokens that are not JWTs and for those of other issuers.
 
         Raises:
             InvalidToken: the token names one of `issuers`, but none of our keys has signed it, or a registered claim has the wrong type.

@@ -1,6 +1,6 @@
-"""Authenticators of service account tokens: bound tokens are checked against the objects they are bound to, legacy
-ones against their secret.
+"""Authenticators of service account tokens.
 
+Bound tokens are checked against the objects that they are bound to, legacy tokens against their secret.
 Upstream: pkg/serviceaccount/{jwt.go,claims.go,legacy.go}; a TokenReview shows the error texts. The objects are read on every use, so a
 token becomes invalid as soon as its pod, secret, node or service account is deleted, and not only after a cache entry expires.
 """

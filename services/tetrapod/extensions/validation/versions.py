@@ -1,6 +1,4 @@
-"""Validation of one version of a definition, or of the parts that all versions share: schema, subresources, columns and selectable
-fields.
-"""
+"""Validation of one version of a definition: schema, subresources, columns and selectable fields."""
 
 from __future__ import annotations
 

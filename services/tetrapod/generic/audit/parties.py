@@ -71,8 +71,9 @@ def user_info(user: UserInfo) -> Object:
 
 
 def source_addresses(request: Request) -> list[str]:
-    """Return the addresses of X-Forwarded-For, X-Real-Ip and the connection, in this order (upstream: apimachinery's
-    util/net, SourceIPs).
+    """Return the addresses of X-Forwarded-For, X-Real-Ip and the connection, in this order.
+
+    Upstream: k8s.io/apimachinery/pkg/util/net, SourceIPs
     """
     addresses = [a for part in request.header(b"x-forwarded-for").split(",") if (a := _address(part.strip()))]
     real = _address(request.header(b"x-real-ip"))

@@ -107,8 +107,9 @@ class RotatingFile:
                 os.chown(self._path, *owner)
 
     def _backup_name(self) -> Path:
-        """Return a name with the current time, but later than the last one: two rotations within a millisecond must not
-        overwrite each other.
+        """Return a file name with the current time.
+
+        It is later than the last one, because two rotations within a millisecond must not overwrite each other.
         """
         moment = max(datetime.now(UTC), self._last)
         while True:

@@ -1,7 +1,8 @@
-"""Certificate authorities and the certificates they issue: ECDSA P-256, because generating RSA keys would slow down
-the first start noticeably.
+"""Certificate authorities and the certificates that they issue.
 
-Upstream: k8s.io/client-go/util/cert and kubeadm's certs phase. Importing this module imports `cryptography` (0.1 s).
+Keys are ECDSA P-256, because generating RSA keys would slow down the first start noticeably. Importing this module imports
+`cryptography` (0.1 s).
+Upstream: k8s.io/client-go/util/cert and kubeadm's certs phase
 """
 
 from __future__ import annotations

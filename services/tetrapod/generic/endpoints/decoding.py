@@ -256,8 +256,9 @@ class Decoder:
 
 
 def _disowns(obj: Object) -> bool:
-    """Return whether the object clears its managed fields with an empty list, which has to survive decoding, where
-    empty values are dropped.
+    """Return whether the object clears its managed fields with an empty list.
+
+    The list has to be kept, although decoding drops empty values.
     """
     metadata = obj.get("metadata")
     return isinstance(metadata, dict) and metadata.get("managedFields") == []

@@ -120,8 +120,11 @@ def begin(metrics: Sequence[Metric]) -> None:
 
 
 def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
-    """Encode buckets: return runs of buckets as (distance from the end of the previous run, length), and each bucket's
-    difference to the previous one.
+    """Encode buckets as spans and deltas.
+
+    Returns:
+        The runs of buckets as (distance from the end of the previous run, length), and the difference of each bucket to the
+        previous one.
     """
     runs: list[tuple[int, int]] = []
     deltas: list[int] = []

@@ -36,7 +36,6 @@ def with_audit(handler: Handler, audit: Audit) -> Handler:
     The filter comes after authentication, because it needs the user, and before every filter that may reject the
     request.
     """
-
     latency = FilterLatency("audit")
 
     async def audited(request: Request) -> Response:

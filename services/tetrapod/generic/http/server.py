@@ -204,4 +204,4 @@ def _connection(*args: Any, **kwargs: Any) -> Buffered:
 
 
 async def _unused_application(scope: Any, receive: Any, send: Any) -> None:
-    """uvicorn wants an application; our protocol never calls it."""
+    """Fail; uvicorn requires an application, but our protocol never calls it."""

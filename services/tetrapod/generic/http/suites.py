@@ -53,7 +53,8 @@ _BROKEN: Final = frozenset(
 
 
 def tls_version(name: str) -> ssl.TLSVersion:
-    """
+    """Return the TLS version of a flag value such as `VersionTLS13`.
+
     Raises:
         ValueError: with upstream's text.
     """

@@ -133,8 +133,9 @@ class BalancedPool(BackendPool):
             return False
 
     def _close_idle(self, address: Address) -> None:
-        """Close the idle connections to an address, before the replica does: a request that is sent while the replica closes its
-        connection is lost.
+        """Close the idle connections to an address.
+
+        The replica would close them soon, and a request that is sent at that moment would be lost.
         """
         for endpoint, idle in self._idle.items():
             if (endpoint.host, endpoint.port) == (address.host, address.port):

@@ -97,7 +97,8 @@ class Strategy:
         """Return a name based on metadata.generateName (upstream: names.SimpleNameGenerator)."""
         return generate_name(base)
 
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None: ...
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        """Restore fields that the user cannot change, and set those that only the server sets."""
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         """Return whether an update increments the generation, for kinds that have `generation`."""
@@ -109,8 +110,9 @@ class Strategy:
         return []
 
     def may_delete_on_update(self, new: Object, old: Object) -> bool:
-        """Return whether an update that removes the last finalizer of an object being deleted removes the object
-        (Namespace: spec.finalizers count too).
+        """Return whether an update that removes the last finalizer of an object being deleted removes the object.
+
+        For Namespaces, spec.finalizers count too.
         """
         return True
 
@@ -125,15 +127,18 @@ class Strategy:
         """Allocate what the object needs before it is stored (an address). The result is passed to `end_create`."""
         return None
 
-    async def end_create(self, ctx: Context, allocation: Any, succeeded: bool) -> None: ...
+    async def end_create(self, ctx: Context, allocation: Any, succeeded: bool) -> None:
+        """Release the allocation if the object was not stored."""
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
         """Allocate what the update needs. The result is passed to `end_update`."""
         return None
 
-    async def end_update(self, ctx: Context, allocation: Any, succeeded: bool) -> None: ...
+    async def end_update(self, ctx: Context, allocation: Any, succeeded: bool) -> None:
+        """Release the allocation if the update was not stored, otherwise what the old object no longer needs."""
 
-    async def after_delete(self, ctx: Context, obj: Object) -> None: ...
+    async def after_delete(self, ctx: Context, obj: Object) -> None:
+        """Release what a removed object had allocated."""
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
         """Return whether deletion waits for a grace period. May set `options["gracePeriodSeconds"]`."""

@@ -243,8 +243,9 @@ def _deletes(new: Object, old: Object) -> bool:
 
 
 def _ignore_managed_fields_times(new: Object, old: Object) -> None:
-    """Restore managedFields if only their times differ, so that the update changes nothing (upstream:
-    IgnoreManagedFieldsTimestampsTransformer).
+    """Restore managedFields if only their times differ, so that the update changes nothing.
+
+    Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go, IgnoreManagedFieldsTimestampsTransformer
     """
     started = time.monotonic()
     path = _compared(new, old)

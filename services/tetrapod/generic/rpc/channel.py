@@ -31,12 +31,14 @@ class Channel:
         response_timeout: float = math.inf,
         on_unresponsive: Callable[[], None] | None = None,
     ) -> None:
-        """Args:
-        host: the host, or, with `path`, the name of the server for the authority.
-        tls: returns the TLS context of each new connection; None means plain TCP.
-        path: the path of a Unix socket, instead of host and port.
-        response_timeout: in seconds, see Http2Connection.
-        on_silent: see Http2Connection.
+        """Create a channel; `connect` opens the connection.
+
+        Args:
+            host: the host, or, with `path`, the name of the server for the authority.
+            tls: returns the TLS context of each new connection; None means plain TCP.
+            path: the path of a Unix socket, instead of host and port.
+            response_timeout: in seconds, see Http2Connection.
+            on_unresponsive: see Http2Connection.
         """
         self._host = host
         self._port = port

@@ -28,11 +28,13 @@ class Keepalive:
     def __init__(
         self, ping: Callable[[], None], busy: Callable[[], bool], lost: Callable[[], None], unresponsive: Callable[[], None]
     ) -> None:
-        """Args:
-        ping: sends a ping.
-        busy: returns whether calls are open.
-        lost: called when the keepalive ping was not answered: the connection is dead.
-        unresponsive: called when nothing arrived for the `response_timeout` of a call.
+        """Start without timers; `watch` starts them.
+
+        Args:
+            ping: sends a ping.
+            busy: returns whether calls are open.
+            lost: called when the keepalive ping was not answered: the connection is dead.
+            unresponsive: called when nothing arrived for the `response_timeout` of a call.
         """
         self._loop = asyncio.get_running_loop()
         self._ping, self._busy, self._lost, self._unresponsive = ping, busy, lost, unresponsive

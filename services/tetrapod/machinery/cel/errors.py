@@ -25,7 +25,9 @@ class Issue:
 
 
 class CompileError(CelError):
-    """An expression that does not compile. `str()` is cel-go's text of all issues, without a prefix such as `compilation failed: `:
+    """An expression that does not compile.
+
+    `str()` is cel-go's text of all issues, without a prefix such as `compilation failed: `:
 
         ERROR: <input>:1:5: undefined field 'x'
          | self.x

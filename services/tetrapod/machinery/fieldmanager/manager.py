@@ -71,16 +71,18 @@ class FieldManager:
         subresource: str = "",
         thorough: bool = False,
     ) -> None:
-        """Args:
-        kind: the `apiVersion` and `kind` of requests to this endpoint.
-        node_for: returns the schema of the kind in an `apiVersion`; None or LookupError means that there is no such version.
-        convert: converts an object of the kind to another `apiVersion`, raising LookupError if there is none. It is needed only
-            if the kind has several versions. It must not modify its argument.
-        hub: the `apiVersion` of the objects that `update` and `apply` take and return; if empty, that of requests.
-        reset_fields: by version, a filter for the fields that users of this endpoint cannot own (`fieldset.exclude`, `include`).
-        subresource: the subresource of the entries.
-        thorough: whether to validate whole objects, in every version that a manager uses, before tracking an update. Needed for
-            custom resources, because stored objects may not match their schema.
+        """Create a field manager.
+
+        Args:
+            kind: the `apiVersion` and `kind` of requests to this endpoint.
+            node_for: returns the schema of the kind in an `apiVersion`; None or LookupError means that there is no such version.
+            convert: converts an object of the kind to another `apiVersion`, raising LookupError if there is none. It is needed only
+                if the kind has several versions. It must not modify its argument.
+            hub: the `apiVersion` of the objects that `update` and `apply` take and return; if empty, that of requests.
+            reset_fields: by version, a filter for the fields that users of this endpoint cannot own (`fieldset.exclude`, `include`).
+            subresource: the subresource of the entries.
+            thorough: whether to validate whole objects, in every version that a manager uses, before tracking an update. Needed for
+                custom resources, because stored objects may not match their schema.
         """
         self._kind = kind
         self._version = kind.api_version

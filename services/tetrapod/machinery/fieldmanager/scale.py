@@ -22,7 +22,9 @@ class ScaleHandler:
     """The managed fields of one resource, and the path of its replicas in each version."""
 
     def __init__(self, parent_entries: Any, api_version: str, replicas_paths: Mapping[str, Sequence[str] | None]) -> None:
-        """Args:
+        """Decode the managed fields of a resource.
+
+        Args:
             parent_entries: the managedFields of the resource.
             api_version: the version of the resource to which new entries belong.
             replicas_paths: the path of the replicas field by version of the resource, None for a version without scale.

@@ -57,11 +57,13 @@ class Updater:
         *,
         thorough: bool = False,
     ) -> None:
-        """Args:
-        type_for: returns the type of the kind in a version, raising MissingVersionError.
-        convert: converts an object to a version, raising MissingVersionError.
-        filters: by version, filters that remove the fields that users of the endpoint cannot own.
-        thorough: whether converted objects must be validated.
+        """Create the updater.
+
+        Args:
+            type_for: returns the type of the kind in a version, raising MissingVersionError.
+            convert: converts an object to a version, raising MissingVersionError.
+            filters: by version, filters that remove the fields that users of the endpoint cannot own.
+            thorough: whether converted objects must be validated.
         """
         self._type_for = type_for
         self._convert = convert

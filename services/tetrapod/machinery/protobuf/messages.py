@@ -34,7 +34,9 @@ class UnknownMessageError(KeyError):
 
 
 class Field(NamedTuple):
-    """A field of a message. `label` is one of:
+    """A field of a message.
+
+    `label` is one of:
 
     - "": a single value
     - "repeated": a list

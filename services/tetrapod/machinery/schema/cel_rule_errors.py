@@ -74,8 +74,9 @@ class RuleErrors:
         return self.errors
 
     def total_errors(self, path: str) -> list[FieldError]:
-        """Return errors if the summed cost of all rules exceeds the limit: one for each of the most expensive rules and one for the
-        schema.
+        """Return errors if the summed cost of all rules exceeds the limit.
+
+        There is one error for each of the most expensive rules and one for the schema.
         """
         if self._total <= TOTAL_LIMIT:
             return []

@@ -46,8 +46,10 @@ class Correlation:
         return None if node is None else self._remember(name, node, self._new[name], self._old[name])
 
     def index(self, place: int) -> Correlation | None:
-        """Return the correlation of the element at index `place` of the new list, or None if the old map list has no element with its
-        keys.
+        """Return the correlation of the element at index `place` of the new list.
+
+        Returns:
+            None if the old map list has no element with its keys.
         """
         if (known := self._below.get(place)) is not None:
             return known

@@ -150,8 +150,10 @@ _Telling: TypeAlias = tuple[list[str], list[tuple[str, tuple[str, ...]]], list[t
 
 
 def _telling(node: SchemaNode) -> _Telling:
-    """Return three lists for a struct, computed once: the fields whose empty values are distinguished from absent ones, the fields that
-    have such members, and the fields below which there are such fields.
+    """Return three lists for a struct, computed once.
+
+    They are the fields whose empty values are distinguished from absent ones, the fields that have such members, and the fields
+    below which there are such fields.
     """
     compiled = node.compiled
     if "told" not in compiled:

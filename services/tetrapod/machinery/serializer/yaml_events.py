@@ -238,8 +238,9 @@ def _scalar(node: _Node) -> Any:
 
 
 def _json_number(value: Any) -> Any:
-    """Return the value after a round trip through JSON: 8.0 becomes 8, integers beyond int64 become floats, NaN and infinities are
-    rejected.
+    """Return the value after a round trip through JSON.
+
+    8.0 becomes 8, integers beyond int64 become floats, and NaN and infinities are rejected.
     """
     if isinstance(value, float):
         if math.isnan(value) or math.isinf(value):

@@ -37,8 +37,9 @@ def _quoted(text: str) -> bool:
 
 
 def _timestamp(text: str) -> bool:
-    """Return whether go-yaml's resolve.go reads the text as a timestamp: a date, alone, with a time and a zone after `T`, or with a time
-    without zone after a space.
+    """Return whether go-yaml's resolve.go reads the text as a timestamp.
+
+    A timestamp is a date, alone, with a time and a zone after `T`, or with a time without zone after a space.
     """
     match = _date(text)
     if match is None:

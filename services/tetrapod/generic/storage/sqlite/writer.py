@@ -153,8 +153,9 @@ class Writer:
         self._next()
 
     def _deliver_results(self, done: deque[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]]) -> None:
-        """Pass the results to the callers, one per step of the event loop, because a caller's remaining work may take
-        longer than the write.
+        """Pass the results to the callers, one per step of the event loop.
+
+        The remaining work of a caller may take longer than the write.
         """
         while done:
             future, result, error = done.popleft()
