@@ -23,7 +23,7 @@ from tetrapod.machinery.table import Column, TableConvertor
 def definition() -> ResourceDefinition:
     """Return the definition of endpoints."""
     strategy = KindStrategy(
-        default=default_endpoints,
+        default=set_defaults,
         create_on_update=True,
         validate=validate,
         whole_update=validate_update,
@@ -39,7 +39,7 @@ def definition() -> ResourceDefinition:
     )
 
 
-def default_endpoints(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Set the defaults of Endpoints."""
     for subset in obj.get("subsets") or ():
         for port in subset.get("ports") or ():

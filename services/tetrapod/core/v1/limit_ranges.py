@@ -28,7 +28,7 @@ _MAX_MILLI: Final = (1 << 63) // 1000
 
 def definition() -> ResourceDefinition:
     """Return the definition of limitranges."""
-    strategy = LimitRangeStrategy(default=default_limit_range, create_on_update=True, validate=validate, revalidates_generate_name=True)
+    strategy = LimitRangeStrategy(default=set_defaults, create_on_update=True, validate=validate, revalidates_generate_name=True)
     return builtin("", "limitranges", strategy)
 
 
@@ -40,7 +40,7 @@ class LimitRangeStrategy(KindStrategy):
             obj["metadata"]["name"] = str(uuid.uuid4())
 
 
-def default_limit_range(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Set the default limits and requests of a LimitRange from its bounds."""
     for item in (obj.get("spec") or {}).get("limits") or ():
         for bound in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):

@@ -56,7 +56,7 @@ class NamespaceStrategy(Strategy):
     revalidates_generate_name = True
 
     def default(self, obj: Object, version: str) -> None:
-        default_namespace(obj)
+        set_defaults(obj)
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return name_is_dns_label(name, prefix)
@@ -210,7 +210,7 @@ class NamespaceStore(Store):
                 raise conflict(self.resource, name, message)
 
 
-def default_namespace(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Set the defaults of a Namespace."""
     status = obj.setdefault("status", {})
     if not status.get("phase"):

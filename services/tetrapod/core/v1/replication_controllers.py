@@ -31,7 +31,7 @@ _TOO_MANY: Final = "cannot be greater than status.replicas"
 def definition() -> ResourceDefinition:
     """Return the definition of replicationcontrollers."""
     strategy = KindStrategy(
-        default=default_replication_controller,
+        default=set_defaults,
         status=True,
         initial_status={"replicas": 0},
         generation=["spec"],
@@ -92,7 +92,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def default_replication_controller(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Set the defaults of a ReplicationController."""
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))

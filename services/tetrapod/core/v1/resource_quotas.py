@@ -37,18 +37,18 @@ _MUST_EXIST: Final = (
 def definition() -> ResourceDefinition:
     """Return the definition of resourcequotas."""
     strategy = KindStrategy(
-        default=default_resource_quota,
+        default=set_defaults,
         status=True,
         returns_deleted=True,
         validate=validate,
         whole_update=validate_update,
-        warnings=quota_warnings,
+        warnings=warnings,
     )
     status = StatusStrategy(strategy, validate=validate_status)
     return builtin("", "resourcequotas", strategy, table=TABLE, subresources={"status": status})
 
 
-def default_resource_quota(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Round the quantities of a ResourceQuota."""
     for part, fields in (("spec", ("hard",)), ("status", ("hard", "used"))):
         for name in fields:
@@ -149,7 +149,7 @@ def _operator(operator: str, values: list[str], path: str) -> list[FieldError]:
     return [field.invalid(f"{path}.operator", operator, "not a valid selector operator")]
 
 
-def quota_warnings(quota: Object, old: Object | None) -> list[str]:
+def warnings(quota: Object, old: Object | None) -> list[str]:
     """Return warnings about request quotas that are larger than the limit quotas."""
     if old is not None:
         return []

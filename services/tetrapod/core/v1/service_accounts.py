@@ -22,7 +22,7 @@ TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
 
 def definition(token: Rest | Strategy) -> ResourceDefinition:
     """Return the definition of serviceaccounts."""
-    strategy = ServiceAccountStrategy(returns_deleted=True, warnings=service_account_warnings, revalidates_generate_name=True)
+    strategy = ServiceAccountStrategy(returns_deleted=True, warnings=warnings, revalidates_generate_name=True)
     return builtin("", "serviceaccounts", strategy, table=TABLE, subresources={"token": token})
 
 
@@ -43,7 +43,7 @@ def _only_names(account: Object) -> None:
         account["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in secrets]
 
 
-def service_account_warnings(account: Object, old: Object | None) -> list[str]:
+def warnings(account: Object, old: Object | None) -> list[str]:
     """Return a warning if the deprecated annotation is added."""
     if ENFORCE not in (account["metadata"].get("annotations") or {}) or (old and ENFORCE in (old["metadata"].get("annotations") or {})):
         return []

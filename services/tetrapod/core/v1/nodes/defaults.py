@@ -22,7 +22,7 @@ _NODE_INFO: Final = (
 """The fields of status.nodeInfo, which are always present because they have no omitempty upstream."""
 
 
-def default_node(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Set the defaults of a Node."""
     _alias_networks(obj.setdefault("spec", {}))
     status = obj.setdefault("status", {})

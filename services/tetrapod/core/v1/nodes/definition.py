@@ -6,7 +6,7 @@ Upstream: pkg/registry/core/node/storage/storage.go, pkg/api/node/warnings.go.
 from __future__ import annotations
 
 from tetrapod.core.v1.nodes import validation
-from tetrapod.core.v1.nodes.defaults import default_node
+from tetrapod.core.v1.nodes.defaults import set_defaults
 from tetrapod.core.v1.nodes.strategy import NodeStatusStrategy, NodeStrategy
 from tetrapod.core.v1.nodes.table import TABLE
 from tetrapod.generic.registry.builtin import builtin
@@ -20,11 +20,11 @@ from tetrapod.machinery.gvk import Object
 def definition(proxy: Rest | Strategy) -> ResourceDefinition:
     """Return the definition of nodes."""
     strategy = NodeStrategy(
-        default=default_node,
+        default=set_defaults,
         status=True,
         validate=validation.validate,
         whole_update=validation.validate_update,
-        warnings=node_warnings,
+        warnings=warnings,
         revalidates_generate_name=True,
         fields={"spec.unschedulable": lambda o: "true" if (o.get("spec") or {}).get("unschedulable") else "false"},
     )
@@ -38,7 +38,7 @@ def definition(proxy: Rest | Strategy) -> ResourceDefinition:
     )
 
 
-def node_warnings(node: Object, old: Object | None) -> list[str]:
+def warnings(node: Object, old: Object | None) -> list[str]:
     """Return warnings about deprecated fields and non-canonical CIDRs."""
     spec = node.get("spec") or {}
     out = ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] if spec.get("externalID") else []

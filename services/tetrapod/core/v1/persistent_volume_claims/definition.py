@@ -17,13 +17,13 @@ from tetrapod.machinery.gvk import Object
 def definition() -> ResourceDefinition:
     """Return the definition of persistentvolumeclaims."""
     strategy = ClaimStrategy(
-        default=default_persistent_volume_claim,
+        default=set_defaults,
         status=True,
         initial_status={"phase": "Pending"},
         returns_deleted=True,
         validate=validation.validate,
         whole_update=validation.validate_update,
-        warnings=claim_warnings,
+        warnings=warnings,
         revalidates_generate_name=True,
     )
     return builtin(
@@ -35,7 +35,7 @@ def definition() -> ResourceDefinition:
     )
 
 
-def claim_warnings(claim: Object, old: Object | None) -> list[str]:
+def warnings(claim: Object, old: Object | None) -> list[str]:
     """Return the warnings about a PersistentVolumeClaim."""
     out: list[str] = []
     if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
@@ -43,7 +43,7 @@ def claim_warnings(claim: Object, old: Object | None) -> list[str]:
     return out + claim_spec_warnings(claim.get("spec") or {}, "spec")
 
 
-def default_persistent_volume_claim(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Set the defaults of a PersistentVolumeClaim."""
     default_claim_spec(obj.setdefault("spec", {}))
     status = obj.setdefault("status", {})

@@ -25,13 +25,13 @@ _RECYCLE: Final = "The Recycle reclaim policy is deprecated. Instead, the recomm
 def definition() -> ResourceDefinition:
     """Return the definition of persistentvolumes."""
     strategy = VolumeStrategy(
-        default=default_persistent_volume,
+        default=set_defaults,
         status=True,
         initial_status={"phase": "Pending"},
         returns_deleted=True,
         validate=validation.validate,
         whole_update=validation.validate_update,
-        warnings=volume_warnings,
+        warnings=warnings,
         revalidates_generate_name=True,
     )
     return builtin(
@@ -43,7 +43,7 @@ def definition() -> ResourceDefinition:
     )
 
 
-def volume_warnings(volume: Object, old: Object | None) -> list[str]:
+def warnings(volume: Object, old: Object | None) -> list[str]:
     """Return the warnings about a PersistentVolume."""
     spec, annotations = volume.get("spec") or {}, volume["metadata"].get("annotations") or {}
     out: list[str] = []
@@ -58,7 +58,7 @@ def volume_warnings(volume: Object, old: Object | None) -> list[str]:
     return out + deprecated_source(spec, "spec")
 
 
-def default_persistent_volume(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Set the defaults of a PersistentVolume."""
     spec = obj.setdefault("spec", {})
     status = obj.setdefault("status", {})

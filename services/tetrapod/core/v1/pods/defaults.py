@@ -8,7 +8,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.quantity import Quantity
 
 
-def default_pod(pod: Object) -> None:
+def set_defaults(pod: Object) -> None:
     """Set the defaults of a Pod: those of its spec, service links, host ports with the host network, and requests equal to limits."""
     if status := pod.get("status"):
         _alias_addresses(status)

@@ -9,7 +9,7 @@ from tetrapod.core.podspec.features import drop_disabled, drop_init_container_an
 from tetrapod.core.podspec.qos import qos_class
 from tetrapod.core.podspec.warnings import pod_warnings
 from tetrapod.core.v1.pods import status_validation, validation
-from tetrapod.core.v1.pods.defaults import default_pod, default_pod_resources
+from tetrapod.core.v1.pods.defaults import default_pod_resources, set_defaults
 from tetrapod.core.v1.pods.preparation import app_armor_into_fields, merge_label_keys
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
@@ -60,7 +60,7 @@ class PodStrategy(Strategy):
     field_labels = (*_SPEC_FIELDS, "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName")
 
     def default(self, obj: Object, version: str) -> None:
-        default_pod(obj)
+        set_defaults(obj)
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         spec = obj.setdefault("spec", {})

@@ -25,17 +25,17 @@ TABLE: Final = TableConvertor(
 def definition() -> ResourceDefinition:
     """Return the definition of secrets."""
     strategy = KindStrategy(
-        default=default_secret,
+        default=set_defaults,
         fields={"type": lambda o: o.get("type") or ""},
         validate=validation.validate,
         whole_update=validation.validate_update,
-        warnings=secret_warnings,
+        warnings=warnings,
         revalidates_generate_name=True,
     )
     return builtin("", "secrets", strategy, table=TABLE)
 
 
-def default_secret(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Set the type of a Secret and merge stringData into data."""
     if (string_data := obj.pop("stringData", None)) is not None:
         data = obj.get("data") or {}
@@ -47,7 +47,7 @@ def default_secret(obj: Object) -> None:
         obj["type"] = "Opaque"
 
 
-def secret_warnings(secret: Object, old: Object | None) -> list[str]:
+def warnings(secret: Object, old: Object | None) -> list[str]:
     """Return a warning if the certificate and key of a TLS Secret do not match."""
     if secret.get("type") != "kubernetes.io/tls":
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tetrapod.machinery.gvk import Object
 
 
-def default_service(obj: Object) -> None:
+def set_defaults(obj: Object) -> None:
     """Set the defaults of a Service."""
     spec = obj.setdefault("spec", {})
     if not spec.get("sessionAffinity"):

@@ -12,7 +12,7 @@ from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.v1.services import validation, warnings
 from tetrapod.core.v1.services.allocation import KIND, Allocation, release
 from tetrapod.core.v1.services.changes import addresses_of, drop_unused, normalize_addresses, patch_allocated, ports_of
-from tetrapod.core.v1.services.defaults import default_service
+from tetrapod.core.v1.services.defaults import set_defaults
 from tetrapod.core.v1.services.ip_families import settle_families
 from tetrapod.generic.offload import offloaded
 from tetrapod.generic.registry.context import Context
@@ -37,7 +37,7 @@ class ServiceStrategy(Strategy):
         self.addresses, self.ports = addresses, ports
 
     def default(self, obj: Object, version: str) -> None:
-        default_service(obj)
+        set_defaults(obj)
 
     def validate_name(self, name: str, prefix: bool) -> list[str]:
         return name_is_dns_label(name, prefix)

@@ -9,7 +9,7 @@ import pytest
 
 from tetrapod.core.podspec.qos import qos_class
 from tetrapod.core.v1.pods import status_validation, validation
-from tetrapod.core.v1.pods.defaults import default_pod, default_pod_resources
+from tetrapod.core.v1.pods.defaults import default_pod_resources, set_defaults
 from tetrapod.machinery.gvk import Object
 
 
@@ -20,7 +20,7 @@ def pod(**spec: Any) -> Object:
         "metadata": {"name": "p", "namespace": "ns"},
         "spec": {"containers": [{"name": "c", "image": "nginx"}], **spec},
     }
-    default_pod(obj)
+    set_defaults(obj)
     return obj
 
 
