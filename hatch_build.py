@@ -44,7 +44,7 @@ class DescriptionsHook(BuildHookInterface):  # type: ignore[misc, type-arg]
 
 
 def write(definitions: dict[str, Any], target: Path) -> None:
-    """A zip with a JSON member for each Go package whose facts the package has: name → [description, field → description]."""
+    """Write a zip with a JSON member for each Go package with facts: name → [description, field → description]."""
     packages: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, schema in sorted(definitions.items()):
         package, _, short = name.rpartition(".")

@@ -28,7 +28,7 @@ class Operator:
                     return
 
     def stop(self) -> None:
-        """It ends with the watch that is open, within a second."""
+        """Stop the operator when its current watch ends, within a second."""
         self._stopping.set()
 
     def reconcile(self, site: dict[str, Any]) -> None:

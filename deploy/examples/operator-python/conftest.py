@@ -19,7 +19,7 @@ def tetrapod_manifests() -> Path:
 
 @pytest.fixture
 def operator(tetrapod: Server) -> Iterator[Operator]:
-    """The operator at work; it has ended before the server is reset for the next test."""
+    """Run the operator. It is stopped before the server is reset for the next test."""
     operator = Operator(tetrapod.kubernetes_client())
     thread = threading.Thread(target=operator.run)
     thread.start()

@@ -23,6 +23,8 @@ from tetrapod.generic.server import GenericAPIServer
 
 
 class RemoteAggregator(RemoteService):
+    """The aggregator as a process."""
+
     name = "aggregator"
 
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:

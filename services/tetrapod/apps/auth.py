@@ -18,6 +18,8 @@ from tetrapod.generic.server import GenericAPIServer
 
 
 class RemoteAuth(RemoteService):
+    """The auth service as a process."""
+
     name = "auth"
 
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:

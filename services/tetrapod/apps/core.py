@@ -22,6 +22,8 @@ from tetrapod.generic.token_requests import RemoteTokenRequestRest, remote_secre
 
 
 class RemoteCore(RemoteService):
+    """The core service as a process."""
+
     name = "core"
 
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:

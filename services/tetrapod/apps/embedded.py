@@ -53,6 +53,8 @@ log = logging.getLogger(__name__)
 
 
 class Embedded:
+    """All services in one process."""
+
     def __init__(self, options: Options, backend: Backend | None = None) -> None:
         """`backend` is the store, where the caller has one; it is closed with the server."""
         request_header = options.authentication.request_header
@@ -113,7 +115,7 @@ class Embedded:
         self.http = listener(self.aggregator.director, options, door, tls, self.lifecycle)
 
     def _serving_pair(self) -> CertificatePair:
-        """The files that are named, else those in --cert-dir by upstream's names, else our own."""
+        """Return the files of the serving certificate: those of flags, else those in --cert-dir, else our own."""
         options = self.options
         pair = Path(options.serving.cert_dir, "apiserver.crt"), Path(options.serving.cert_dir, "apiserver.key")
         if not (options.serving.cert_dir and all(file.is_file() for file in pair)):
@@ -172,7 +174,7 @@ class Embedded:
         self.extensions_server.install(self.extensions.definitions)
 
     def _assemble_front(self) -> None:
-        """The aggregator over the other three: the order in which hooks are registered is that of the health checks."""
+        """Create the aggregator over the other services. Hooks are registered in the order of the health checks."""
         options = self.options
         self.front = self._server("aggregator")
         self.front.flags = options.flags()

@@ -16,6 +16,8 @@ from tetrapod.generic.server import GenericAPIServer
 
 
 class RemoteExtensions(RemoteService):
+    """The extensions service as a process."""
+
     name = "extensions"
 
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:

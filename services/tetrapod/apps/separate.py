@@ -96,14 +96,14 @@ class RemoteService:
         self.http = self._listen(director, authenticator, authorizer)
 
     def file(self, name: str, given: str = "") -> str:
-        """A file of this service: as a flag says, or its usual name in the data directory."""
+        """Return the path of a file of this service: the value of a flag, or the default name in the data directory."""
         return given or str(Path(self.options.data_dir) / name)
 
     def assemble(self) -> tuple[Handler, RequestAuthenticator, Authorizer]:
         raise NotImplementedError
 
     def client_of(self, urls: Sequence[str], name: str, user_agent: str) -> RestClient:
-        """A client of one of the other services, whichever of its replicas is ready."""
+        """Return a client of another service, which uses the replicas that are ready."""
         self.reach(urls, name)
         return http_client(self.pool, urls[0], self.own_tls, user_agent)
 
@@ -145,7 +145,10 @@ class RemoteService:
         return shared
 
     def delegated(self) -> tuple[RequestAuthenticator, Authorizer]:
-        """Authentication and authorization of a service behind the aggregator: headers, certificates, tokens asked of auth."""
+        """Return authentication and authorization of a service behind the aggregator.
+
+        Requests are authenticated by identity headers, client certificates, and tokens that the auth service reviews.
+        """
         options = self.options
         auth = self.client_of(options.peers.auth_url, "auth", f"tetrapod-{self.name}")
         shared = self.shared_cache()

@@ -83,7 +83,7 @@ class Store:
             return await found.encrypted(await found.decrypted(contents))
 
     async def write(self, contents: Contents) -> int:
-        """Returns the revision of the new store, whose objects have been read again and are the same."""
+        """Copy the objects, verify them by reading them again, and return the revision of the new store."""
         from tetrapod.generic.storage.backup.contents import BackupError
         from tetrapod.generic.storage.backup.writing import differences, write_etcd, write_sqlite
 
@@ -181,7 +181,7 @@ def side_options(side: str, what: str) -> Callable[[F], F]:
 
 
 def side_of(side: str, values: dict[str, Any]) -> Store:
-    """The store that options of `side_options` name."""
+    """Open the store that options of `side_options` select."""
     return Store(values[f"{side}_place"], *(values[f"{side}_{name}"] for name in _PARTS))
 
 

@@ -44,7 +44,7 @@ def database_of(url: str, patience: float) -> Path | None:
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     arguments = sys.argv[1:]
     if "--help" in arguments or "-h" in arguments:
         print(_HELP, end="")
@@ -93,7 +93,7 @@ def serve(listener: socket.socket, database: Path) -> None:
 
 
 def _flag(arguments: list[str], name: str) -> str:
-    """A flag's value, given as --name=value, -name=value or --name value; the last counts, as with Go's."""
+    """Return the value of a flag: --name=value, -name=value or --name value. The last one counts, as in Go."""
     found = ""
     for at, argument in enumerate(arguments):
         dashed, equals, value = argument.partition("=")

@@ -16,6 +16,7 @@ READY: Final = "https://127.0.0.1:6443/readyz"
 
 
 def main(arguments: list[str]) -> int:
+    """Request the URLs and return the exit code: 0 if all are healthy."""
     parser = argparse.ArgumentParser(prog="healthcheck")
     parser.add_argument("--ca", help="the authority that the server's certificate must be of")
     parser.add_argument("--certificate", help="a client certificate")

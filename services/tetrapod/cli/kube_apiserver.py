@@ -58,7 +58,7 @@ def kube_apiserver(options: Options) -> None:
 
 
 def _with_directory(options: Options) -> tuple[Options, Callable[[], None]]:
-    """A data directory where none is named: within --cert-dir, which whoever gave it removes, else one that goes with us."""
+    """Return the default data directory: below --cert-dir, which its owner removes, or a temporary one."""
     if "data-dir" in options.given:
         directory, forget = options.data_dir, _nothing
     elif options.serving.cert_dir:
@@ -90,6 +90,6 @@ def _with_store(options: Options) -> tuple[Options, Callable[[], Backend]]:
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     argv = [*sys.argv[1:], *shlex.split(os.environ.get(ENVIRONMENT, ""))]
     kube_apiserver.main(argv, prog_name="tetrapod-kube-apiserver")

@@ -25,7 +25,7 @@ log = logging.getLogger("tetrapod")
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """The Kubernetes API server as four Python services over one etcd, or as one process over SQLite."""
+    """Run the Kubernetes API server as four Python services over one etcd, or as one process over SQLite."""
 
 
 def _prepare(options: Options) -> None:

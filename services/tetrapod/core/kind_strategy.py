@@ -33,7 +33,7 @@ class KindStrategy(Strategy):
         ttl: seconds until an object is deleted; 0 means never.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a declaration by keywords
         self,
         *,
         default: Default | Mapping[str, Default] | None = None,

@@ -88,7 +88,7 @@ class Lifecycle:
             self.background(f"informer/{name}", informer.run())
 
     async def informers_synced(self) -> None:
-        """The check `informer-sync`: raise unless all informers have synced."""
+        """Run the check `informer-sync`: raise unless all informers have synced."""
         waiting = [name for name, informer in self._followed if not informer.synced.is_set()]
         if waiting:
             raise RuntimeError(f"{len(waiting)} informers not started yet: {waiting}")

@@ -95,7 +95,7 @@ class RemoteSide:
             raise status.service_unavailable(f"error trying to reach service: {error}", RETRY_SECONDS if undone else 0) from None
 
     async def _traced(self, request: Request) -> Response:
-        """A step of the request's way, with those of the service below it."""
+        """Handle a request in a span, to which the spans of the service are added."""
         from tetrapod.generic.audit import findings
 
         with start(f"service {self.name}") as step:
@@ -112,7 +112,12 @@ class RemoteSide:
             return response
 
     async def get(self, target: str, accept: str = "application/json", etag: str = "") -> tuple[int, HeaderList, bytes]:
-        """A GET as the aggregator itself. Raises BackendError, TimeoutError."""
+        """Send a GET with the identity of the aggregator.
+
+        Raises:
+            BackendError: the request failed.
+            TimeoutError: the service did not respond in time.
+        """
         async with asyncio.timeout(_PATIENCE):
             connection = await self._ask(target, accept, etag)
             try:
@@ -122,7 +127,7 @@ class RemoteSide:
                 raise
 
     async def stream(self, target: str, accept: str) -> AsyncIterator[bytes]:
-        """The same for an answer that takes its time: the pieces of its body as they come, none where it is a 404."""
+        """Send a GET and yield the chunks of the response body as they arrive; nothing for a 404."""
         async with asyncio.timeout(_PATIENCE):
             connection = await self._ask(target, accept)
         try:
@@ -151,7 +156,7 @@ class RemoteSide:
         return [v for found in self._builtin if not found.name for v in found.versions]
 
     def groups(self) -> list[Object]:
-        """The built-in ones; groups of custom resources are registered one by one."""
+        """Return the built-in groups of the service. Groups of custom resources are registered one by one."""
         return [documents.api_group(found.name, found.versions, typed=False) for found in self._builtin if found.name]
 
     def resources(self, group: str, version: str) -> Object | None:

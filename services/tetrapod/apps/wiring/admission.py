@@ -42,7 +42,11 @@ def configured_admission(choose: Choose, dependencies: PluginDependencies, optio
 
 
 def _with_configuration(dependencies: PluginDependencies, path: str) -> PluginDependencies:
-    """Raises Unconfigurable."""
+    """Create the configured plugins.
+
+    Raises:
+        Unconfigurable: the configuration file is invalid.
+    """
     if not path:
         return dependencies
     from tetrapod.generic.admission.configuration_file import read_configuration

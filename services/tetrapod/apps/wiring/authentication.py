@@ -33,7 +33,7 @@ class Anonymous:
 
 
 def anonymous(options: Options, config: Object | None = None) -> Anonymous:
-    """What the flag says, or the file (which is read unless its content is given).
+    """Return the options of anonymous requests from the flag, or from the file, which is read unless its content is given.
 
     Raises:
         ValueError
@@ -86,7 +86,7 @@ def _check_flags(options: Options) -> None:
 
 
 def _configuration(options: Options) -> tuple[Object, str]:
-    """The AuthenticationConfiguration, and the text of its file."""
+    """Read the AuthenticationConfiguration. Return it with the text of its file."""
     path = options.authentication.config
     if path:
         from tetrapod.auth.oidc.configuration import load_configuration

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 def raise_file_limit() -> None:
-    """A watch is a file or two, and the usual soft limit 1024: take what the hard one allows, as Go does (os/rlimit.go)."""
+    """Raise the limit of open files to the hard limit, as Go does (os/rlimit.go). A watch needs one or two files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(OSError, ValueError):
@@ -23,7 +23,7 @@ def raise_file_limit() -> None:
 
 
 def quiet_ends(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """The loop's exception handler. A client that goes in the middle of TLS is a line, as in Go's net/http; all else is as ever."""
+    """Handle exceptions of the event loop. A client that disconnects during the TLS handshake is logged in one line, as in Go."""
     transport = context.get("transport")
     if "SSL" in str(context.get("message", "")) and transport is not None and transport.is_closing():
         log.info("TLS connection lost: %s", context.get("exception"))

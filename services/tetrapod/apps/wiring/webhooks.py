@@ -10,6 +10,7 @@ from tetrapod.generic.webhook.services import StoredServices
 
 
 def webhook_client(options: Options, storages: StorageFactory, lifecycle: Lifecycle) -> WebhookClient:
+    """Return the client of webhooks, which is closed at shutdown."""
     client = WebhookClient(StoredServices(storages, by_endpoints=options.aggregation.enable_routing))
     lifecycle.on_shutdown("webhooks", client.close)
     return client

@@ -5,8 +5,8 @@ Upstream: pkg/apis/core/validation/validation.go, validateProjectionSources.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 
 from tetrapod.core.podspec.volume_sources import key_to_path
 from tetrapod.core.validation.differences import internal
@@ -22,47 +22,55 @@ from tetrapod.machinery.names import is_dns1123_subdomain
 _DUPLICATE: Final = "conflicting duplicate paths"
 _KINDS: Final = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
 _TEN_MINUTES: Final = 600
+_Part: TypeAlias = tuple[list[FieldError], str | None, str]
+"""The errors of a part, the file that it creates (None for none), and the value to print if another part creates it too."""
 _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 
 
 def projected(source: Object, path: str, downward_file: Callable[[Object, str], list[FieldError]]) -> list[FieldError]:
     """Validate a projected volume source. `downward_file` validates one item of a downwardAPI source."""
     errors: list[FieldError] = []
-    taken: set[str] = set()
-
-    def take(file: str, shown: str) -> None:
-        if file in taken:
-            errors.append(field.invalid(path, shown, _DUPLICATE))
-        taken.add(file)
-
+    files: set[str] = set()
     for i, projection in enumerate(source.get("sources") or ()):
         at = f"{path}.sources[{i}]"
-        for kind in ("secret", "configMap"):
-            if (bag := projection.get(kind)) is not None:
-                if not bag.get("name"):
-                    errors.append(field.required(f"{at}.{kind}.name"))
-                for j, item in enumerate(bag.get("items") or ()):
-                    errors += key_to_path(item, f"{at}.{kind}.items[{j}]")
-                    if item.get("path"):
-                        take(item["path"], bag.get("name") or "")
-        if (downward := projection.get("downwardAPI")) is not None:
-            for item in downward.get("items") or ():
-                errors += downward_file(item, f"{at}.downwardAPI")
-                if item.get("path"):
-                    take(item["path"], item["path"])
-        if (token := projection.get("serviceAccountToken")) is not None:
-            errors += _token(token, path, f"{at}.serviceAccountToken")
-        if (bundle := projection.get("clusterTrustBundle")) is not None:
-            errors += _trust_bundle(bundle, f"{at}.clusterTrustBundle")
-            take(bundle.get("path") or "", bundle.get("path") or "")
-        if (certificate := projection.get("podCertificate")) is not None:
-            errors += _certificate(certificate, f"{at}.podCertificate")
-            for key in ("credentialBundlePath", "keyPath", "certificateChainPath"):
-                if certificate.get(key):
-                    take(certificate[key], certificate[key])
+        for part_errors, file, shown in _parts(projection, path, at, downward_file):
+            errors += part_errors
+            if file is not None:
+                if file in files:
+                    errors.append(field.invalid(path, shown, _DUPLICATE))
+                files.add(file)
         if sum(projection.get(kind) is not None for kind in _KINDS) > 1:
             errors.append(field.forbidden(at, "may not specify more than 1 volume type per source"))
     return errors
+
+
+def _parts(projection: Object, volume: str, path: str, downward_file: Callable[[Object, str], list[FieldError]]) -> Iterator[_Part]:
+    """Validate the parts of one projection."""
+    for kind in ("secret", "configMap"):
+        if (keys := projection.get(kind)) is not None:
+            yield from _keys(keys, f"{path}.{kind}")
+    if (downward := projection.get("downwardAPI")) is not None:
+        for item in downward.get("items") or ():
+            yield downward_file(item, f"{path}.downwardAPI"), item.get("path") or None, item.get("path") or ""
+    if (token := projection.get("serviceAccountToken")) is not None:
+        yield _token(token, volume, f"{path}.serviceAccountToken"), None, ""
+    if (bundle := projection.get("clusterTrustBundle")) is not None:
+        file = bundle.get("path") or ""
+        yield _trust_bundle(bundle, f"{path}.clusterTrustBundle"), file, file
+    if (certificate := projection.get("podCertificate")) is not None:
+        yield _certificate(certificate, f"{path}.podCertificate"), None, ""
+        for key in ("credentialBundlePath", "keyPath", "certificateChainPath"):
+            if certificate.get(key):
+                yield [], certificate[key], certificate[key]
+
+
+def _keys(source: Object, path: str) -> Iterator[_Part]:
+    """Validate the keys of a Secret or ConfigMap."""
+    name = source.get("name") or ""
+    if not name:
+        yield [field.required(f"{path}.name")], None, ""
+    for i, item in enumerate(source.get("items") or ()):
+        yield key_to_path(item, f"{path}.items[{i}]"), item.get("path") or None, name
 
 
 def _token(token: Object, volume: str, path: str) -> list[FieldError]:

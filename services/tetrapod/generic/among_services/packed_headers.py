@@ -22,7 +22,7 @@ def packed(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
 
 
 def take_out(response: Response, header: bytes) -> list[Any]:
-    """What was packed into headers of that name, which the answer has no more; what cannot be read is passed over."""
+    """Remove the headers of a name from the response, and return their decoded values. Malformed values are ignored."""
     found = list(_unpacked(response, header))
     response.headers = [kept for kept in response.headers if kept[0] != header]
     return found

@@ -34,11 +34,11 @@ class Pki:
     directory: Path
 
     def certificate(self, name: str) -> Path:
-        """The path of a certificate."""
+        """Return the path of a certificate."""
         return self.directory / f"{name}.crt"
 
     def key(self, name: str) -> Path:
-        """The path of a key."""
+        """Return the path of a key."""
         return self.directory / f"{name}.key"
 
     @property

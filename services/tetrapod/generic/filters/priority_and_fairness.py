@@ -30,14 +30,14 @@ from tetrapod.machinery.status import StatusError
 _LONGEST_WAIT: Final = 60.0
 
 
-def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:
+def with_priority_and_fairness(handler: Handler, control: FlowControl, request_timeout: float) -> Handler:  # noqa: C901, PLR0915 - as below
     """Queue or reject requests as `control` decides."""
     clock = time.monotonic
 
     scheduler, limiter, weight_of = control.scheduler, control.limiter, control.weight_of
     latency = FilterLatency("priorityandfairness")
 
-    async def priority_and_fairness(request: Request) -> Response:
+    async def priority_and_fairness(request: Request) -> Response:  # noqa: C901, PLR0912, PLR0915 - each call costs every request
         info = request.info
         if info is None or (info.verb != "watch" and is_long_running(info)):
             latency.passed()

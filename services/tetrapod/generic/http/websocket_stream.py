@@ -36,10 +36,12 @@ _PIECE: Final = 2048
 
 
 def text(payload: bytes) -> bytes:
+    """Return a text message."""
     return frame(TEXT, payload)
 
 
 def binary(payload: bytes) -> bytes:
+    """Return a binary message."""
     return frame(BINARY, payload)
 
 

@@ -28,7 +28,7 @@ def forget_facts() -> None:
     _facts.cache_clear()
 
 
-def builtin(
+def builtin(  # noqa: PLR0913 - a declaration by keywords
     group: str,
     resource: str,
     strategy: Strategy,

@@ -27,6 +27,7 @@ UNSUPPORTED: Final[Callable[[], StatusError]] = partial(bad_request, "strategic 
 
 
 def NO_LISTS_OF_LISTS() -> StatusError:  # noqa: N802  (reads as its siblings)
+    """Return the error for a list in a list."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
