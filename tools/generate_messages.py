@@ -15,7 +15,7 @@ SOURCES = Path(__file__).parent.parent / "services"
 PROTOS = (
     "tetrapod/generic/storage/etcd/etcd.proto",
     "tetrapod/generic/storage/encryption/kms/kms.proto",
-    "tetrapod/generic/exposition/families.proto",
+    "tetrapod/generic/observability/exposition/families.proto",
 )
 
 

@@ -18,8 +18,8 @@ import threading
 from pathlib import Path
 
 from tetrapod.cli.main import main
-from tetrapod.generic import metrics
 from tetrapod.generic.http import loop_monitor
+from tetrapod.generic.metrics import collectors
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MEMORY = 6 << 30
@@ -50,7 +50,7 @@ def collect() -> None:
 
 def answer(command: str) -> dict[str, float]:
     if command == "reset":
-        metrics.reset()
+        collectors.reset()
         reset_peak()
     if command == "collect":
         collect()

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tetrapod.generic.logs import ACCESS, JSONFormatter, TextFormatter
+from tetrapod.generic.observability.logs import ACCESS, JSONFormatter, TextFormatter
 
 KLOG = re.compile(
     r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} {1,7}(?P<process>\d+) (?P<file>[^:]+):(?P<line>\d+)\] (?P<said>.*)", re.DOTALL

@@ -7,7 +7,7 @@ import gc
 import sys
 import threading
 
-from tetrapod.generic.offload import in_thread
+from tetrapod.generic.scheduling.offload import in_thread
 
 
 async def test_threads_switch_often_only_while_there_is_large_work() -> None:

@@ -13,11 +13,11 @@ from tetrapod.generic.authentication.requestheader import extra_key
 from tetrapod.generic.authorization.selector_attributes import requirements_of
 from tetrapod.generic.filters.impersonation import requested_user
 from tetrapod.generic.http.limits import excess
+from tetrapod.generic.http.negotiation.accept import DEFAULT_OFFER, choose, parse_media_type
 from tetrapod.generic.http.target import parse_target
-from tetrapod.generic.negotiation.accept import DEFAULT_OFFER, choose, parse_media_type
+from tetrapod.generic.observability.tracing.asked import asked_form, without_parameter
 from tetrapod.generic.proxy.headers import pass_through_headers
 from tetrapod.generic.request import HeaderList, Request
-from tetrapod.generic.tracing.asked import asked_form, without_parameter
 from tetrapod.machinery import fields, labels, requestinfo
 from tetrapod.machinery.golang.durations import parse_duration
 

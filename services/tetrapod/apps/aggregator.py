@@ -15,11 +15,11 @@ from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.frontdoor.identity import SERVER
+from tetrapod.generic.kubernetes_service.identity import SERVER
 from tetrapod.generic.openapi.source import DocumentSource, JoinedSource
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler, Request, Response
-from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.server.server import GenericAPIServer
 
 
 class RemoteAggregator(RemoteService):

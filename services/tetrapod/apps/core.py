@@ -16,9 +16,9 @@ from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.nearest import SplitClient
+from tetrapod.generic.client.token_requests import RemoteTokenRequestRest, remote_secret_signer
 from tetrapod.generic.request import Handler, Request, Response
-from tetrapod.generic.server import GenericAPIServer
-from tetrapod.generic.token_requests import RemoteTokenRequestRest, remote_secret_signer
+from tetrapod.generic.server.server import GenericAPIServer
 
 
 class RemoteCore(RemoteService):

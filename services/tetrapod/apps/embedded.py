@@ -40,12 +40,12 @@ from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, renew_lea
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.openapi.source import JoinedSource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.scheduling.config import FairScheduling
-from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 

@@ -12,7 +12,7 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.discovery.joined import JoinedDiscovery
 from tetrapod.generic.openapi.source import JoinedSource
 from tetrapod.generic.request import Handler
-from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.server.server import GenericAPIServer
 
 
 class RemoteExtensions(RemoteService):

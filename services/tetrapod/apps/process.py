@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from tetrapod.apps.wiring.process import quiet_ends, raise_file_limit
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.backend import CannotOpen
-from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 

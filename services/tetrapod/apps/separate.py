@@ -32,6 +32,7 @@ from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocke
 from tetrapod.generic.authentication.delegating import TokenReviewer
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authentication.sharedtokens import SharedTokens
 from tetrapod.generic.authentication.tokencache import SUCCESS_SECONDS, CachedTokenAuthenticator
 from tetrapod.generic.authentication.union import UnionAuthenticator
@@ -44,17 +45,16 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
-from tetrapod.generic.frontdoor.identity import IdentityLease
-from tetrapod.generic.frontdoor.presence import Presence
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.kubernetes_service.identity import IdentityLease
+from tetrapod.generic.kubernetes_service.presence import Presence
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.proxy.balanced import BalancedPool
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler
 from tetrapod.generic.scheduling.config import FairScheduling
-from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 
 log = logging.getLogger(__name__)

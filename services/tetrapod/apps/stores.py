@@ -189,9 +189,9 @@ def done(work: Any) -> Any:
     """Run it; what keeps it from being done is said in a line."""
     import asyncio
 
+    from tetrapod.generic.lifecycle.unavailable import Unavailable
     from tetrapod.generic.storage.backend import CannotOpen
     from tetrapod.generic.storage.backup.contents import BackupError
-    from tetrapod.generic.unavailable import Unavailable
 
     try:
         return asyncio.run(work)

@@ -32,22 +32,22 @@ from tetrapod.auth.tokens.request import TokenRequestRest, TokenRequests
 from tetrapod.auth.tokens.serviceaccounts import BoundTokenAuthenticator, LegacyTokenAuthenticator
 from tetrapod.auth.tokens.static import StaticTokenAuthenticator
 from tetrapod.auth.tokens.tracking import LegacyTokenTracker
-from tetrapod.generic.among_services.names import SERVICES_GROUP
 from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import AlternativeAuthenticator, RequestAuthenticator, TokenAuthenticator
 from tetrapod.generic.authentication.requestheader import STANDARD, HeaderNames, RequestHeaderAuthenticator
+from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authentication.union import UnionAuthenticator, UnionTokenAuthenticator
 from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.authentication.x509 import X509Authenticator
 from tetrapod.generic.authorization.interface import RuleResolver
 from tetrapod.generic.authorization.union import Named
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.controllers import enabled
-from tetrapod.generic.leaderelection.leadership import ALONE, Leadership, lead
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership, lead
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.peers.names import SERVICES_GROUP
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.sharedcache import SharedCache
+from tetrapod.generic.server.controllers import enabled
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import Target

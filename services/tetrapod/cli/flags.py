@@ -15,7 +15,7 @@ from tetrapod.apps.options.flag import Flag, Kind, walk
 from tetrapod.apps.options.options import Options
 from tetrapod.cli.parameter_types import IP, Duration
 from tetrapod.cli.upstream_flags import ACCEPTED, SWITCHES, rejection
-from tetrapod.generic.controllers import UnknownControllerError, canonical
+from tetrapod.generic.server.controllers import UnknownControllerError, canonical
 
 _RENAMED: Final = ("--audit-webhook-batch-initial-backoff", "--audit-webhook-initial-backoff")
 """A deprecated name and the present one. Upstream accepts both."""

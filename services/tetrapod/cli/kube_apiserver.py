@@ -45,7 +45,7 @@ def kube_apiserver(options: Options) -> None:
     from tetrapod.apps.embedded import Embedded
     from tetrapod.apps.process import run
     from tetrapod.apps.wiring.process import tell_flags
-    from tetrapod.generic.logs import configure
+    from tetrapod.generic.observability.logs import configure
 
     configure(options.logging.format, options.verbosity)
     tell_flags(options.flags())

@@ -18,7 +18,7 @@ from tetrapod.cli.flags import with_flags
 from tetrapod.cli.kube_apiserver import kube_apiserver
 from tetrapod.cli.migrate import migrate
 from tetrapod.cli.trace import trace
-from tetrapod.generic.logs import configure
+from tetrapod.generic.observability.logs import configure
 
 log = logging.getLogger("tetrapod")
 
@@ -101,7 +101,7 @@ def kubeconfig(data_dir: Path, server: str, user: str, group: tuple[str, ...]) -
 @main.command()
 def version() -> None:
     """Print the version."""
-    from tetrapod.generic.version import GIT_VERSION
+    from tetrapod.generic.configuration.version import GIT_VERSION
 
     click.echo(f"Tetrapod, Kubernetes {GIT_VERSION}")
 

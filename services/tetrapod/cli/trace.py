@@ -1,4 +1,4 @@
-"""`tetrapod trace`: do a request, and show its way through the server instead of its answer (generic/tracing/asked.py)."""
+"""`tetrapod trace`: do a request, and show its way through the server instead of its answer (generic/observability/tracing/asked.py)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def trace(
     """
     import orjson
 
-    from tetrapod.generic.tracing.report import text
+    from tetrapod.generic.observability.tracing.report import text
 
     method, body = method.upper(), filename.read() if filename is not None else b""
     sent = [(name.strip().lower().encode(), value.strip().encode()) for name, _, value in (h.partition(":") for h in headers)]

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 from tetrapod.extensions.crds import Crd, Crds
-from tetrapod.generic.offload import LARGE
 from tetrapod.generic.openapi.source import gv_name, hash_of
+from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema.structural_rules import unsupported, validate_structural
 

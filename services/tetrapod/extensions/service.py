@@ -20,10 +20,10 @@ from tetrapod.extensions.resources import STORAGE, definitions
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.metrics.series import restore, retire
 from tetrapod.generic.registry.builtin import forget_facts
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.series import restore, retire
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 

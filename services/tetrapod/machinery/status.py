@@ -88,6 +88,11 @@ def _details(group: str, kind: str, name: str, **more: Any) -> Object:
     return details
 
 
+def method_not_allowed() -> StatusError:
+    """Return the 405 of a REST route."""
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
 def not_found(resource: GroupResource, name: str) -> StatusError:
     """Return a 404 for an object that does not exist."""
     return StatusError(404, "NotFound", f"{resource} {_quoted(name)} not found", _details(*resource, name))

@@ -23,7 +23,7 @@ from tetrapod.core.controllers.legacy_tokens import LegacyTokenCleaner
 from tetrapod.core.controllers.manager import Controller
 from tetrapod.core.controllers.service_networks import ServiceNetworks
 from tetrapod.generic.client.informer import Informer
-from tetrapod.generic.controllers import canonical
+from tetrapod.generic.server.controllers import canonical
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import format_time, now

@@ -16,7 +16,7 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.handler import ResourceHandler
 from tetrapod.generic.endpoints.router import GroupVersionRouter
 from tetrapod.generic.endpoints.scale import ScalePaths
-from tetrapod.generic.negotiation.documents import write_status
+from tetrapod.generic.http.negotiation.documents import write_status
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store

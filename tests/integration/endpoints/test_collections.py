@@ -11,7 +11,7 @@ import pytest
 
 from integration.endpoints.serving import Api, Collector
 from support.waiting import eventually
-from tetrapod.generic.negotiation.accept import PROTOBUF
+from tetrapod.generic.http.negotiation.accept import PROTOBUF
 
 MAPS = "/api/v1/namespaces/n/configmaps"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -14,10 +14,10 @@ from support.calls import Answer, answer_of, request_of
 from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.negotiation.documents import write_status
+from tetrapod.generic.http.negotiation.documents import write_status
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.request import StreamResponse
-from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.sqlite import SqliteBackend
 from tetrapod.generic.user import LOOPBACK

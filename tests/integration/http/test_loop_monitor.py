@@ -8,8 +8,8 @@ import time
 import pytest
 
 from integration.http.conftest import Client, Serve
-from tetrapod.generic.exposition.text import render
-from tetrapod.generic.metrics import every, reset
+from tetrapod.generic.metrics.collectors import every, reset
+from tetrapod.generic.observability.exposition.text import render
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.user import UserInfo
 

@@ -166,10 +166,13 @@ async def test_a_client_authority_that_was_removed_from_the_bundle_is_trusted_no
         await connection.close()
         return body == b"2 "
 
+    def trust(authority: Authority) -> None:
+        Path(trusting.client_cas[0]).write_bytes(authority.certificate_pem)
+
     assert await verified()
-    Path(trusting.client_cas[0]).write_bytes(Authority.create("other users").certificate_pem)
+    trust(Authority.create("other users"))
     server._tick(60)
     assert not await verified()
-    Path(trusting.client_cas[0]).write_bytes(USERS.certificate_pem)
+    trust(USERS)
     server._tick(120)
     assert await verified()

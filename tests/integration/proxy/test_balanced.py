@@ -14,7 +14,7 @@ from integration.proxy.conftest import RawBackend
 from support.waiting import eventually
 from tetrapod.generic.filters.draining import Draining, with_draining
 from tetrapod.generic.http.server import HttpServer
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendError, ClientTLS, replicas
 from tetrapod.generic.proxy.balanced import BalancedPool
 from tetrapod.generic.request import Request, Response

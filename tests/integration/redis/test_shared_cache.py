@@ -19,13 +19,13 @@ from support.webhook import WebhookServer, webhook_server
 from tetrapod.auth.authorizers.chain import AuthorizerChain
 from tetrapod.auth.authorizers.configuration import AuthorizationOptions, WebhookFlags, from_modes
 from tetrapod.generic.authentication.interface import Authenticated
+from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authentication.sharedtokens import SharedTokens
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.authorization.webhook import WebhookAuthorizer, WebhookOptions
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 

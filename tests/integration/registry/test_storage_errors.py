@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.registry.errors import Translated, TranslatedRead
 from tetrapod.generic.storage.interface import (
     KeyExists,
@@ -12,7 +13,6 @@ from tetrapod.generic.storage.interface import (
     TooLargeResourceVersion,
     TooOldResourceVersion,
 )
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError
 

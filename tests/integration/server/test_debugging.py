@@ -12,7 +12,7 @@ import pytest
 
 from integration.server.conftest import Call
 from tetrapod.generic.request import Response
-from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.server.server import GenericAPIServer
 
 
 def media_type(response: Response) -> str:
@@ -90,7 +90,7 @@ async def test_an_address_of_a_stack_or_log_line_is_named(call: Call) -> None:
     assert lines[0] == "num_symbols: 1"
     assert lines[1] == f"{id(media_type):#x} {__name__}.media_type"
     assert lines[2].startswith(f"{id(task):#x} task ")
-    assert lines[3:] == [f"{id(GenericAPIServer):#x} tetrapod.generic.server.GenericAPIServer"]
+    assert lines[3:] == [f"{id(GenericAPIServer):#x} tetrapod.generic.server.server.GenericAPIServer"]
     assert (await call("POST", "/debug/pprof/symbol", f"{id(media_type)}".encode())).body.decode().splitlines() == lines[:2]
 
 

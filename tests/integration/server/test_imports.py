@@ -15,7 +15,7 @@ OPTIONAL = {
     "tetrapod.generic.openapi.v2",
     "tetrapod.generic.openapi.v3",
     "tetrapod.generic.proxy.streamtranslator",
-    "tetrapod.generic.tracing.exporter",
+    "tetrapod.generic.observability.tracing.exporter",
     "yaml",
 }
 OF_SERVICES = {"tetrapod.auth.service", "tetrapod.core.service", "tetrapod.extensions.service", "tetrapod.aggregator.service"}

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from support.server import SERVICES
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.sqlite import DatabaseInUse, SqliteBackend, UnsupportedDatabase
-from tetrapod.generic.unavailable import Unavailable
 
 
 def writer(path: Path) -> subprocess.Popen[str]:

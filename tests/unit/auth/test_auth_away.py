@@ -10,9 +10,9 @@ from tetrapod.generic.authentication.delegating import TokenReviewer
 from tetrapod.generic.authentication.interface import InvalidToken
 from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, SubjectAccessReviewer
 from tetrapod.generic.authorization.interface import Attributes
+from tetrapod.generic.client.token_requests import RemoteTokenRequestRest
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.token_requests import RemoteTokenRequestRest
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.status import StatusError, service_unavailable, unauthorized
 

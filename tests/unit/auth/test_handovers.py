@@ -12,8 +12,8 @@ from tetrapod.generic.authorization.delegating import RuleSetCache
 from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.generic.user import UserInfo
 
 RULE = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}

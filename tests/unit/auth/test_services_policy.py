@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from tetrapod.auth.internal import InternalAuthorizer
 from tetrapod.auth.rbac.policy import bootstrap_policy
-from tetrapod.generic.among_services.names import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
 from tetrapod.generic.authorization.interface import Attributes, Decision
+from tetrapod.generic.peers.names import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
 from tetrapod.generic.user import UserInfo
 
 

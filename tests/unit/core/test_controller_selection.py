@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.generic.controllers import KNOWN, UnknownControllerError, canonical, enabled
+from tetrapod.generic.server.controllers import KNOWN, UnknownControllerError, canonical, enabled
 
 
 @pytest.mark.parametrize(

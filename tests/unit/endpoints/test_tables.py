@@ -7,7 +7,7 @@ import orjson
 from tetrapod.core.tables.cluster import FLOW_SCHEMAS
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.tables import Tables
-from tetrapod.generic.negotiation.accept import Accepted
+from tetrapod.generic.http.negotiation.accept import Accepted
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy

@@ -11,10 +11,10 @@ import pytest
 
 from support.virtual_time import VirtualLoop, run
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.leaderelection.config import ElectionConfig
-from tetrapod.generic.leaderelection.elector import Elector
-from tetrapod.generic.leaderelection.lock import LeaseLock
-from tetrapod.generic.unavailable import Unavailable
+from tetrapod.generic.client.leaderelection.config import ElectionConfig
+from tetrapod.generic.client.leaderelection.elector import Elector
+from tetrapod.generic.client.leaderelection.lock import LeaseLock
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.exposition import families_pb2 as pb
-from tetrapod.generic.exposition import messages, native, text
-from tetrapod.generic.exposition.negotiation import negotiate
-from tetrapod.generic.metrics import Counter, Histogram, Metric, Summary
+from tetrapod.generic.metrics.collectors import Counter, Histogram, Metric, Summary
+from tetrapod.generic.observability.exposition import families_pb2 as pb
+from tetrapod.generic.observability.exposition import messages, native, text
+from tetrapod.generic.observability.exposition.negotiation import negotiate
 from tetrapod.machinery.protobuf.wire import read_varint
 
 _PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.exposition.text import render
 from tetrapod.generic.flowcontrol.utilization import MOST_STATES, Limits, Utilization
-from tetrapod.generic.metrics import Counter, Histogram, Metric, Summary, reset
+from tetrapod.generic.metrics.collectors import Counter, Histogram, Metric, Summary, reset
+from tetrapod.generic.observability.exposition.text import render
 from tetrapod.generic.storage.cacher.tally import CacheCounters
 from tetrapod.generic.storage.cacher.window import FEWEST, Change, Window
 
@@ -21,18 +21,18 @@ _moments = st.floats(0, 10, allow_nan=False)
 @pytest.fixture
 def apart() -> Iterator[list[Metric]]:
     """Where metrics of a test are, instead of among all others."""
-    from tetrapod.generic import metrics
+    from tetrapod.generic.metrics import collectors
 
-    before = len(metrics._ALL)
-    yield metrics._ALL
-    del metrics._ALL[before:]
+    before = len(collectors._ALL)
+    yield collectors._ALL
+    del collectors._ALL[before:]
 
 
 def _histogram() -> Histogram:
-    from tetrapod.generic import metrics
+    from tetrapod.generic.metrics import collectors
 
     found = Histogram("test_seconds", "Of a test.", (), BUCKETS)
-    metrics._ALL.remove(found)
+    collectors._ALL.remove(found)
     return found
 
 
@@ -61,10 +61,10 @@ def test_one_value_is_spread_as_it_is_observed(values: list[float]) -> None:
 
 @given(st.lists(_moments, min_size=1, max_size=100))
 def test_a_summary_has_quantiles_among_its_values_in_order(values: list[float]) -> None:
-    from tetrapod.generic import metrics
+    from tetrapod.generic.metrics import collectors
 
     summary = Summary("test_summary", "Of a test.", ())
-    metrics._ALL.remove(summary)
+    collectors._ALL.remove(summary)
     for value in values:
         summary.observe((), value)
     *quantiles, total, count = [value for _, _, value in summary.samples()]

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tetrapod.generic import metrics, series
-from tetrapod.generic.exposition import native
-from tetrapod.generic.metrics import OVERFLOWS, Counter, Gauge, Histogram, Summary
+from tetrapod.generic.metrics.collectors import OVERFLOWS, Counter, Gauge, Histogram, Summary, collectors, series
+from tetrapod.generic.observability.exposition import native
 
 _LABELS = ("group", "resource", "verb")
 _OF = {"group": "gone.example.com", "resource": "things"}
@@ -19,18 +18,18 @@ _OTHER = ("", "pods", "get")
 @pytest.fixture
 def families() -> Iterator[tuple[Counter, Gauge, Histogram, Summary]]:
     """One family of each kind, among those that are shown."""
-    before = len(metrics._ALL)
+    before = len(collectors._ALL)
     yield (
         Counter("a_test_total", "A test.", _LABELS),
         Gauge("a_test", "A test.", _LABELS),
         Histogram("a_test_seconds", "A test.", _LABELS, (1.0,)),
         Summary("a_test_summary", "A test.", _LABELS),
     )
-    del metrics._ALL[before:]
+    del collectors._ALL[before:]
     series.restore(_OF)
 
 
-def _shown(family: metrics.Metric) -> set[str]:
+def _shown(family: collectors.Metric) -> set[str]:
     return {labels["resource"] for _, labels, _ in family.samples()}
 
 
@@ -62,7 +61,7 @@ def test_series_of_a_retired_resource_are_dropped_until_it_is_restored(families:
 def test_series_beyond_the_limit_are_counted_as_unexpected(
     families: tuple[Counter, Gauge, Histogram, Summary], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metrics, "MOST_SERIES", 2)
+    monkeypatch.setattr(collectors, "MOST_SERIES", 2)
     counter, gauge, histogram, summary = families
     before = OVERFLOWS.values.get((), 0)
     for number in range(5):

@@ -6,9 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.negotiation.accept import DEFAULT_OFFER, JSON, PROTOBUF, YAML, Accepted, Offer, choose, parse_accept, parse_media_type
-from tetrapod.generic.negotiation.choosing import check_route_accept, negotiate
-from tetrapod.generic.negotiation.documents import write_status
+from tetrapod.generic.http.negotiation.accept import (
+    DEFAULT_OFFER,
+    JSON,
+    PROTOBUF,
+    YAML,
+    Accepted,
+    Offer,
+    choose,
+    parse_accept,
+    parse_media_type,
+)
+from tetrapod.generic.http.negotiation.choosing import check_route_accept, negotiate
+from tetrapod.generic.http.negotiation.documents import write_status
 from tetrapod.generic.request import Request
 from tetrapod.machinery.status import StatusError, not_acceptable, too_many_requests
 

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from tetrapod.generic.among_services.packed_headers import packed, take_out
+from tetrapod.generic.peers.packed_headers import packed, take_out
 from tetrapod.generic.request import Response
 
 HEADER = b"x-packed"

@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from tetrapod.generic.filters.tracing import with_traces
+from tetrapod.generic.observability.tracing import hop
+from tetrapod.generic.observability.tracing.asked import asked_form, with_permission, without_parameter
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import Handler, Hijacked, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
-from tetrapod.generic.tracing import hop
-from tetrapod.generic.tracing.asked import asked_form, with_permission, without_parameter
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tetrapod.generic.tracing.configuration import TracingConfiguration, read_configuration
+from tetrapod.generic.observability.tracing.configuration import TracingConfiguration, read_configuration
 
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n"
 READ = "failed to read tracing config: "

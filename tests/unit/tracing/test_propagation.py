@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.generic.tracing.propagation import Remote, extract, inject
-from tetrapod.generic.tracing.spans import Span, Trace
+from tetrapod.generic.observability.tracing.propagation import Remote, extract, inject
+from tetrapod.generic.observability.tracing.spans import Span, Trace
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 

@@ -20,7 +20,10 @@ from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import AGGREGATED
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS
+from tetrapod.generic.observability.tracing import hop
+from tetrapod.generic.observability.tracing.spans import current, start
 from tetrapod.generic.openapi.handover import MEDIA_TYPE, received_parts
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.connection import BackendConnection
@@ -28,10 +31,7 @@ from tetrapod.generic.proxy.endpoint import parse_url
 from tetrapod.generic.proxy.forward import forward
 from tetrapod.generic.proxy.headers import DROPPED_FROM_PEERS, Unsendable, forwarded_headers, identity_headers
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
-from tetrapod.generic.server import GenericAPIServer
-from tetrapod.generic.tracing import hop
-from tetrapod.generic.tracing.spans import current, start
-from tetrapod.generic.unavailable import RETRY_SECONDS
+from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.user import LOOPBACK
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object

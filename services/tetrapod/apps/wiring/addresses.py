@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 from tetrapod.apps.options.options import UNSPECIFIED, Options
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.frontdoor.leases import PeerLeases
-from tetrapod.generic.frontdoor.objects import KubernetesEndpoints
-from tetrapod.generic.frontdoor.presence import Presence, may_be_endpoint
-from tetrapod.generic.frontdoor.reconcilers import CountReconciler, EndpointReconciler, LeaseReconciler, NoReconciler
+from tetrapod.generic.kubernetes_service.leases import PeerLeases
+from tetrapod.generic.kubernetes_service.objects import KubernetesEndpoints
+from tetrapod.generic.kubernetes_service.presence import Presence, may_be_endpoint
+from tetrapod.generic.kubernetes_service.reconcilers import CountReconciler, EndpointReconciler, LeaseReconciler, NoReconciler
 from tetrapod.generic.storage.backend import Backend
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tetrapod.apps.options.audit import AuditFlags, DeliveryFlags
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.request import Handler
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tetrapod.apps.options.options import Options
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
-from tetrapod.generic.lifecycle import Check, Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Check, Lifecycle
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.timestamps import now

@@ -6,7 +6,7 @@ import click
 
 from tetrapod.apps.options.options import Options
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.leaderelection.leadership import ALONE, Leadership
+from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership
 
 
 def leadership(options: Options, service: str, client: Client) -> Leadership:
@@ -16,9 +16,9 @@ def leadership(options: Options, service: str, client: Client) -> Leadership:
     """
     if not options.leader_election.leader_elect or not options.etcd.servers:
         return ALONE
-    from tetrapod.generic.leaderelection.config import ElectionConfig
-    from tetrapod.generic.leaderelection.elector import Elector
-    from tetrapod.generic.leaderelection.lock import LeaseLock
+    from tetrapod.generic.client.leaderelection.config import ElectionConfig
+    from tetrapod.generic.client.leaderelection.elector import Elector
+    from tetrapod.generic.client.leaderelection.lock import LeaseLock
 
     try:
         config = ElectionConfig(

@@ -14,7 +14,7 @@ from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.request import Handler
 from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.scheduling.scheduler import FairScheduler

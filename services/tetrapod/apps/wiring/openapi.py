@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.request import Request, Response
-from tetrapod.generic.routes import Routes
+from tetrapod.generic.server.routes import Routes
 
 if TYPE_CHECKING:
     from tetrapod.generic.openapi.handlers import OpenAPIHandlers

@@ -11,9 +11,9 @@ from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import complaint
 from tetrapod.generic.http.tls import CertificatePair
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.backend import Backend, CannotOpen
 from tetrapod.generic.storage.keys import prefix_end
-from tetrapod.generic.unavailable import Unavailable
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend

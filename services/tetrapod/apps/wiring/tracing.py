@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tetrapod.apps.options.options import Options
-from tetrapod.generic.lifecycle import Lifecycle
-from tetrapod.generic.tracing.provider import Tracing
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.observability.tracing.provider import Tracing
 
 
 def tracing_of(options: Options, lifecycle: Lifecycle, service: str = "") -> Tracing | None:
@@ -19,8 +19,8 @@ def tracing_of(options: Options, lifecycle: Lifecycle, service: str = "") -> Tra
     if not options.tracing.config_file:
         return None
     from tetrapod.generic.configuration.identity import apiserver_id
-    from tetrapod.generic.tracing.configuration import read_configuration
-    from tetrapod.generic.tracing.exporter import Exporter
+    from tetrapod.generic.observability.tracing.configuration import read_configuration
+    from tetrapod.generic.observability.tracing.exporter import Exporter
 
     configuration = read_configuration(options.tracing.config_file)
     name = f"apiserver-{service}" if service else "apiserver"

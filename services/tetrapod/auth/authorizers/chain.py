@@ -14,14 +14,14 @@ from typing import Final, Protocol
 from tetrapod.auth.abac.policies import AbacAuthorizer, read_policies
 from tetrapod.auth.authorizers.configuration import AuthorizationOptions, load_configuration, name_errors
 from tetrapod.auth.authorizers.validation import validate
+from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authorization.interface import Authorizer, RuleResolver
 from tetrapod.generic.authorization.union import AlwaysAllow, AlwaysDeny, Named, PrivilegedGroup, UnionAuthorizer, UnionRuleResolver
 from tetrapod.generic.authorization.webhook import Conditions, WebhookAuthorizer, WebhookOptions
 from tetrapod.generic.configuration.metrics import ReloadMetrics
 from tetrapod.generic.configuration.watching import watch
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 from tetrapod.machinery.field import aggregate
 from tetrapod.machinery.golang.durations import parse_duration

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from tetrapod.auth.tokens.objects import PODS
 from tetrapod.generic.authorization.follow import Following
-from tetrapod.generic.metrics import Histogram
+from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory, WatchEvent
 from tetrapod.machinery.gvk import Object
 

@@ -6,7 +6,7 @@ import time
 from typing import Final
 
 from tetrapod.generic.configuration.identity import apiserver_id, hashed
-from tetrapod.generic.metrics import Gauge, Histogram
+from tetrapod.generic.metrics.collectors import Gauge, Histogram
 
 LATENCY: Final = Histogram(
     "apiserver_authentication_jwt_authenticator_latency_seconds",

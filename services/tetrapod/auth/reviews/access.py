@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from tetrapod.auth.reviews.selectors import understand_field_selector, understand_label_selector, validate_selectors
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Authorizer, Decision
-from tetrapod.generic.offload import offloaded
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError

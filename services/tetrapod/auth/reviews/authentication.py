@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.generic.among_services.names import SERVICES_GROUP
 from tetrapod.generic.authentication.bearer import INVALID_BEARER_TOKEN, bearer_token
 from tetrapod.generic.authentication.delegating import notes_to_wire, user_to_wire
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
 from tetrapod.generic.authentication.union import with_authenticated_group
+from tetrapod.generic.peers.names import SERVICES_GROUP
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.user import ANONYMOUS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics import Counter
+from tetrapod.generic.metrics.collectors import Counter
 
 LEGACY: Final = Counter("serviceaccount_legacy_tokens_total", "Cumulative legacy service account tokens used")
 STALE: Final = Counter("serviceaccount_stale_tokens_total", "Cumulative stale projected service account tokens used")

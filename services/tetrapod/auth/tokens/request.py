@@ -1,7 +1,9 @@
 """`TokenRequests`: the logic of the subresource `serviceaccounts/token`, which core serves and auth signs.
 
-Upstream: pkg/registry/core/serviceaccount/storage/token.go. In one process core uses `TokenRequestRest`; as a separate process it uses
-`RemoteTokenRequestRest` of generic/token_requests.py, which calls `prepare` and `issue` here and runs validating admission in between.
+In one process core uses `TokenRequestRest`. As a separate process it uses `RemoteTokenRequestRest` (generic/client/token_requests.py),
+which calls `prepare` and `issue` here and runs validating admission in between.
+
+Upstream: pkg/registry/core/serviceaccount/storage/token.go.
 """
 
 from __future__ import annotations
@@ -11,10 +13,10 @@ from typing import Any, Final
 
 from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, TokenIssuer
 from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
+from tetrapod.generic.client.token_requests import default_token_request, note_credential
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.keys import object_key
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.token_requests import default_token_request, note_credential
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.quoting import go_quote

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from tetrapod.core.allocators.networks import Network, contains
-from tetrapod.generic.metrics import Counter, Gauge, GaugeFunction, Histogram
+from tetrapod.generic.metrics.collectors import Counter, Gauge, GaugeFunction, Histogram
 
 _IPS: Final = "kube_apiserver_clusterip_allocator_"
 _PORTS: Final = "kube_apiserver_nodeport_allocator_"

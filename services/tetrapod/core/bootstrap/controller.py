@@ -20,8 +20,8 @@ from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.keeping import periodic_hook
 from tetrapod.generic.client.reading import get_or_none
-from tetrapod.generic.frontdoor.identity import SERVER, IdentityLease
-from tetrapod.generic.lifecycle import Hook, Lifecycle
+from tetrapod.generic.kubernetes_service.identity import SERVER, IdentityLease
+from tetrapod.generic.lifecycle.lifecycle import Hook, Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339

@@ -15,8 +15,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tetrapod.generic.among_services.names import SERVICES_GROUP
 from tetrapod.generic.client.interface import Client
+from tetrapod.generic.peers.names import SERVICES_GROUP
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 

@@ -19,8 +19,8 @@ from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
 from tetrapod.core.controllers.ownership_nodes import Node, NodeReflector
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.presence import Presence
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.types import groups as builtin_groups

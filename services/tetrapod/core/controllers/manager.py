@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tetrapod.generic.client.informer import Informer
-from tetrapod.generic.controllers import enabled
+from tetrapod.generic.server.controllers import enabled
 
 
 class Controller(Protocol):

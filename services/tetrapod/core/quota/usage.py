@@ -10,8 +10,8 @@ import msgspec
 from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, IMPLICIT, NO_NAMES, REQUESTS, ClaimContext, Extended, device_usage
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.validation.quantities import is_native
-from tetrapod.generic.quota.charge import Usage
-from tetrapod.generic.quota.counts import ONE, count_name
+from tetrapod.generic.admission.quota.charge import Usage
+from tetrapod.generic.admission.quota.counts import ONE, count_name
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.quantity import Quantity
 

@@ -17,7 +17,7 @@ from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.validation.approval import approval, is_protected
 from tetrapod.extensions.validation.internal import Spec
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.offload import LARGE, offloaded
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

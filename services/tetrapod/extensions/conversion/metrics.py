@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics import Counter, Histogram
+from tetrapod.generic.metrics.collectors import Counter, Histogram
 
 CALL: Final = "conversion_webhook_call_failure"
 MALFORMED: Final = "conversion_webhook_malformed_response_failure"

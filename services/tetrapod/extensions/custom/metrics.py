@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics import Histogram
+from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.machinery.schema.cel_times import COMPILED
 
 _DEFAULT: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

@@ -12,13 +12,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tetrapod.extensions.conditions import CLEANUP_FINALIZER, TERMINATING, condition, put
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.interface import Entry, Preconditions, TooLargeResourceVersion, Updated
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import conflict
 from tetrapod.machinery.timestamps import now_rfc3339

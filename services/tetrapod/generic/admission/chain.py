@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tetrapod.generic.admission import metrics
 from tetrapod.generic.admission.interface import Attributes, MutatingPlugin, Plugin, ValidatingPlugin
-from tetrapod.generic.tracing.spans import NOTHING, current, detail
+from tetrapod.generic.observability.tracing.spans import NOTHING, current, detail
 
 
 class _Step(NamedTuple):

@@ -14,7 +14,7 @@ from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.aggregated.cluster import Cluster
 from tetrapod.generic.aggregated.kinds import Kind
 from tetrapod.generic.aggregated.server import AggregatedServer, Settings
-from tetrapod.generic.logs import configure
+from tetrapod.generic.observability.logs import configure
 from tetrapod.generic.proxy import ClientTLS
 
 log = logging.getLogger(__name__)

@@ -20,12 +20,12 @@ from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.openapi.custom import custom_parts
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.openapi.source import gv_name, hash_of
 from tetrapod.generic.proxy import BackendPool
-from tetrapod.generic.server import GenericAPIServer
+from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend

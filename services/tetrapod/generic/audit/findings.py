@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.among_services.audit_headers import ASKED, FOUND, OMITTING
-from tetrapod.generic.among_services.packed_headers import packed, take_out
 from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.policy import LEVELS, Auditing
+from tetrapod.generic.peers.audit_headers import ASKED, FOUND, OMITTING
+from tetrapod.generic.peers.packed_headers import packed, take_out
 from tetrapod.generic.request import Auditor, HeaderList, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 

@@ -12,7 +12,7 @@ import orjson
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.unavailable import RETRY_SECONDS, Unavailable
+from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS, Unavailable
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError, service_unavailable

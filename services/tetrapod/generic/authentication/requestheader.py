@@ -14,11 +14,11 @@ from urllib.parse import unquote
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tetrapod.generic.among_services.audit_headers import ASKED, STATE
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
+from tetrapod.generic.observability.tracing import hop
+from tetrapod.generic.peers.audit_headers import ASKED, STATE
 from tetrapod.generic.request import Request
-from tetrapod.generic.tracing import hop
 from tetrapod.generic.user import UserInfo
 
 _STANDARD: Final = b"x-remote-"

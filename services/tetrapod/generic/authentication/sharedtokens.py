@@ -1,10 +1,10 @@
-"""The users of tokens, shared between replicas by generic/sharedcache.py. Rejections are not shared."""
+"""The users of tokens, shared between replicas by generic/authentication/shared_cache.py. Rejections are not shared."""
 
 from __future__ import annotations
 
 from tetrapod.generic.authentication.delegating import user_from_wire, user_to_wire
 from tetrapod.generic.authentication.interface import Authenticated
-from tetrapod.generic.sharedcache import SharedCache
+from tetrapod.generic.authentication.shared_cache import SharedCache
 
 
 class SharedTokens:

@@ -11,10 +11,10 @@ from typing import Final
 
 from tetrapod.generic.authentication.delegating import user_from_wire
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
+from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authentication.sharedtokens import SharedTokens
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.reviewing import Backoff, ReviewClient, ReviewFailed, create

@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
-from tetrapod.generic.metrics import Histogram
+from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import UserInfo, weigh_user
 from tetrapod.machinery.boundedcache import BoundedCache

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.interface import (
     Entry,
     ListQuery,
@@ -20,7 +21,6 @@ from tetrapod.generic.storage.interface import (
     WatchEvent,
     WatchQuery,
 )
-from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics import Counter, Histogram
+from tetrapod.generic.metrics.collectors import Counter, Histogram
 
 _KIND: Final = ("type", "name")
 _RESULT: Final = ("name", "result")

@@ -14,13 +14,13 @@ from typing import Final, Protocol
 
 import orjson
 
+from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authentication.tokencache import ExpiringCache
 from tetrapod.generic.authorization.delegating import review_of
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.generic.authorization.metrics import DURATIONS, EVALUATIONS, FAIL_OPEN
 from tetrapod.generic.authorization.selector_attributes import parse_large
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.sharedcache import SharedCache
 from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.generic.among_services.names import SERVICES_GROUP
 from tetrapod.generic.certificates.files import PRIVATE, PUBLIC, write_file
 from tetrapod.generic.certificates.pki import RENEW_BEFORE, Pki, write_pki
+from tetrapod.generic.peers.names import SERVICES_GROUP
 
 if TYPE_CHECKING:
     from tetrapod.generic.certificates.authority import Authority

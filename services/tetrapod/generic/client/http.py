@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from tetrapod.generic.client.metrics import count_request
 from tetrapod.generic.client.rest import RestClient, error_from
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.unavailable import Unavailable
 
 _TOKEN_SECONDS: Final = 60.0
 """Seconds for which a token is used before its file is read again (upstream: client-go's cachingTokenSource)."""

@@ -11,9 +11,9 @@ from urllib.parse import unquote
 
 from tetrapod.generic.client.metrics import count_request
 from tetrapod.generic.client.rest import RestClient, error_from
-from tetrapod.generic.negotiation.documents import write_status
+from tetrapod.generic.http.negotiation.documents import write_status
+from tetrapod.generic.metrics.requests import SELF, verb_of
 from tetrapod.generic.request import BytesBody, ClientGone, Handler, Request, Response, StreamResponse
-from tetrapod.generic.request_metrics import SELF, verb_of
 from tetrapod.generic.user import LOOPBACK, UserInfo
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError

@@ -20,8 +20,8 @@ import msgspec
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reading import PAGE, pages
-from tetrapod.generic.metrics import GaugeFunction
-from tetrapod.generic.unavailable import Unavailable
+from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.metrics.collectors import GaugeFunction
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from tetrapod.generic.configuration.identity import apiserver_id, hashed
-from tetrapod.generic.metrics import Counter, Gauge
+from tetrapod.generic.metrics.collectors import Counter, Gauge
 
 _LABELS = ("status", "apiserver_id_hash")
 

@@ -13,13 +13,13 @@ from typing import Any, Final, Protocol
 import orjson
 
 from tetrapod.generic.discovery.negotiation import aggregated_media_type, answer_document, check_route_accept
-from tetrapod.generic.metrics import Counter
-from tetrapod.generic.negotiation.choosing import wants_pretty
-from tetrapod.generic.negotiation.documents import encode_document
+from tetrapod.generic.http.negotiation.choosing import wants_pretty
+from tetrapod.generic.http.negotiation.documents import encode_document
+from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.request import Request, Response
-from tetrapod.generic.routes import method_not_allowed
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import method_not_allowed
 
 _AGGREGATIONS: Final = Counter("aggregator_discovery_aggregation_count_total", "Counter of number of times discovery was aggregated")
 

@@ -11,10 +11,10 @@ from typing import Final
 
 from tetrapod.generic.endpoints.admitting import Admitting
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
+from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, Offer
+from tetrapod.generic.http.negotiation.choosing import check_route_accept, negotiate
 from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.http.websocket_stream import reader_handshake, serve_bytes
-from tetrapod.generic.negotiation.accept import MEDIA_TYPES, Offer
-from tetrapod.generic.negotiation.choosing import check_route_accept, negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request

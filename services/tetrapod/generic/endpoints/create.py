@@ -13,14 +13,14 @@ from tetrapod.generic.endpoints.options import decode_write_options
 from tetrapod.generic.endpoints.owners import dedup_owner_references
 from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
-from tetrapod.generic.negotiation.accept import Accepted
-from tetrapod.generic.negotiation.choosing import body_media_type, negotiate
-from tetrapod.generic.offload import LARGE, offloaded
+from tetrapod.generic.http.negotiation.accept import Accepted
+from tetrapod.generic.http.negotiation.choosing import body_media_type, negotiate
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.create import wipe_system_fields
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.request import Request, Response
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 

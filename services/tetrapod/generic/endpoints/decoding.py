@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registered, same_family, unknown_conversion
-from tetrapod.generic.metrics import Histogram
-from tetrapod.generic.negotiation.accept import JSON, PROTOBUF
-from tetrapod.generic.offload import LARGE, offloaded
+from tetrapod.generic.http.negotiation.accept import JSON, PROTOBUF
+from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.request import Request
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.bounds import more, recorded
 from tetrapod.machinery.field import FieldError, invalid

@@ -11,8 +11,8 @@ from tetrapod.generic.endpoints.admitting import Admitting
 from tetrapod.generic.endpoints.decoding import read_body
 from tetrapod.generic.endpoints.options import delete_options_from_body, delete_options_from_query, validate_delete_options
 from tetrapod.generic.endpoints.scope import Scope, request_name
-from tetrapod.generic.negotiation.accept import JSON, PROTOBUF
-from tetrapod.generic.negotiation.choosing import body_media_type, negotiate
+from tetrapod.generic.http.negotiation.accept import JSON, PROTOBUF
+from tetrapod.generic.http.negotiation.choosing import body_media_type, negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object

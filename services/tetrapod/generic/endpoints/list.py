@@ -11,7 +11,7 @@ from typing import Final
 from tetrapod.generic.endpoints.options import ListOptions, decode_list_options, validate_list_options
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.endpoints.watch import watch
-from tetrapod.generic.negotiation.choosing import negotiate
+from tetrapod.generic.http.negotiation.choosing import negotiate
 from tetrapod.generic.registry.predicate import Selection, parse_fields, select
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import ListQuery

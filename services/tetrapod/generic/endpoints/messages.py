@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import orjson
 
 from tetrapod.generic.endpoints.conversion import Conversion
-from tetrapod.generic.negotiation.accept import META_GROUP, PARTIAL, PARTIAL_LIST, PROTOBUF, Accepted
+from tetrapod.generic.http.negotiation.accept import META_GROUP, PARTIAL, PARTIAL_LIST, PROTOBUF, Accepted
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery import protobuf

@@ -15,10 +15,10 @@ from functools import cache
 from typing import Final, TypeVar
 
 from tetrapod.generic.endpoints.conversion import Conversion
-from tetrapod.generic.offload import offloaded
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.request import Request
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from tetrapod.generic.negotiation.accept import PARTIAL
+from tetrapod.generic.http.negotiation.accept import PARTIAL
 
 
 class _Metadata(msgspec.Struct):

@@ -18,9 +18,9 @@ from tetrapod.generic.endpoints.options import APPLY, WriteOptions, decode_write
 from tetrapod.generic.endpoints.ownership import manager_name
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
-from tetrapod.generic.negotiation.choosing import negotiate, unsupported_media_type
-from tetrapod.generic.offload import LARGE, offloaded
+from tetrapod.generic.http.negotiation.choosing import negotiate, unsupported_media_type
 from tetrapod.generic.request import Request, Response
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request, conflict
 

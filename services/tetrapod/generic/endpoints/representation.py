@@ -19,13 +19,13 @@ from tetrapod.generic.endpoints.partial import partial_bytes
 from tetrapod.generic.endpoints.pieces import PIECE_ITEMS, STREAM_FROM, ListStream, gathered, in_turn, joined, large, pieces_of
 from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object
-from tetrapod.generic.negotiation.accept import JSON, MEDIA_TYPES, PARTIAL, PARTIAL_LIST, PLAIN, PROTOBUF, TABLE, Accepted
-from tetrapod.generic.negotiation.documents import encode_document
-from tetrapod.generic.offload import LARGE, offloaded
+from tetrapod.generic.http.negotiation.accept import JSON, MEDIA_TYPES, PARTIAL, PARTIAL_LIST, PLAIN, PROTOBUF, TABLE, Accepted
+from tetrapod.generic.http.negotiation.documents import encode_document
+from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.request import HeaderList, Response, StreamResponse
+from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, ListPage
-from tetrapod.generic.tracing.spans import traced
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer.json import encode
 from tetrapod.machinery.status import StatusError, not_acceptable

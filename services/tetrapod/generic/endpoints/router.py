@@ -14,13 +14,13 @@ from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.handler import ResourceHandler, SubresourceHandler
 from tetrapod.generic.endpoints.patch import PATCH_TYPES
-from tetrapod.generic.negotiation.accept import MEDIA_TYPES, STREAM_TYPES
-from tetrapod.generic.negotiation.choosing import check_route_accept, check_route_content_type
+from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, STREAM_TYPES
+from tetrapod.generic.http.negotiation.choosing import check_route_accept, check_route_content_type
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import RequestInfo
-from tetrapod.machinery.status import StatusError, unknown_path
+from tetrapod.machinery.status import method_not_allowed, unknown_path
 
 _NAMED: Final = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 _COLLECTION: Final = {"list": "GET", "watch": "GET", "create": "POST", "deletecollection": "DELETE"}
@@ -130,8 +130,3 @@ class GroupVersionRouter:
         if route is None:
             raise unknown_path()
         return await route(request)
-
-
-def method_not_allowed() -> StatusError:
-    """Return the error for an unsupported method."""
-    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})

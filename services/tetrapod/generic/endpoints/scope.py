@@ -12,7 +12,7 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.decoding import Decoder
 from tetrapod.generic.endpoints.ownership import Ownership
 from tetrapod.generic.endpoints.representation import Representation
-from tetrapod.generic.negotiation.accept import DEFAULT_OFFER, Offer
+from tetrapod.generic.http.negotiation.accept import DEFAULT_OFFER, Offer
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest

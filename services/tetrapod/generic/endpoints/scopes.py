@@ -12,7 +12,7 @@ from tetrapod.generic.endpoints.ownership import Ownership
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.versions import AdmissionVersions
-from tetrapod.generic.negotiation.accept import Offer
+from tetrapod.generic.http.negotiation.accept import Offer
 from tetrapod.generic.registry.definition import ResourceDefinition, RestOfVersions, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store

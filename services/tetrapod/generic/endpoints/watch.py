@@ -30,9 +30,9 @@ from tetrapod.generic.endpoints.representation import Representation, json_heade
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
 from tetrapod.generic.http import websocket_stream
+from tetrapod.generic.http.negotiation.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
 from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.http.websocket_stream import serve_messages, watch_handshake
-from tetrapod.generic.negotiation.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
 from tetrapod.generic.registry.predicate import Selection
 from tetrapod.generic.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.storage.cacher.tally import counters_of

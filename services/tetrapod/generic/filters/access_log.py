@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from tetrapod.generic.flowcontrol.controller import Flow
 from tetrapod.generic.flowcontrol.work import Estimate
-from tetrapod.generic.logs import ACCESS
+from tetrapod.generic.metrics.requests import verb_of
+from tetrapod.generic.observability.logs import ACCESS
 from tetrapod.generic.request import Request
-from tetrapod.generic.request_metrics import verb_of
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.golang.durations import format_duration
 

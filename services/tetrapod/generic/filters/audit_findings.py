@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.generic.among_services.audit_headers import STATE
+from tetrapod.generic.peers.audit_headers import STATE
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.status import StatusError
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from tetrapod.generic.logs import AUDIT_ID
+from tetrapod.generic.observability.logs import AUDIT_ID
 from tetrapod.generic.request import Handler, Request, Response
 
 _bits: Final = random.Random().getrandbits

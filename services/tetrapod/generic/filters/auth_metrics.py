@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from tetrapod.generic.authorization.interface import AuthorizationResult, Decision
-from tetrapod.generic.metrics import Counter, Histogram
+from tetrapod.generic.metrics.collectors import Counter, Histogram
 
 _BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
 _RESULT: Final = ("result",)

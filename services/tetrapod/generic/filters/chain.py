@@ -34,10 +34,10 @@ from tetrapod.generic.filters.request_info import with_request_info
 from tetrapod.generic.filters.tracing import spanned, with_traces, with_tracing
 from tetrapod.generic.filters.warnings import with_warnings
 from tetrapod.generic.flowcontrol.controller import FlowControl
+from tetrapod.generic.observability.tracing.asked import with_permission
+from tetrapod.generic.observability.tracing.provider import Tracing
 from tetrapod.generic.request import Handler
 from tetrapod.generic.scheduling.scheduler import FairScheduler
-from tetrapod.generic.tracing.asked import with_permission
-from tetrapod.generic.tracing.provider import Tracing
 
 if TYPE_CHECKING:
     from tetrapod.generic.audit.audit import Audit

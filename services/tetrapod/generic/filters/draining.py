@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tetrapod.generic.among_services.names import UNTOUCHED
+from tetrapod.generic.peers.names import UNTOUCHED
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from tetrapod.generic.negotiation.documents import write_status
+from tetrapod.generic.http.negotiation.documents import write_status
 from tetrapod.generic.request import ClientGone, Handler, Request, Response
 from tetrapod.machinery.depth import is_depth_error
 from tetrapod.machinery.status import StatusError, internal_error

@@ -11,8 +11,7 @@ import weakref
 from typing import Any
 
 from tetrapod.generic.filters import access_log
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
-from tetrapod.generic.request_metrics import (
+from tetrapod.generic.metrics.requests import (
     ABORTS,
     FIELD_VALIDATION,
     LONG_RUNNING,
@@ -22,6 +21,7 @@ from tetrapod.generic.request_metrics import (
     in_flight,
     verb_of,
 )
+from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.user import LOOPBACK
 from tetrapod.machinery.requestinfo import is_long_running
 

@@ -21,8 +21,8 @@ from tetrapod.generic.flowcontrol import meters
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
 from tetrapod.generic.flowcontrol.work import LEAST, MUTATING, estimate
+from tetrapod.generic.metrics.requests import IN_QUEUE, kind_of
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
-from tetrapod.generic.request_metrics import IN_QUEUE, kind_of
 from tetrapod.generic.scheduling.flow_limit import InFlight
 from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.status import StatusError

@@ -23,11 +23,11 @@ from tetrapod.generic.flowcontrol.queueset import QueueSet
 from tetrapod.generic.flowcontrol.rules import Matcher, level_name, matcher
 from tetrapod.generic.flowcontrol.status import FLOW_SCHEMAS, GROUP, FlowSchemaStatus
 from tetrapod.generic.flowcontrol.work import Stats, Watches
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.metrics.series import restore, retire
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.scheduling.flow_limit import FlowLimiter, forwarded_weight, local_weight
 from tetrapod.generic.scheduling.scheduler import FairScheduler
-from tetrapod.generic.series import restore, retire
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.gvk import GroupVersionResource, Object

@@ -8,12 +8,11 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.flowcontrol.queueset import Ticket
-from tetrapod.generic.request import Request, Response
-from tetrapod.generic.routes import Routes
+from tetrapod.generic.request import Handler, Request, Response
 
 PREFIX: Final = "/debug/api_priority_and_fairness/"
 _LEVELS: Final = (
@@ -31,6 +30,13 @@ _REQUESTS: Final = (
 _DETAILS: Final = ("UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource")
 _LEAST_WIDTH: Final = 8
 _NEVER: Final = "0001-01-01T00:00:00Z"
+
+
+class Routes(Protocol):
+    """The part of the server's table of paths that is needed here (server/routes.py)."""
+
+    def add(self, path: str, handler: Handler, *, listed: bool = True) -> None:
+        """Add an exact path."""
 
 
 def install(routes: Routes, control: FlowControl) -> None:

@@ -12,7 +12,7 @@ from weakref import WeakMethod
 
 from tetrapod.generic.flowcontrol import utilization
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
-from tetrapod.generic.metrics import CounterFunction, GaugeFunction
+from tetrapod.generic.metrics.collectors import CounterFunction, GaugeFunction
 
 _LEVEL = ("priority_level",)
 _LABELS = ("priority_level", "flow_schema")

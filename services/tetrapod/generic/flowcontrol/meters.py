@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics import Counter, Gauge, Histogram
+from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
 
 _P: Final = "apiserver_flowcontrol_"
 _BOTH: Final = ("priority_level", "flow_schema")

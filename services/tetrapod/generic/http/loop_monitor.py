@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any, Final
 
-from tetrapod.generic.metrics import RESETS, GaugeFunction, Histogram
+from tetrapod.generic.metrics.collectors import RESETS, GaugeFunction, Histogram
 from tetrapod.generic.request import Request
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from tetrapod.generic.certificates.direct import DirectTLS
 from tetrapod.generic.certificates.verification import verify_as_go
 from tetrapod.generic.http.mistrust import DeferredVerificationConnection, defer_verification
 from tetrapod.generic.http.openssl import name_authorities
-from tetrapod.generic.metrics import Counter
+from tetrapod.generic.metrics.collectors import Counter
 
 _HANDSHAKE_ERRORS: Final = Counter(
     "apiserver_tls_handshake_errors_total", "Number of requests dropped with 'TLS handshake error from' error"

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from tetrapod.generic.negotiation.accept import Clause, parse_accept
+from tetrapod.generic.http.negotiation.accept import Clause, parse_accept
 from tetrapod.generic.openapi import handover
 from tetrapod.generic.openapi.content import BY_CODING, Content
 from tetrapod.generic.openapi.pieces import JsonForm, JsonFormV3, encode_v3, gathered

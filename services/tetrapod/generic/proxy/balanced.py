@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from tetrapod.generic.among_services.names import UNTOUCHED
-from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.peers.names import UNTOUCHED
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool

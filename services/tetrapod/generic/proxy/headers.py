@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from tetrapod.generic.among_services.names import ANSWERS
 from tetrapod.generic.http.head import canonical
+from tetrapod.generic.peers.names import ANSWERS
 from tetrapod.generic.request import HeaderList
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.boundedcache import bounded

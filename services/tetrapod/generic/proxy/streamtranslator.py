@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.http.websocket import BINARY, CLOSE, NORMAL, PING, PONG, TEXT, Messages, WebSocketError, frame, handshake_response
-from tetrapod.generic.metrics import Counter
+from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.halves import PipeEnd, pipe_ends

@@ -21,7 +21,7 @@ from tetrapod.generic.http.websocket import (
     handshake_response,
     offered_protocols,
 )
-from tetrapod.generic.metrics import Counter
+from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.halves import pipe_ends
 from tetrapod.generic.proxy.headers import returned_headers

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec
 
-from tetrapod.generic.offload import in_thread
-from tetrapod.generic.tracing.spans import traced
+from tetrapod.generic.observability.tracing.spans import traced
+from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.user import LOOPBACK, UserInfo
 from tetrapod.machinery.lengthy import Lengthy
 

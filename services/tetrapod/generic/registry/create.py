@@ -9,13 +9,13 @@ from __future__ import annotations
 import uuid
 from typing import Final
 
-from tetrapod.generic.offload import in_thread
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import Allocation, ValidateObject
 from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.generic.storage.unreadable import NotTransformable
 from tetrapod.machinery.copying import copy_large, copy_object

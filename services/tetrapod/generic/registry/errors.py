@@ -8,6 +8,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Final
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.backend import RequestTooLarge
 from tetrapod.generic.storage.interface import (
     KeyExists,
@@ -17,7 +18,6 @@ from tetrapod.generic.storage.interface import (
     TooOldResourceVersion,
 )
 from tetrapod.generic.storage.unreadable import CannotEncrypt, NotReady, NotTransformable, list_text, object_text
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.status import (
     StatusError,

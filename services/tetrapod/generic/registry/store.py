@@ -7,6 +7,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 
 from __future__ import annotations
 
+from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry import create, delete, deletecollection, update
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import TranslatedRead
@@ -15,7 +16,6 @@ from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.registry.update import UpdateOptions
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Preconditions, Watch, WatchQuery
-from tetrapod.generic.tracing.spans import traced
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import not_found
 

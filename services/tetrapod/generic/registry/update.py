@@ -12,8 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.generic.metrics import Histogram
-from tetrapod.generic.offload import LARGE
+from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.registry import dryrun
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare, wipe_system_fields
@@ -22,6 +21,7 @@ from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Allocation, Transform, ValidateObject, ValidateUpdate
 from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery import field
 from tetrapod.machinery.copying import copy_value

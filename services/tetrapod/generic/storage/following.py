@@ -10,8 +10,8 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Final, Protocol
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.interface import ResourceStorage, WatchEvent, WatchQuery
-from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 0.2

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
 
-from tetrapod.generic.metrics import Counter, GaugeFunction, Histogram
+from tetrapod.generic.metrics.collectors import Counter, GaugeFunction, Histogram
 from tetrapod.generic.storage.backend import Backend, BackendWatch, KeyValue, Range, WriteResult
 from tetrapod.generic.storage.forwarding import ForwardingBackend
 from tetrapod.generic.storage.interface import StorageConfig

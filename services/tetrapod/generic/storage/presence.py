@@ -12,9 +12,9 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision
 from tetrapod.generic.storage.keys import prefix_end
-from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 0.5

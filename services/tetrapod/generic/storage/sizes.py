@@ -10,7 +10,7 @@ import logging
 import weakref
 from typing import Final, Protocol
 
-from tetrapod.generic.metrics import BEFORE_SCRAPE, Gauge
+from tetrapod.generic.metrics.collectors import BEFORE_SCRAPE, Gauge
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from tetrapod.core.quota.constraints import unspecified
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.quota.replenishing import gives_back
 from tetrapod.core.quota.usage import concerning
-from tetrapod.generic.quota.charge import growth
+from tetrapod.generic.admission.quota.charge import growth
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.quantity import Quantity
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from tetrapod.core.subresources.locations import Backends, kubelet_of, node_name
 from tetrapod.core.subresources.stores import PODS, Stores
-from tetrapod.generic.metrics import Counter
+from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy import BackendConnection, BackendError
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest

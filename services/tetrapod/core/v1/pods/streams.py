@@ -15,7 +15,7 @@ from tetrapod.core.subresources.stores import PODS, Stores
 from tetrapod.core.v1.pods.logs import choose_container
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.filters.authorization import attributes_of
-from tetrapod.generic.metrics import Counter
+from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy import BackendError, Endpoint, forward
 from tetrapod.generic.proxy.headers import pass_through_headers, upgrade_of
 from tetrapod.generic.registry.context import Context

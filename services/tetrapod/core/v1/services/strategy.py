@@ -14,10 +14,10 @@ from tetrapod.core.v1.services.allocation import KIND, Allocation, release
 from tetrapod.core.v1.services.changes import addresses_of, drop_unused, normalize_addresses, patch_allocated, ports_of
 from tetrapod.core.v1.services.defaults import set_defaults
 from tetrapod.core.v1.services.ip_families import settle_families
-from tetrapod.generic.offload import offloaded
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
+from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_dns_label

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tetrapod.generic.admission.interface import Attributes
-from tetrapod.generic.quota.charge import Usage
-from tetrapod.generic.quota.counts import ONE, count_name
-from tetrapod.generic.quota.scopes import scopes_of
+from tetrapod.generic.admission.quota.charge import Usage
+from tetrapod.generic.admission.quota.counts import ONE, count_name
+from tetrapod.generic.admission.quota.scopes import scopes_of
 from tetrapod.machinery.gvk import GroupResource, Object
 
 

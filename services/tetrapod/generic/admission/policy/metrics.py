@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.metrics import Counter, Histogram
+from tetrapod.generic.metrics.collectors import Counter, Histogram
 
 _OF: Final = ("policy", "policy_binding", "error_type")
 _ACTED: Final = (*_OF, "enforcement_action")

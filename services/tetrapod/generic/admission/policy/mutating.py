@@ -17,7 +17,7 @@ from tetrapod.generic.admission.policy.metrics import error_type, mutated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import PolicySource
 from tetrapod.generic.admission.surroundings import PluginDependencies
-from tetrapod.generic.tracing.spans import traced
+from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError, internal_error

@@ -15,7 +15,7 @@ from tetrapod.generic.admission.policy.metrics import error_type, validated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import Hook, PolicySource
 from tetrapod.generic.admission.surroundings import PluginDependencies
-from tetrapod.generic.tracing.spans import traced
+from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError
 

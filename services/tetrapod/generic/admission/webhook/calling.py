@@ -18,8 +18,8 @@ from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.admission.webhook.hooks import Hook, Hooks
 from tetrapod.generic.admission.webhook.metrics import Observation
 from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, question, verdict
+from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.storage.interface import StorageConfig
-from tetrapod.generic.tracing.spans import traced
 from tetrapod.generic.webhook.errors import CallFailed, Unusable
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

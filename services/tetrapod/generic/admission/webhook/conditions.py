@@ -17,7 +17,7 @@ from tetrapod.generic.admission.policy.match_conditions import MatchConditionErr
 from tetrapod.generic.admission.policy.request import admission_request
 from tetrapod.generic.admission.webhook.hooks import Hook
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.metrics import Counter, Histogram
+from tetrapod.generic.metrics.collectors import Counter, Histogram
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import forbidden
 

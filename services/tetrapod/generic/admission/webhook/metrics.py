@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from tetrapod.generic.metrics import Counter, Histogram
+from tetrapod.generic.metrics.collectors import Counter, Histogram
 
 MOST_CODE: Final = 600
 DURATION: Final = Histogram(

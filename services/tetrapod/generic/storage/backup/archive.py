@@ -21,8 +21,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from tetrapod.generic.configuration.version import GIT_VERSION
 from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item
-from tetrapod.generic.version import GIT_VERSION
 
 FORMAT: Final = "tetrapod-backup"
 VERSION: Final = 1

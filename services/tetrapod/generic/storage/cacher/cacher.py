@@ -12,6 +12,8 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import metrics
 from tetrapod.generic.storage.backend import Backend
@@ -40,8 +42,6 @@ from tetrapod.generic.storage.keys import is_key, prefix_end
 from tetrapod.generic.storage.leases import LeaseManager
 from tetrapod.generic.storage.resource_version import parse_resource_version
 from tetrapod.generic.storage.unreadable import NotReady
-from tetrapod.generic.tracing.spans import traced
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import resource_expired
 

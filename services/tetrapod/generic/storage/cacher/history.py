@@ -13,6 +13,7 @@ import contextlib
 import logging
 from typing import Final
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.backend import Backend, BackendEvent, Compacted
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.entry import StoredEntry
@@ -21,7 +22,6 @@ from tetrapod.generic.storage.cacher.window import Change
 from tetrapod.generic.storage.encoding import CorruptObject
 from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.unreadable import NotTransformable
-from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 

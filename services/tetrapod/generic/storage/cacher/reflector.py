@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage.backend import Backend, BackendEvent, BackendWatch, Compacted, FutureRevision, KeyValue
 from tetrapod.generic.storage.cacher.cache import Cache
@@ -22,7 +23,6 @@ from tetrapod.generic.storage.cacher.entries import Entries
 from tetrapod.generic.storage.encoding import CorruptObject
 from tetrapod.generic.storage.keys import prefix_end
 from tetrapod.generic.storage.unreadable import NotReady, NotTransformable, not_ready
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.failure import Failure, result_of
 from tetrapod.machinery.gvk import GroupResource
 

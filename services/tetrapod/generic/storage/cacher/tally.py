@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tetrapod.generic.metrics import RESETS, CounterFunction, Histogram
-from tetrapod.generic.series import on_change, retired
+from tetrapod.generic.metrics.collectors import RESETS, CounterFunction, Histogram
+from tetrapod.generic.metrics.series import on_change, retired
 
 _LABELS: Final = ("group", "resource")
 _READ_WAIT: Final = Histogram(

@@ -12,7 +12,7 @@ from typing import Final
 
 from tetrapod.generic.configuration.identity import apiserver_id, hashed
 from tetrapod.generic.configuration.metrics import ReloadMetrics
-from tetrapod.generic.metrics import Counter, Gauge, Histogram
+from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
 
 OK: Final = "OK"
 NO_RPC: Final = "unknown-non-grpc"

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.rpc import RpcError
 from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, WriteResult
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
@@ -21,7 +22,6 @@ from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
 from tetrapod.generic.storage.etcd.history import read_history
 from tetrapod.generic.storage.etcd.shared_call import SharedCall
 from tetrapod.generic.storage.etcd.watching import EtcdWatch, WatchStream, key_value
-from tetrapod.generic.unavailable import Unavailable
 
 COMPACTION_SECONDS: Final = 300.0
 TIMEOUT: Final = 5.0

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.observability.tracing.propagation import traceparent
+from tetrapod.generic.observability.tracing.spans import CLIENT, Span, current
 from tetrapod.generic.rpc import Call, Channel, RpcError
 from tetrapod.generic.storage.backend import CannotOpen
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.errors import translated
-from tetrapod.generic.tracing.propagation import traceparent
-from tetrapod.generic.tracing.spans import CLIENT, Span, current
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.failure import Failure
 
 log = logging.getLogger(__name__)

@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator
 from itertools import count
 from typing import Final
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.rpc import Call, RpcError
 from tetrapod.generic.storage.backend import BackendEvent, Compacted, KeyValue, WatchBatch
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 from tetrapod.generic.storage.etcd.connection import Endpoints
 from tetrapod.generic.storage.etcd.errors import points_elsewhere, translated
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.failure import Failure
 
 QUEUE: Final = 4096

@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, RequestTooLarge, WriteResult
 from tetrapod.generic.storage.sqlite import reading, snapshots
 from tetrapod.generic.storage.sqlite.housekeeping import Housekeeping
@@ -25,8 +27,6 @@ from tetrapod.generic.storage.sqlite.schema import open_connection, prepare, tun
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.generic.storage.sqlite.watching import SqliteWatch, WatchHub
 from tetrapod.generic.storage.sqlite.writer import Writer
-from tetrapod.generic.tracing.spans import traced
-from tetrapod.generic.unavailable import Unavailable
 
 T = TypeVar("T")
 MEMORY = ":memory:"

@@ -11,9 +11,9 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.backend import Compacted, FutureRevision
 from tetrapod.generic.storage.sqlite.writer import Writer
-from tetrapod.generic.unavailable import Unavailable
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.backend import BackendEvent, WatchBatch
 from tetrapod.generic.storage.keys import prefix_end
-from tetrapod.generic.unavailable import Unavailable
 
 QUEUE = 8192
 CHUNK = 1000

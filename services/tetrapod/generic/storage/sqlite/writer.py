@@ -18,8 +18,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.sqlite.transaction import Transaction
-from tetrapod.generic.unavailable import Unavailable
 from tetrapod.machinery.failure import Failure
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,210 @@
+"""`Elector`: holds a Lease and runs work only while it holds it.
+
+Upstream: client-go/tools/leaderelection/leaderelection.go. A lease has expired once it was not changed for its duration, by the clock
+of the observing replica: clocks of replicas are never compared. It is stricter than upstream in two ways. A leader that sees another
+holder stops immediately instead of after the renew deadline. The deadline counts from the last renewal, so that a process that was
+suspended does not continue to work when it resumes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Final
+
+from tetrapod.generic.client.leaderelection.config import JITTER, ElectionConfig
+from tetrapod.generic.client.leaderelection.leadership import Work
+from tetrapod.generic.client.leaderelection.lock import LeaseLock
+from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.metrics import collectors
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.timestamps import now_micro
+
+log = logging.getLogger(__name__)
+
+STATUS: Final = collectors.Gauge(
+    "leader_election_master_status",
+    "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. "
+    "'name' is the string used to identify the lease. Please make sure to group by name.",
+    ("name",),
+)
+SLOW_PATH: Final = collectors.Counter(
+    "leader_election_slowpath_total",
+    "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the lease. "
+    "Please make sure to group by name.",
+    ("name",),
+)
+_FAILURES: Final = (StatusError, Unavailable, OSError, TimeoutError)
+
+
+class Elector:
+    """An implementation of `Leadership` with a Lease."""
+
+    def __init__(self, lock: LeaseLock, config: ElectionConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lock = lock
+        self._config = config
+        self._clock = clock
+        self._observed: Object = {}
+        self._observed_at = float("-inf")
+        self._renewed_at = float("-inf")
+        self._reported = ""
+        STATUS.set((lock.name,), 0)
+
+    @property
+    def leader(self) -> str:
+        """The identity of the last observed leader; "" if there is none."""
+        return str(self._observed.get("holderIdentity") or "")
+
+    @property
+    def leading(self) -> bool:
+        """Whether this replica was the last observed leader."""
+        return self.leader == self._lock.identity
+
+    async def run(self, work: Work) -> None:
+        """Acquire the lease, run the work while it is held, and repeat. On cancellation the lease is released."""
+        while True:
+            await self._acquire()
+            await self._term(work)
+            await asyncio.sleep(self._config.retry_period)
+
+    async def _acquire(self) -> None:
+        log.info("attempting to acquire leader lease %s", self._lock)
+        while not await self._try_for(self._config.renew_deadline):
+            self._report()
+            await asyncio.sleep(self._config.retry_period * (1 + random.random() * JITTER))
+        self._report()
+
+    async def _term(self, work: Work) -> None:
+        name = (self._lock.name,)
+        log.info("acquired leader lease %s", self._lock)
+        STATUS.set(name, 1)
+        working = asyncio.create_task(work(), name=f"leading {self._lock.name}")
+        renewing = asyncio.create_task(self._renew(), name=f"renewing {self._lock.name}")
+        event = asyncio.create_task(self._lock.tell("became leader"))
+        try:
+            await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            STATUS.set(name, 0)
+            for task in (working, renewing, event):
+                task.cancel()
+            outcomes = await asyncio.gather(working, renewing, event, return_exceptions=True)
+            for outcome in outcomes[:2]:
+                if isinstance(outcome, Exception):
+                    log.error("leading %s ended: %s", self._lock, outcome, exc_info=outcome)
+            # Another replica may only start after the work of this one has ended.
+            await self._release()
+
+    async def _renew(self) -> None:
+        """Renew the lease periodically; returns when it is lost."""
+        while True:
+            await asyncio.sleep(self._config.retry_period)
+            if not await self._renewed():
+                log.error("failed to renew lease %s", self._lock)
+                return
+
+    async def _renewed(self) -> bool:
+        deadline = self._renewed_at + self._config.renew_deadline
+        while (left := deadline - self._clock()) > 0:
+            if await self._try_for(left):
+                return True
+            self._report()
+            if not self.leading:
+                return False
+            await asyncio.sleep(min(self._config.retry_period, max(0.0, deadline - self._clock())))
+        return False
+
+    async def _release(self) -> None:
+        """Release the lease if it is still held, so that another replica need not wait until it expires."""
+        if not self.leading or not self._valid():
+            return
+        try:
+            async with asyncio.timeout(self._config.renew_deadline):
+                for attempt in range(3):
+                    if attempt:
+                        self._observe(await self._lock.get())
+                    if not self.leading:
+                        return
+                    moment = now_micro()
+                    record = {**self._observed, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": moment, "acquireTime": moment}
+                    try:
+                        await self._lock.update(record)
+                    except StatusError as error:
+                        if error.code != 409:
+                            raise
+                    else:
+                        self._observe(record)
+                        break
+            await self._lock.tell("stopped leading")
+        except _FAILURES as error:
+            log.info("lease %s could not be released: %s", self._lock, error or type(error).__name__)
+
+    async def _try_for(self, seconds: float) -> bool:
+        """Acquire or renew the lease within some seconds; False if another replica holds it or the attempt fails."""
+        began = self._clock()
+        try:
+            async with asyncio.timeout(seconds):
+                held = await self._take()
+        except _FAILURES as error:
+            log.info("error with lease %s: %s", self._lock, error or type(error).__name__)
+            return False
+        if held:
+            self._renewed_at = began
+        return held
+
+    async def _take(self) -> bool:
+        """Acquire or renew the lease; False if another replica holds it."""
+        moment = now_micro()
+        new_record: Object = {
+            "holderIdentity": self._lock.identity,
+            "leaseDurationSeconds": int(self._config.lease_duration),
+            "acquireTime": moment,
+            "renewTime": moment,
+            "leaseTransitions": 0,
+        }
+        if self.leading and self._valid():  # most likely the lease is still as we wrote it
+            record = {**new_record, **self._unchanged_fields()}
+            try:
+                await self._lock.update(record)
+            except _FAILURES as error:
+                log.debug("lease %s was not as expected: %s", self._lock, error)
+            else:
+                self._observe(record)
+                return True
+        try:
+            stored = await self._lock.get()
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            await self._lock.create(new_record)
+            self._observe(new_record)
+            return True
+        if stored != self._observed:
+            self._observe(stored)
+        if self.leader and self._valid() and not self.leading:
+            return False
+        if self.leading:
+            SLOW_PATH.add((self._lock.name,))
+            record = {**new_record, **self._unchanged_fields()}
+        else:
+            record = {**new_record, "leaseTransitions": int(stored.get("leaseTransitions") or 0) + 1}
+        await self._lock.update(record)
+        self._observe(record)
+        return True
+
+    def _unchanged_fields(self) -> Object:
+        return {key: self._observed[key] for key in ("acquireTime", "leaseTransitions") if key in self._observed}
+
+    def _observe(self, record: Object) -> None:
+        self._observed, self._observed_at = record, self._clock()
+
+    def _valid(self) -> bool:
+        return self._observed_at + int(self._observed.get("leaseDurationSeconds") or 0) > self._clock()
+
+    def _report(self) -> None:
+        if self.leader != self._reported:
+            self._reported = self.leader
+            log.info("lease %s: the leader is %s", self._lock, self.leader or "nobody")

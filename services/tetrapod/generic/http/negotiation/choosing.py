@@ -1,0 +1,115 @@
+"""The negotiation of the response's media type and representation, and of the media type of the request body.
+
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation (errors.go) and go-restful's route matching, whose 406 and 415 come
+first for built-in resources and have their own texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from tetrapod.generic.http.negotiation.accept import (
+    DEFAULT_OFFER,
+    JSON,
+    MEDIA_TYPES,
+    PLAIN,
+    PROTOBUF,
+    TABLE,
+    Accepted,
+    Offer,
+    choose,
+    parse_media_type,
+    readable,
+)
+from tetrapod.generic.request import Request
+from tetrapod.machinery.boundedcache import bounded
+from tetrapod.machinery.status import StatusError, not_acceptable
+
+
+def negotiate(request: Request, offer: Offer = DEFAULT_OFFER) -> Accepted:
+    """Return the media type and representation of the response, considering `?pretty` and User-Agents that get indented JSON.
+
+    Raises:
+        StatusError: 406, nothing that the client accepts is offered.
+    """
+    header = request.header(b"accept")
+    accepted = PLAIN if header in _PLAIN_HEADERS else choose(header, offer)
+    if accepted is None:
+        raise not_acceptable(f"only the following media types are accepted: {', '.join(offer.named)}")
+    if not accepted.pretty and wants_pretty(request):
+        accepted = replace(accepted, pretty=True)
+    if accepted.form == TABLE and "includeObject" in request.query_string:
+        accepted = replace(accepted, include=request.query().values.get("includeObject", ""))
+    return accepted
+
+
+_PLAIN_HEADERS: Final = frozenset({"", "*/*", JSON, "application/json, */*"})
+
+
+def wants_pretty(request: Request) -> bool:
+    """Return the value of `?pretty`; without it, whether the client is a browser, curl or Wget."""
+    if "pretty" in request.query_string and (value := request.query().values.get("pretty")):
+        return value in ("1", "t", "T", "true", "TRUE", "True")
+    return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))
+
+
+# --- checks of upstream's router, before any handler -----------------------------------------------------------------------
+
+
+def check_route_accept(request: Request, produced: Sequence[str] = MEDIA_TYPES) -> None:
+    """Check the Accept header as go-restful does: parameters and quality are ignored, `*/*` matches, `application/*` does not.
+
+    Raises:
+        StatusError: 406, with the text that lists what the route produces.
+    """
+    header = request.header(b"accept")
+    if not header or (produced is MEDIA_TYPES and header in _PLAIN_HEADERS) or _route_matches((header, tuple(produced))):
+        return
+    text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
+    raise StatusError(406, "NotAcceptable", text, {})
+
+
+@bounded(count=1024, size=1 << 20, largest=2048)
+def _route_matches(key: tuple[str, tuple[str, ...]]) -> bool:
+    header, produced = key
+    media_types = (part.split(";", 1)[0].strip(" ") for part in readable(header).removesuffix(",").split(","))
+    return any(m == "*/*" or m in produced for m in media_types)
+
+
+def check_route_content_type(request: Request, consumed: Sequence[str]) -> None:
+    """Check the Content-Type header as go-restful does for PATCH routes.
+
+    Raises:
+        StatusError: 415.
+    """
+    header = request.header(b"content-type")
+    for part in header.split(","):
+        if part.split(";", 1)[0].strip(" ") in consumed:
+            return
+    raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+
+
+# --- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    """Return the 415 for a body without a decoder (upstream: NewUnsupportedMediaTypeError)."""
+    text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return StatusError(415, "UnsupportedMediaType", text)
+
+
+def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
+    """Return the media type of the body; JSON if the header is missing.
+
+    Raises:
+        StatusError: 415, there is no decoder for the media type.
+    """
+    header = request.header(b"content-type")
+    if header in ("", JSON):
+        return JSON
+    media_type = parse_media_type(header)
+    if media_type in MEDIA_TYPES and (offer.messages or media_type != PROTOBUF):
+        return media_type
+    raise unsupported_media_type(offer.named)

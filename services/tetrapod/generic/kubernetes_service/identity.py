@@ -1,0 +1,120 @@
+"""`IdentityLease`: a Lease in kube-system for every API server; expired ones are deleted.
+
+Upstream: pkg/controlplane/apiserver/server.go (start-kube-apiserver-identity-lease-*), pkg/controlplane/controller/leaderelection and
+apiserverleasegc. The name is derived from the host name, so that a restarted server reuses its lease. For a service that runs as a
+separate process it is also derived from the service's name and port, because a host may run several. The label is the component; the
+aggregator is `kube-apiserver`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import logging
+import uuid
+from datetime import timedelta
+from typing import Final
+
+from tetrapod.generic.client.interface import Client
+from tetrapod.generic.client.keeping import periodic_hook
+from tetrapod.generic.client.periodic import every
+from tetrapod.generic.client.reading import get_or_none
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.timestamps import now, now_micro, parse_micro
+
+LEASES: Final = GroupVersionResource("coordination.k8s.io", "v1", "leases")
+NAMESPACE: Final = "kube-system"
+LABEL: Final = "apiserver.kubernetes.io/identity"
+SERVER: Final = "kube-apiserver"
+DURATION: Final = 3600
+RENEW_EVERY: Final = 10.0
+COLLECT_EVERY: Final = 3600.0
+
+
+class IdentityLease:
+    """The Lease of one server.
+
+    Args:
+        client: the client for the Lease.
+        hostname: the host name, from which the Lease's name is derived.
+        address: host:port at which other API servers can reach this one.
+        namespaces_ready: set once kube-system exists.
+        component: the value of the label.
+        apart: name and port of a service that runs as a separate process; "" for the aggregator.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        hostname: str,
+        address: str,
+        namespaces_ready: asyncio.Event | None = None,
+        *,
+        component: str = SERVER,
+        apart: str = "",
+    ) -> None:
+        digest = hashlib.sha256((f"{hostname}/{apart}" if apart else hostname).encode()).digest()[:16]
+        self.name = "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
+        self._holder = f"{self.name}_{uuid.uuid4()}"
+        self._client, self._hostname, self._address = client, hostname, address
+        self._component = component
+        self._namespaces_ready = namespaces_ready or asyncio.Event()
+        self._held = asyncio.Event()
+
+    def register(self, lifecycle: Lifecycle) -> None:
+        """Register the post-start hooks that hold the Lease and delete expired ones."""
+        keep = periodic_hook(lifecycle, f"identity lease {self.name}", self.renew, RENEW_EVERY, after=self._namespaces_ready)
+
+        async def hold() -> None:
+            await keep()
+            self._held.set()
+
+        async def collect() -> None:
+            await self._namespaces_ready.wait()
+            work = every(COLLECT_EVERY, "identity leases", self.collect, level=logging.DEBUG, at_once=False)
+            lifecycle.background("identity-lease-gc", work)
+
+        async def advertise() -> None:
+            """Wait until the Lease, which has the address of this server, is written."""
+            await self._held.wait()
+
+        lifecycle.on_start("peer-endpoint-reconciler-controller", advertise)
+        lifecycle.on_start("start-kube-apiserver-identity-lease-controller", hold)
+        lifecycle.on_start("start-kube-apiserver-identity-lease-garbage-collector", collect)
+
+    async def keep(self) -> None:
+        """Hold the Lease until cancelled; for services without a post-start hook for it. Failures are logged and retried."""
+        await every(RENEW_EVERY, f"identity lease {self.name}", self.renew, level=logging.DEBUG)
+
+    async def renew(self) -> None:
+        """Create or renew the Lease."""
+        spec = {"holderIdentity": self._holder, "leaseDurationSeconds": DURATION, "renewTime": now_micro()}
+        labels = {LABEL: self._component, "kubernetes.io/hostname": self._hostname}
+        annotations = {"kubernetes.io/peer-advertise-address": self._address}
+        current = await get_or_none(self._client, LEASES, NAMESPACE, self.name)
+        if current is None:
+            metadata = {"name": self.name, "namespace": NAMESPACE, "labels": labels, "annotations": annotations}
+            lease = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": spec}
+            await self._client.create(LEASES, NAMESPACE, lease)
+            return
+        meta = current["metadata"]
+        meta["labels"] = {**(meta.get("labels") or {}), **labels}
+        meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
+        await self._client.update(LEASES, NAMESPACE, {**current, "spec": spec})
+
+    async def collect(self) -> None:
+        """Delete expired leases."""
+        page = await self._client.list(LEASES, NAMESPACE, labelSelector=LABEL)
+        for lease in page.get("items") or ():
+            if _expired(lease):
+                meta = lease["metadata"]
+                preconditions = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+                await self._client.delete(LEASES, NAMESPACE, meta["name"], {"preconditions": preconditions})
+
+
+def _expired(lease: Object) -> bool:
+    spec = lease.get("spec") or {}
+    renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    return not renewed or not duration or parse_micro(renewed) + timedelta(seconds=duration) < now()

@@ -1,0 +1,51 @@
+"""`PeerLeases`: a key in the store for every running aggregator, which expires unless it is renewed.
+
+Upstream: storageLeases in pkg/controlplane/reconcilers/lease.go, with the same keys and objects, so that kube-apiservers and
+aggregators over one etcd see each other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+
+from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.storage.backend import Backend
+
+TTL: Final = 15
+"""Seconds until a key expires (upstream: DefaultEndpointReconcilerTTL)."""
+_TRIES: Final = 5
+
+
+class PeerLeases:
+    """The keys of all aggregators."""
+
+    def __init__(self, backend: Backend, prefix: str) -> None:
+        """Create the accessor. `prefix` is the common prefix of all keys of the store."""
+        self._backend = backend
+        self._prefix = f"{prefix}/masterleases/"
+
+    async def addresses(self) -> list[str]:
+        """Return the sorted addresses of the running aggregators."""
+        result = await self._backend.range(self._prefix, f"{self._prefix[:-1]}0", keys_only=True)
+        return sorted(kv.key.removeprefix(self._prefix) for kv in result.kvs)
+
+    async def renew(self, address: str) -> None:
+        """Create or renew the key of an address. Raises Unavailable."""
+        subsets = [{"addresses": [{"ip": address}]}]
+        value = orjson.dumps({"kind": "Endpoints", "apiVersion": "v1", "metadata": {"creationTimestamp": None}, "subsets": subsets})
+        key = self._prefix + address
+        lease = await self._backend.grant_lease(TTL)
+        current = await self._backend.get(key)
+        for _ in range(_TRIES):
+            result = await self._backend.put_if(key, value, current.mod_revision if current is not None else 0, lease=lease)
+            if result.succeeded:
+                return
+            current = result.current
+        raise Unavailable(f"the lease of {address} changes all the time")
+
+    async def remove(self, address: str) -> bool:
+        """Delete the key of an address, and return whether it existed. Raises Unavailable."""
+        current = await self._backend.get(self._prefix + address)
+        return current is not None and (await self._backend.delete_if(current.key, current.mod_revision)).succeeded

@@ -1,0 +1,1 @@
+"""Start-up, readiness, health checks and shutdown of a server."""

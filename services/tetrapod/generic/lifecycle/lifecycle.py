@@ -1,0 +1,153 @@
+"""`Lifecycle`: the post-start hooks, health checks, readiness and shutdown of a server; services register them, the server runs them.
+
+A hook is a coroutine function. It returns once its work has started successfully (for example after a controller's first sync), and
+starts long-running tasks with `Lifecycle.background`. /readyz fails until every hook has returned. Upstream:
+k8s.io/apiserver/pkg/server/hooks.go, healthz.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, Protocol
+
+from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.machinery.status import StatusError
+
+log = logging.getLogger(__name__)
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.2, 5.0
+_LEAVING_TIMEOUT_SECONDS: Final = 3.0
+
+Hook = Callable[[], Awaitable[None]]
+Check = Callable[[], Awaitable[None]]
+"""Returns if healthy, and raises with the reason if not."""
+
+ENDPOINTS: Final = ("healthz", "livez", "readyz")
+
+
+class Followed(Protocol):
+    """An informer that the lifecycle runs."""
+
+    synced: asyncio.Event
+
+    async def run(self) -> None: ...
+
+
+class Lifecycle:
+    """The hooks, checks and background tasks of a server."""
+
+    def __init__(self) -> None:
+        self.hooks: dict[str, Hook] = {}
+        self.hooks_done: set[str] = set()
+        self.leaving: dict[str, Hook] = {}
+        self.pre_shutdown: dict[str, Hook] = {}
+        self.checks: dict[str, tuple[Check, tuple[str, ...]]] = {}
+        """Checks in order, including those of hooks, each with the endpoints that show it."""
+        self.shutting_down = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._followed: list[tuple[str, Followed]] = []
+
+    def on_start(self, name: str, hook: Hook) -> None:
+        """Register a post-start hook; its name becomes the health check `poststarthook/NAME`."""
+        if name in self.hooks:
+            raise ValueError(f"post-start hook {name!r} is registered twice")
+        self.hooks[name] = hook
+        self.add_check(f"poststarthook/{name}", self._hook_check(name))
+
+    def _hook_check(self, name: str) -> Check:
+        async def check() -> None:
+            if name not in self.hooks_done:
+                raise RuntimeError("not finished")
+
+        return check
+
+    def on_leaving(self, name: str, hook: Hook) -> None:
+        """Register a hook that runs first when the server stops, while it still serves, for example to remove it from endpoints.
+
+        Upstream: AddPreShutdownHook, "including deregistering from the kubernetes endpoint".
+        """
+        self.leaving[name] = hook
+
+    def on_shutdown(self, name: str, hook: Hook) -> None:
+        """Register a hook that runs after the background tasks have been cancelled."""
+        self.pre_shutdown[name] = hook
+
+    def add_check(self, name: str, check: Check, endpoints: tuple[str, ...] = ENDPOINTS) -> None:
+        """Register a health check for some of the three endpoints."""
+        self.checks[name] = (check, endpoints)
+
+    def follow(self, name: str, informer: Followed) -> None:
+        """Run an informer until the server stops; the check `informer-sync` waits for its first list. An informer is run only once.
+
+        Two services may each have an informer of the same name.
+        """
+        if all(informer is not followed for _, followed in self._followed):
+            self._followed.append((name, informer))
+            self.background(f"informer/{name}", informer.run())
+
+    async def informers_synced(self) -> None:
+        """Run the check `informer-sync`: raise unless all informers have synced."""
+        waiting = [name for name, informer in self._followed if not informer.synced.is_set()]
+        if waiting:
+            raise RuntimeError(f"{len(waiting)} informers not started yet: {waiting}")
+
+    def background(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run `work` until the server stops. Long-lived loops handle their own errors; an error that ends the task is logged."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background task %s ended: %s", task.get_name(), error, exc_info=error)
+
+    async def start(self) -> None:
+        """Run the post-start hooks, all at once."""
+        await asyncio.gather(*(self._run_hook(name, hook) for name, hook in self.hooks.items()))
+
+    async def _run_hook(self, name: str, hook: Hook) -> None:
+        """Run a hook, again while the store or a service it needs is unavailable; so a hook may run several times."""
+        wait = _FIRST_WAIT
+        while True:
+            try:
+                await hook()
+            except (Unavailable, StatusError) as error:
+                if isinstance(error, StatusError) and error.code < 500:
+                    raise
+                log.warning("post-start hook %s waits: %s", name, error)
+                await asyncio.sleep(wait)
+                wait = min(wait * 2, _LONGEST_WAIT)
+            else:
+                self.hooks_done.add(name)
+                return
+
+    async def leave(self, delay: float) -> None:
+        """Report not ready, run the leaving hooks, and return when they are done or have timed out and `delay` seconds have passed."""
+        self.shutting_down.set()
+
+        async def run_hook(name: str, hook: Hook) -> None:
+            try:
+                async with asyncio.timeout(_LEAVING_TIMEOUT_SECONDS):
+                    await hook()
+            except TimeoutError:
+                log.warning("%s: not within %g s", name, _LEAVING_TIMEOUT_SECONDS)
+            except Exception:
+                log.exception("%s failed while the server stops", name)
+
+        await asyncio.gather(asyncio.sleep(delay), *(run_hook(name, hook) for name, hook in list(self.leaving.items())))
+
+    async def stop(self) -> None:
+        """Cancel every background task, then run the pre-shutdown hooks."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for name, hook in self.pre_shutdown.items():
+            try:
+                await hook()
+            except Exception:
+                log.exception("pre-shutdown hook %s failed", name)

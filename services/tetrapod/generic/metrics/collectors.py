@@ -1,0 +1,407 @@
+"""Metrics under upstream's names: counted in dictionaries, and rendered by observability/exposition when they are scraped.
+
+A counter of prometheus-client costs 1.3 µs with labels; ours is a float in a dict. `series` defines how long a series lives.
+"""
+
+from __future__ import annotations
+
+import bisect
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from operator import itemgetter
+from typing import Any, Final, Protocol
+
+from tetrapod.generic.metrics.names import BETA, STABLE
+from tetrapod.generic.metrics.series import MOST_SERIES, UNEXPECTED, on_change, retired
+
+_ALL: Final[list[Metric]] = []
+_STABLE: Final = frozenset(STABLE.split())
+_BETA: Final = frozenset(BETA.split())
+_UNMARKED: Final = ("process_", "go_", "python_")
+SLIS: Final[list[Metric]] = []
+"""The metrics of /metrics/slis."""
+BEFORE_SCRAPE: Final[list[Callable[[], Awaitable[None]]]] = []
+"""Functions to await before metrics are rendered."""
+RESETS: Final[list[Callable[[], None]]] = []
+"""Functions that reset numbers which are kept elsewhere and read at a scrape."""
+
+
+class Buckets(Protocol):
+    """The buckets of a native histogram, by row."""
+
+    def add(self, row: list[float], value: float, times: int = 1) -> None: ...
+
+    def spread(self, row: list[float], least: float, most: float, times: int) -> None: ...
+
+    def clear(self) -> None: ...
+
+    def drop(self, row: list[float]) -> None: ...
+
+
+class Metric:
+    """A family of series, one for each set of label values.
+
+    Raises:
+        ValueError: there is already a family of that name in the same list.
+    """
+
+    kind = ""
+    before = ""
+    """The text that upstream puts before the stability level in HELP."""
+
+    def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
+        self.name, self.help, self.labels = name, help_text, tuple(labels)
+        listed = _ALL if among is None else among
+        if any(other.name == name for other in listed):
+            raise ValueError(f"there are two metrics {name}")
+        listed.append(self)
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        """Yield (name, labels, value) for each sample."""
+        raise NotImplementedError
+
+    def drop(self, labels: Mapping[str, str]) -> None:
+        """Drop the series with all these label values."""
+
+    def _place(self, labels: tuple[str, ...], count: int) -> tuple[str, ...] | None:
+        """Return the labels under which a new series is counted: its own, or those of the overflow; None if it may not begin."""
+        if not labels:
+            return labels
+        if retired(self.labels, labels):
+            return None
+        if count < MOST_SERIES:
+            return labels
+        OVERFLOWS.add()
+        return (UNEXPECTED,) * len(labels)
+
+    def _drop_from(self, series: MutableMapping[tuple[str, ...], Any], labels: Mapping[str, str]) -> list[Any]:
+        """Remove the matching series, and return their values."""
+        if not all(name in self.labels for name in labels):
+            return []
+        values = itemgetter(*map(self.labels.index, labels))
+        wanted = tuple(labels.values()) if len(labels) > 1 else next(iter(labels.values()))
+        gone = [key for key in series if values(key) == wanted]  # 70 ns for each series
+        return [series.pop(key) for key in gone]
+
+
+class Counter(Metric):
+    """A counter: a number for each set of label values."""
+
+    kind = "counter"
+    shows_zero = False
+    """Whether a row is shown before anything was counted in it."""
+
+    def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
+        super().__init__(name, help_text, labels, among)
+        self.values: dict[tuple[str, ...], float] = {}
+        self._rows: dict[tuple[str, ...], list[float]] = {}
+
+    def add(self, labels: tuple[str, ...] = (), amount: float = 1) -> None:
+        """Add to the series with these label values."""
+        value = self.values.get(labels)
+        if value is None:
+            placed = self._place(labels, len(self.values) + len(self._rows))
+            if placed is None:
+                return
+            labels, value = placed, self.values.get(placed, 0)
+        self.values[labels] = value + amount
+
+    def row(self, labels: tuple[str, ...]) -> list[float]:
+        """Return the number of one set of labels, to be counted up in place: for callers that count the same labels often."""
+        row = self._rows.get(labels)
+        if row is None:
+            placed = self._place(labels, len(self.values) + len(self._rows))
+            row = [0.0] if placed is None else self._rows.setdefault(placed, [0.0])
+        return row
+
+    def clear(self) -> None:
+        """Set all values to 0; rows stay valid."""
+        self.values.clear()
+        for row in self._rows.values():
+            row[0] = 0.0
+
+    def drop(self, labels: Mapping[str, str]) -> None:
+        self._drop_from(self.values, labels)
+        self._drop_from(self._rows, labels)
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        values = dict(self.values)
+        for labels, (count,) in list(self._rows.items()):
+            if count or self.shows_zero:
+                values[labels] = values.get(labels, 0) + count
+        if not self.labels and not values:
+            yield self.name, {}, 0.0
+        for labels, value in values.items():
+            yield self.name, dict(zip(self.labels, labels, strict=True)), value
+
+
+class Gauge(Counter):
+    """A gauge; it can be set as well as added to."""
+
+    kind = "gauge"
+    shows_zero = True
+
+    def set(self, labels: tuple[str, ...], value: float) -> None:
+        """Set the value of a series."""
+        if labels not in self.values and self._place(labels, len(self.values)) != labels:
+            return  # the values of several series cannot be shown as one
+        self.values[labels] = value
+
+
+class GaugeFunction(Metric):
+    """A gauge whose values are read when scraped: `read` returns (label values, value) pairs."""
+
+    kind = "gauge"
+
+    def __init__(
+        self,
+        name: str,
+        help_text: str,
+        labels: Sequence[str],
+        read: Callable[[], Sequence[tuple[tuple[str, ...], float]]],
+        among: list[Metric] | None = None,
+    ) -> None:
+        super().__init__(name, help_text, labels, among)
+        self.read = read
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        for labels, value in self.read():
+            yield self.name, dict(zip(self.labels, labels, strict=True)), value
+
+
+class CounterFunction(GaugeFunction):
+    """A counter whose values are read when scraped."""
+
+    kind = "counter"
+
+
+class Histogram(Metric):
+    """A histogram with fixed upper bounds, and native buckets once a scraper has requested them."""
+
+    kind = "histogram"
+
+    def __init__(
+        self, name: str, help_text: str, labels: Sequence[str], buckets: Sequence[float], among: list[Metric] | None = None
+    ) -> None:
+        super().__init__(name, help_text, labels, among)
+        self.buckets = tuple(buckets)
+        self.values: dict[tuple[str, ...], list[float]] = {}  # counts per bucket, the count above all bounds, the sum
+        self.native: Buckets | None = (
+            None  # set when a scraper first requests native histograms (generic/observability/exposition/native.py)
+        )
+
+    def row(self, labels: tuple[str, ...]) -> list[float]:
+        """Return the counts of one set of labels, for `count`: for callers that observe the same labels often."""
+        row = self.values.get(labels)
+        if row is None:
+            row = [0.0] * (len(self.buckets) + 2)
+            placed = self._place(labels, len(self.values))
+            if placed is not None:
+                row = self.values.setdefault(placed, row)
+        return row
+
+    def drop(self, labels: Mapping[str, str]) -> None:
+        for row in self._drop_from(self.values, labels):
+            if self.native is not None:
+                self.native.drop(row)
+
+    def observe(self, labels: tuple[str, ...], value: float) -> None:
+        """Count a value in the series with these label values."""
+        self.count(self.row(labels), value)
+
+    def count(self, row: list[float], value: float) -> None:
+        """Count a value in a row."""
+        row[bisect.bisect_left(self.buckets, value)] += 1
+        row[-1] += value
+        if self.native is not None:
+            self.native.add(row, value)
+
+    def spread(self, row: list[float], least: float, most: float, times: int) -> None:
+        """Count `times` values, evenly distributed from `least` to `most`.
+
+        For work that is done so often at once that the clock is not read each time.
+        """
+        if times == 1 or most <= least:
+            row[bisect.bisect_left(self.buckets, most)] += times
+        else:
+            previous = 0.0
+            for index in range(bisect.bisect_left(self.buckets, least), len(self.buckets) + 1):
+                bound = self.buckets[index] if index < len(self.buckets) else most
+                reached = times * min((bound - least) / (most - least), 1.0)
+                row[index] += round(reached) - round(previous)
+                previous = reached
+                if bound >= most:
+                    break
+        row[-1] += times * (least + most) / 2 if times > 1 else most
+        if self.native is not None:
+            self.native.spread(row, least, most, times)
+
+    def rows(self) -> Sequence[tuple[tuple[str, ...], list[float]]]:
+        """Return (label values, row) pairs of the series with observed values."""
+        if not self.labels:
+            return [((), self.row(()))]
+        return [(labels, row) for labels, row in list(self.values.items()) if any(row)]
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        for labels, row in self.rows():
+            yield from _of_row(self.name, dict(zip(self.labels, labels, strict=True)), self.buckets, row)
+
+
+class HistogramFunction(Metric):
+    """A histogram that is read when scraped: `rows` returns (label values, row) pairs."""
+
+    kind = "histogram"
+
+    def __init__(
+        self,
+        name: str,
+        help_text: str,
+        labels: Sequence[str],
+        buckets: Sequence[float],
+        rows: Callable[[], Sequence[tuple[tuple[str, ...], list[float]]]],
+    ) -> None:
+        super().__init__(name, help_text, labels)
+        self.buckets = tuple(buckets)
+        self.rows = rows
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        for labels, row in self.rows():
+            yield from _of_row(self.name, dict(zip(self.labels, labels, strict=True)), self.buckets, row)
+
+
+class TimingHistogram(HistogramFunction):
+    """A histogram function whose counts are nanoseconds."""
+
+    before = "EXPERIMENTAL: "
+
+
+def _of_row(name: str, labels: dict[str, str], buckets: tuple[float, ...], row: list[float]) -> Iterator[tuple[str, dict[str, str], float]]:
+    total = 0.0
+    for bound, count in zip((*buckets, float("inf")), row, strict=False):
+        total += count
+        yield f"{name}_bucket", {**labels, "le": _bound(bound)}, total
+    yield f"{name}_count", labels, total
+    yield f"{name}_sum", labels, row[-1]
+
+
+class Summary(Metric):
+    """Quantiles of the latest 1000 values. Upstream computes them with a streaming algorithm over five hours."""
+
+    kind = "summary"
+    QUANTILES = (0.5, 0.9, 0.99)
+    LATEST = 1000
+
+    def __init__(self, name: str, help_text: str, labels: Sequence[str], among: list[Metric] | None = None) -> None:
+        super().__init__(name, help_text, labels, among)
+        self.values: dict[tuple[str, ...], tuple[deque[float], list[float]]] = {}  # the latest values; the total count and sum
+
+    def observe(self, labels: tuple[str, ...], value: float) -> None:
+        """Record a value."""
+        row = self.values.get(labels)
+        if row is None:
+            placed = self._place(labels, len(self.values))
+            if placed is None:
+                return
+            row = self.values.setdefault(placed, (deque(maxlen=self.LATEST), [0.0, 0.0]))
+        latest, total = row
+        latest.append(value)
+        total[0] += 1
+        total[1] += value
+
+    def drop(self, labels: Mapping[str, str]) -> None:
+        self._drop_from(self.values, labels)
+
+    def rows(self) -> Iterator[tuple[tuple[str, ...], list[tuple[float, float]], float, float]]:
+        """Yield label values, (quantile, value) pairs, total count and total sum of each series."""
+        for labels, (latest, (count, total)) in list(self.values.items()):
+            ordered = sorted(latest.copy())
+            quantiles = [(quantile, ordered[min(int(quantile * len(ordered)), len(ordered) - 1)]) for quantile in self.QUANTILES]
+            yield labels, quantiles, count, total
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
+        for labels, quantiles, count, total in self.rows():
+            named = dict(zip(self.labels, labels, strict=True))
+            for quantile, value in quantiles:
+                yield self.name, {**named, "quantile": str(quantile)}, value
+            yield f"{self.name}_sum", named, total
+            yield f"{self.name}_count", named, count
+
+
+HEALTHCHECK: Final = Gauge("kubernetes_healthcheck", "This metric records the result of a single healthcheck.", ("name", "type"), SLIS)
+HEALTHCHECKS_TOTAL: Final = Counter(
+    "kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", ("name", "status", "type"), SLIS
+)
+OVERFLOWS: Final = Counter(
+    "cardinality_enforcement_unexpected_categorizations_total",
+    "The count of unexpected categorizations during cardinality enforcement.",
+)
+STARTED: Final = time.time()
+_begun = STARTED
+for _shown, _before in ((_ALL, ""), (SLIS, "[ALPHA] ")):
+    GaugeFunction(
+        "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)], _shown
+    ).before = _before
+
+
+def _drop(labels: Mapping[str, str]) -> None:
+    for metric in _ALL:
+        metric.drop(labels)
+
+
+on_change(_drop)
+
+
+def _bound(value: float) -> str:
+    """Format a bucket bound as Go does: `1`, `0.005`, `1e+06`."""
+    if value == float("inf"):
+        return "+Inf"
+    if value == int(value) and value < 1e6:
+        return str(int(value))
+    if value < 1e6:
+        return repr(value)
+    from decimal import Decimal
+
+    exact = Decimal(repr(value)).normalize()
+    return f"{exact.scaleb(-exact.adjusted())}e+{exact.adjusted():02}"
+
+
+def since() -> float:
+    """Return when counting began, or was last reset (seconds since the epoch)."""
+    return _begun
+
+
+def reset() -> None:
+    """Reset all counters, histograms and summaries; gauges keep their values."""
+    global _begun
+    _begun = time.time()
+    for metric in _ALL:
+        if isinstance(metric, Summary):
+            metric.values.clear()
+        elif isinstance(metric, Histogram):
+            for row in metric.values.values():
+                row[:] = [0.0] * len(row)  # in place, because callers hold references to rows
+            if metric.native is not None:
+                metric.native.clear()
+        elif isinstance(metric, Counter) and not isinstance(metric, Gauge):
+            metric.clear()
+    for begin_anew in RESETS:
+        begin_anew()
+
+
+def stability(name: str) -> str:
+    """Return the stability level of a metric; "" for metrics that belong to no component."""
+    if name.startswith(_UNMARKED):
+        return ""
+    return "STABLE" if name in _STABLE else "BETA" if name in _BETA else "ALPHA"
+
+
+def shown_help(metric: Metric) -> str:
+    """Return the HELP text, with the stability level before it."""
+    level = stability(metric.name)
+    return metric.before + (f"[{level}] {metric.help}" if level else metric.help)
+
+
+def every() -> list[Metric]:
+    """Return all metrics except those of /metrics/slis."""
+    return list(_ALL)

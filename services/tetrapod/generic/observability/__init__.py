@@ -1,0 +1,1 @@
+"""Tracing, logs, the exposition of metrics, metrics of the process, and the debug endpoints."""

@@ -1,0 +1,169 @@
+"""`/debug/pprof`: profiles of the process, made with Python's means, under the paths of Go's profiles.
+
+- `goroutine`: stacks of tasks and threads
+- `threadcreate`: stacks of threads
+- `heap`: live objects by type, with `?debug=2` of all types and not only the largest; with `?seconds=`, allocations in that time
+- `allocs`: allocations in a given time
+- `profile`: a recording by cProfile, for `python -m pstats`
+- `trace`: samples of what each thread runs (sampling.py)
+- `symbol`: the object at an address (symbols.py)
+
+The authorizer decides who may read them. Upstream: k8s.io/apiserver/pkg/server/routes/profiling.go, net/http/pprof.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import marshal
+import sys
+import threading
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from tetrapod.generic.observability.debugging import sampling, symbols
+from tetrapod.generic.observability.debugging.objects import live_objects
+from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.machinery import status
+
+PREFIX: Final = "/debug/pprof/"
+_NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
+_HTML: Final[HeaderList] = [(b"content-type", b"text/html; charset=utf-8")]
+_MOST: Final = 100
+_LONGEST: Final = 50.0
+_recording, _tracing = asyncio.Lock(), asyncio.Lock()
+
+
+class _Parameters(NamedTuple):
+    """The parameters of a profile: how long to observe (0 if not given), and whether to list everything instead of the largest entries."""
+
+    seconds: float
+    everything: bool
+
+
+async def redirect(request: Request) -> Response:
+    """Redirect to the index. As in Go's http.Redirect, only GET and HEAD get a body."""
+    location = (b"location", PREFIX.encode())
+    if request.method not in ("GET", "HEAD"):
+        return Response(302, [location])
+    return Response(302, [*_HTML, location], b'<a href="/debug/pprof/">Found</a>.\n\n')
+
+
+async def handle(request: Request) -> Response:
+    """Return the index or a profile."""
+    name = request.path.removeprefix(PREFIX)
+    if not name:
+        lines = "".join(f"<li><a href='{key}?debug=1'>{key}</a>: {text}</li>\n" for key, (text, _) in PROFILES.items())
+        return Response(
+            200, [*_HTML, _NOSNIFF], f"<html>\n<head>\n<title>{PREFIX}</title>\n</head>\n<ul>\n{lines}</ul>\n</html>\n".encode()
+        )
+    if name == "symbol":
+        return await symbols.handle(request)
+    if name not in PROFILES:
+        return Response(404, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-go-pprof", b"1"), _NOSNIFF], b"Unknown profile\n")
+    query = request.query().values
+    debug = query.get("debug", "0")
+    body = await PROFILES[name][1](_Parameters(_seconds(query.get("seconds", "")), debug == "2"))
+    if debug not in ("", "0"):
+        return Response(200, [(b"content-type", b"text/plain; charset=utf-8"), _NOSNIFF], body)
+    disposition = f'attachment; filename="{name}"'.encode()
+    return Response(200, [(b"content-type", b"application/octet-stream"), (b"content-disposition", disposition), _NOSNIFF], body)
+
+
+def _seconds(text: str) -> float:
+    """Return the parameter in seconds, at most 50, because longer requests would time out; 0 if it is missing or invalid."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        return 0.0
+    return min(seconds, _LONGEST) if seconds > 0 else 0.0  # false for nan
+
+
+async def _profile(parameters: _Parameters) -> bytes:
+    """Record what the event loop's thread executes."""
+    import cProfile
+
+    if _recording.locked():
+        raise status.bad_request("Could not enable CPU profiling: cpu profiling already in use")
+    async with _recording:
+        profile = cProfile.Profile()
+        profile.enable()
+        try:
+            await asyncio.sleep(parameters.seconds or 30.0)
+        finally:
+            profile.disable()
+    profile.create_stats()
+    return marshal.dumps(profile.stats)
+
+
+async def _heap(parameters: _Parameters) -> bytes:
+    return await (
+        _allocations(parameters) if parameters.seconds else asyncio.to_thread(_live_objects, None if parameters.everything else _MOST)
+    )
+
+
+def _live_objects(most: int | None) -> bytes:
+    """List the live objects by type: the `most` types that use the most memory, or all."""
+    counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for obj in live_objects():
+        kind = type(obj)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        counts[name] += 1
+        sizes[name] += sys.getsizeof(obj, 0)
+    lines = [f"heap profile: {counts.total()} objects, {sizes.total()} bytes in containers\n"]
+    lines += [f"{counts[name]:10} {size:12} {name}\n" for name, size in sizes.most_common(most)]
+    return "".join(lines).encode()
+
+
+async def _allocations(parameters: _Parameters) -> bytes:
+    """List by line what was allocated in the given time (1 s by default) and is still alive."""
+    import tracemalloc
+
+    if tracemalloc.is_tracing():
+        raise status.bad_request("Could not enable heap profiling: it is in use")
+    tracemalloc.start()
+    try:
+        await asyncio.sleep(parameters.seconds or 1.0)
+        statistics = await asyncio.to_thread(lambda: tracemalloc.take_snapshot().statistics("lineno")[:_MOST])
+    finally:
+        tracemalloc.stop()
+    return "".join(f"{s}\n" for s in statistics).encode()
+
+
+async def _stacks(parameters: _Parameters) -> bytes:
+    out = io.StringIO()
+    for task in sorted(asyncio.all_tasks(), key=lambda t: t.get_name()):
+        out.write(f"task {task.get_name()}\n")
+        task.print_stack(file=out)
+    out.write(_thread_stacks())
+    return out.getvalue().encode()
+
+
+async def _trace(parameters: _Parameters) -> bytes:
+    if _tracing.locked():
+        raise status.bad_request("Could not enable tracing: tracing is already in use")
+    async with _tracing:
+        return await asyncio.to_thread(sampling.trace, parameters.seconds or 1.0)
+
+
+async def _threads(parameters: _Parameters) -> bytes:
+    return f"threadcreate profile: total {threading.active_count()}\n{_thread_stacks()}".encode()
+
+
+def _thread_stacks() -> str:
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    frames = sys._current_frames().items()
+    return "".join(f"thread {names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}\n" for ident, frame in frames)
+
+
+PROFILES: Final[dict[str, tuple[str, Callable[[_Parameters], Awaitable[bytes]]]]] = {
+    "allocs": ("What is allocated in the next N seconds (seconds=N, 1 by default), by line.", _allocations),
+    "goroutine": ("Stacks of all tasks and threads.", _stacks),
+    "heap": ("Live objects by type, with debug=2 all types; with seconds=N, what was allocated in that time, by line.", _heap),
+    "profile": ("What ran in the next N seconds (seconds=N, 30 by default), for python -m pstats.", _profile),
+    "threadcreate": ("Stacks of all threads.", _threads),
+    "trace": ("What each thread ran in the next N seconds (seconds=N, 1 by default), for chrome://tracing and Perfetto.", _trace),
+}

@@ -1,0 +1,45 @@
+"""`/debug/flags`: flags that can be changed at run time; there is only `v`.
+
+Upstream: k8s.io/apiserver/pkg/server/routes/flags.go, and logs.GlogSetter.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.observability.logs import set_verbosity
+from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.machinery.golang.integers import parse_uint
+from tetrapod.machinery.golang.quoting import go_quote
+
+_INDEX: Final = (
+    b"<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n<table>\n<tr>v<br>\n"
+    b"</table>\n<br>\nfull flags configurable<br>\n</body>\n</html>\n"
+)
+_PLAIN: Final[HeaderList] = [(b"content-type", b"text/plain"), (b"x-content-type-options", b"nosniff")]
+_LIMIT: Final = 1 << 20
+_LARGEST: Final = 2**31 - 1
+
+
+async def index(request: Request) -> Response:
+    """Return the index page."""
+    return Response(200, [(b"content-type", b"text/html; charset=utf-8")], _INDEX)
+
+
+async def verbosity(request: Request) -> Response:
+    """Handle `PUT /debug/flags/v`, whose body is a number."""
+    if request.method != "PUT":
+        return _plain(406, "unsupported http method")
+    text = (await request.body.read(_LIMIT)).decode("utf-8", "replace")
+    try:
+        level = parse_uint(text, 32)
+        if level > _LARGEST:
+            raise ValueError(f"failed set klog.logging.verbosity {text}: strconv.ParseInt: parsing {go_quote(text)}: value out of range")
+    except ValueError as error:
+        return _plain(400, str(error))
+    set_verbosity(level)
+    return _plain(200, f"successfully set klog.logging.verbosity to {text}")
+
+
+def _plain(status: int, text: str) -> Response:
+    return Response(status, list(_PLAIN), f"{text}\n".encode())

@@ -1,0 +1,109 @@
+"""`/statusz` and `/flagz`: version, uptime and flags of the server, as text or as a versioned object.
+
+Upstream: k8s.io/component-base/zpages. JSON and YAML must be requested by their full media type (`application/json;g=config.k8s.io;
+v=v1beta1;as=Statusz`). Otherwise the response is text, whose format is not stable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from tetrapod.generic.configuration.version import KUBERNETES, version_info
+from tetrapod.generic.http.negotiation.accept import JSON, YAML, Offer, parse_accept
+from tetrapod.generic.http.negotiation.choosing import wants_pretty
+from tetrapod.generic.http.negotiation.documents import encode_document, write_status
+from tetrapod.generic.metrics.collectors import STARTED
+from tetrapod.generic.metrics.requests import PAGE
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.status import StatusError, not_acceptable
+
+GROUP: Final = "config.k8s.io"
+COMPONENT: Final = "apiserver"
+_TEXT: Final = "text/plain"
+_VERSIONS: Final = ("v1beta1", "v1alpha1")
+_HEADING: Final = (
+    "\n{component} {page}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees "
+    "and is for debugging purposes only.\n"
+)
+_OFFER: Final = Offer(table=False, partial=False, messages=False)
+"""The offer for error responses; they do not come as protobuf either."""
+
+
+def _negotiate(request: Request, kind: str) -> tuple[str, str]:
+    """Return media type and version, which is "" for text.
+
+    Raises:
+        StatusError: 406, no offered media type is accepted.
+    """
+    for clause in parse_accept(request.header(b"accept") or "*/*"):
+        parameters = {key: value for key, value in clause.parameters if key in ("as", "g", "v")}
+        for media_type in (JSON, YAML, _TEXT):
+            type_, subtype = media_type.split("/")
+            if (clause.type, clause.subtype) not in ((type_, subtype), (type_, "*"), ("*", "*")):
+                continue
+            if media_type == _TEXT:
+                if not parameters:
+                    return media_type, ""
+            elif parameters.get("as") == kind and parameters.get("g") == GROUP and parameters.get("v") in _VERSIONS:
+                return media_type, parameters["v"]
+    raise not_acceptable("only the following media types are accepted: application/json, application/yaml, text/plain")
+
+
+def _answer(request: Request, kind: str, content: Object, text: Callable[[], str]) -> Response:
+    request.state[PAGE] = "", "", kind.lower()
+    try:
+        media_type, version = _negotiate(request, kind)
+    except StatusError as error:
+        return write_status(request, error, _OFFER)
+    if not version:
+        heading = _HEADING.format(component=COMPONENT, page=kind.lower())
+        return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], (heading + text()).encode())
+    request.state[PAGE] = GROUP, version, kind.lower()
+    if version != _VERSIONS[0]:
+        request.warnings.append(f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version.")
+    document = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}, **content}
+    full_type = f"{media_type};g={GROUP};v={version};as={kind}"
+    return Response(200, [(b"content-type", full_type.encode())], encode_document(document, media_type, pretty=wants_pretty(request)))
+
+
+def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
+    """Return the handler of /statusz. `paths` returns the paths that `/` lists; the page shows those of the server itself."""
+
+    async def handle(request: Request) -> Response:
+        content: Object = {
+            "startTime": datetime.fromtimestamp(int(STARTED), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "uptimeSeconds": int(time.time() - STARTED),
+            "goVersion": version_info()["goVersion"],
+            "binaryVersion": KUBERNETES,
+            "emulationVersion": KUBERNETES.rpartition(".")[0],
+            "paths": sorted(path for path in paths() if path.count("/") == 1 and path not in ("/", "/api", "/apis")),
+        }
+        return _answer(request, "Statusz", content, lambda: _status_text(content))
+
+    return handle
+
+
+def _status_text(content: Object) -> str:
+    hours, rest = divmod(content["uptimeSeconds"], 3600)
+    return (
+        f"\nStarted: {datetime.fromtimestamp(int(STARTED), UTC).strftime('%a %b %e %H:%M:%S UTC %Y')}\n"
+        f"Up: {hours} hr {rest // 60:02d} min {rest % 60:02d} sec\n"
+        f"Go version: {content['goVersion']}\n"
+        f"Binary version: {content['binaryVersion']}\n"
+        f"Emulation version: {content['emulationVersion']}\n"
+        f"Paths: {' '.join(content['paths'])}\n"
+    )
+
+
+def flagz(flags: Callable[[], Mapping[str, str]]) -> Handler:
+    """Return the handler of /flagz."""
+
+    async def handle(request: Request) -> Response:
+        values = dict(sorted(flags().items()))
+        return _answer(request, "Flagz", {"flags": values}, lambda: "".join(f"{name}={value}\n" for name, value in values.items()))
+
+    return handle

@@ -1,0 +1,157 @@
+"""Native histograms: exponential buckets, each at most a tenth wider than the one before.
+
+Upstream: component-base/metrics/internal/nativehistograms.go (factor 1.1, at most 160 buckets), over client_golang's
+prometheus/histogram.go. Native counts cost nothing until a scraper first requests protobuf, the only format that shows them. Values are
+counted natively from then on; earlier values are in the bucket of the upper bound of their classic bucket.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from tetrapod.generic.metrics.collectors import Histogram, Metric
+from tetrapod.generic.metrics.names import CLASSIC
+
+SCHEMA: Final = 3
+"""Each power of two is divided into 2**SCHEMA buckets: the lowest resolution with a growth below a tenth."""
+_COARSEST: Final = -4
+MOST_BUCKETS: Final = 160
+ZERO_THRESHOLD: Final = 2.0**-128
+_SPREAD: Final = 16
+_GAP: Final = 2
+_BOUNDS: Final = {schema: [0.5 * 2 ** (part / 2**schema) for part in range(2**schema)] for schema in range(1, SCHEMA + 1)}
+_classic: Final = frozenset(CLASSIC.split())
+
+
+def key(value: float, schema: int) -> int:
+    """Return the index of the bucket of a positive value."""
+    fraction, exponent = math.frexp(value)
+    if schema > 0:
+        bounds = _BOUNDS[schema]
+        return bisect_left(bounds, fraction) + (exponent - 1) * len(bounds)
+    if fraction == 0.5:
+        exponent -= 1
+    return (exponent + (1 << -schema) - 1) >> -schema
+
+
+class Counts:
+    """The native counts of one set of labels."""
+
+    __slots__ = ("buckets", "zero")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Set all counts to 0."""
+        self.zero = 0
+        self.buckets: tuple[int, dict[int, int], dict[int, int]] = SCHEMA, {}, {}
+        """Schema, counts of positive and counts of negative values; one tuple, because another thread reads them."""
+
+    def add(self, value: float, times: int) -> None:
+        """Count a value."""
+        if abs(value) <= ZERO_THRESHOLD:
+            self.zero += times
+            return
+        schema, positive, negative = self.buckets
+        counts = positive if value > 0 else negative
+        at = key(abs(value), schema)
+        counts[at] = counts.get(at, 0) + times
+        while len(positive) + len(negative) > MOST_BUCKETS and schema > _COARSEST:
+            schema, positive, negative = self.buckets = schema - 1, _doubled(positive), _doubled(negative)
+
+
+def _doubled(counts: Mapping[int, int]) -> dict[int, int]:
+    """Return the counts in buckets twice as wide."""
+    wider: dict[int, int] = {}
+    for at, count in counts.items():
+        wider[(at + 1) // 2] = wider.get((at + 1) // 2, 0) + count
+    return wider
+
+
+class NativeBuckets:
+    """The native counts of one histogram."""
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._by_row: dict[int, tuple[list[float], Counts]] = {}
+        """Counts by the id of a row, with the row, so that its id is not reused."""
+        bounds = (*histogram.buckets, histogram.buckets[-1] * 2)
+        for _, row in histogram.rows():
+            for bound, count in zip(bounds, row[:-1], strict=True):
+                if count:
+                    self.add(row, bound, int(count))
+
+    def counts(self, row: list[float]) -> Counts:
+        """Return the counts of a row."""
+        entry = self._by_row.get(id(row))
+        if entry is None:
+            entry = self._by_row[id(row)] = (row, Counts())
+        return entry[1]
+
+    def add(self, row: list[float], value: float, times: int = 1) -> None:
+        """Count a value in a row."""
+        self.counts(row).add(value, times)
+
+    def spread(self, row: list[float], least: float, most: float, times: int) -> None:
+        """Count `times` values, evenly distributed from `least` to `most`, in at most 16 steps."""
+        steps = min(times, _SPREAD)
+        for step in range(steps):
+            reached = most if times == 1 else least + (step + 0.5) / steps * (most - least)
+            self.add(row, reached, times * (step + 1) // steps - times * step // steps)
+
+    def clear(self) -> None:
+        """Set all counts to 0."""
+        for _, counts in self._by_row.values():
+            counts.clear()
+
+    def drop(self, row: list[float]) -> None:
+        """Remove the counts of a row that its histogram has dropped."""
+        self._by_row.pop(id(row), None)
+
+
+def begin(metrics: Sequence[Metric]) -> None:
+    """Start native counting. To be called where values are observed, in the event loop's thread."""
+    for metric in metrics:
+        if isinstance(metric, Histogram) and metric.native is None and metric.name not in _classic:
+            metric.native = NativeBuckets(metric)
+
+
+def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
+    """Encode buckets as spans and deltas.
+
+    Returns:
+        The runs of buckets as (distance from the end of the previous run, length), and the difference of each bucket to the
+        previous one.
+    """
+    runs: list[tuple[int, int]] = []
+    deltas: list[int] = []
+    previous = 0
+    for distance, count in _filled(counts):
+        if distance is None:
+            start, length = runs[-1]
+            runs[-1] = start, length + 1
+        else:
+            runs.append((distance, 1))
+        deltas.append(count - previous)
+        previous = count
+    return runs, deltas
+
+
+def _filled(counts: Mapping[int, int]) -> Iterator[tuple[int | None, int]]:
+    """Yield the counts in order, including the empty buckets in small gaps.
+
+    At the start of a run the distance to the previous one is given.
+    """
+    expected: int | None = None
+    for at, count in sorted(counts.items()):
+        gap = at if expected is None else at - expected
+        if expected is None or gap > _GAP:
+            yield gap, count
+        else:
+            for _ in range(gap):
+                yield None, 0
+            yield None, count
+        expected = at + 1

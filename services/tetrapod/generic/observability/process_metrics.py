@@ -1,0 +1,129 @@
+"""Metrics of the process: its build, threads, tasks and network (upstream: component-base/metrics/version.go; Go's own collector)."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import threading
+from collections import Counter as Counted
+from pathlib import Path
+from typing import Any, Final
+
+from tetrapod.generic.configuration.features import defaults
+from tetrapod.generic.configuration.version import KUBERNETES, version_info
+from tetrapod.generic.metrics.collectors import Counter, CounterFunction, GaugeFunction, every, stability
+
+_BUILD: Final = {
+    "major": "major",
+    "minor": "minor",
+    "git_version": "gitVersion",
+    "git_commit": "gitCommit",
+    "git_tree_state": "gitTreeState",
+    "build_date": "buildDate",
+    "go_version": "goVersion",
+    "compiler": "compiler",
+    "platform": "platform",
+}
+_loops: Final[list[asyncio.AbstractEventLoop]] = []
+
+
+def collectors() -> list[Any]:
+    """Return prometheus-client's collectors of the process and of Python."""
+    from prometheus_client import PlatformCollector, ProcessCollector
+
+    return [ProcessCollector(registry=None), PlatformCollector(registry=None)]
+
+
+def _tasks() -> float:
+    """Return the number of tasks. Scrapes are rendered in a thread without an event loop, so the registered loop is read."""
+    try:
+        return float(sum(len(asyncio.all_tasks(loop)) for loop in _loops if not loop.is_closed()))
+    except RuntimeError:  # a task was created at the same time
+        return float(len(_loops))
+
+
+def _minor(back: int) -> str:
+    """Return the minor release that is `back` releases before this one."""
+    major, minor, _ = KUBERNETES.split(".")
+    return f"{major}.{int(minor) - back}"
+
+
+def register(loop: asyncio.AbstractEventLoop) -> None:
+    """Register the event loop whose tasks are counted."""
+    if loop not in _loops:
+        _loops[:] = [loop]
+
+
+GaugeFunction(
+    "kubernetes_build_info",
+    "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and "
+    "compiler from which Kubernetes was built, and platform on which it is running.",
+    tuple(_BUILD),
+    lambda: [(tuple(str(version_info()[key]) for key in _BUILD.values()), 1.0)],
+)
+GaugeFunction(
+    "version_info",
+    "Provides the compatibility version info of the component. The component label is the name of the component, usually kube, but is "
+    "relevant for aggregated-apiservers.",
+    ("component", "binary", "emulation", "min_compat"),
+    lambda: [(("kube", KUBERNETES, _minor(0), _minor(1)), 1.0)],
+)
+GaugeFunction(
+    "kubernetes_feature_enabled",
+    "This metric records the data about the stage and enablement of a k8s feature.",
+    ("name", "stage"),
+    lambda: [((name, "" if stage == "GA" else stage), float(enabled)) for name, stage, enabled in defaults()],
+)
+GaugeFunction("go_threads", "Number of OS threads created.", (), lambda: [((), float(threading.active_count()))])
+# Dashboards of Go servers use this metric; tasks are the closest equivalent of goroutines.
+GaugeFunction("go_goroutines", "Number of goroutines that currently exist.", (), lambda: [((), _tasks())])
+
+
+def _octets() -> dict[str, float]:
+    """Return the IP counters of the process's network namespace, as Go's collector does; empty if they cannot be read."""
+    try:
+        lines = Path("/proc/self/net/netstat").read_text().splitlines()
+    except OSError:
+        return {}
+    heads = next((line.split() for line in lines if line.startswith("IpExt:")), [])
+    values = next((line.split() for line in reversed(lines) if line.startswith("IpExt:")), [])
+    return {name: float(value) for name, value in zip(heads[1:], values[1:], strict=False)}
+
+
+def _network(name: str) -> list[tuple[tuple[str, ...], float]]:
+    octets = _octets().get(name)
+    return [] if octets is None else [((), octets)]
+
+
+def _levels() -> list[tuple[tuple[str, ...], float]]:
+    levels = Counted(stability(metric.name) for metric in every())
+    return [((level, ""), float(count)) for level, count in sorted(levels.items()) if level]
+
+
+CounterFunction(
+    "process_network_receive_bytes_total",
+    "Number of bytes received by the process over the network.",
+    (),
+    lambda: _network("InOctets"),
+)
+CounterFunction(
+    "process_network_transmit_bytes_total",
+    "Number of bytes sent by the process over the network.",
+    (),
+    lambda: _network("OutOctets"),
+)
+GaugeFunction(
+    "process_virtual_memory_max_bytes",
+    "Maximum amount of virtual memory available in bytes.",
+    (),
+    lambda: [((), float(resource.getrlimit(resource.RLIMIT_AS)[0] % 2**64))],
+)
+CounterFunction(
+    "registered_metrics_total",
+    "The count of registered metrics broken by stability level and deprecation version.",
+    ("stability_level", "deprecated_version"),
+    _levels,
+)
+# Upstream's hidden metrics are not kept, and metrics cannot be disabled.
+Counter("hidden_metrics_total", "The count of hidden metrics.")
+Counter("disabled_metrics_total", "The count of disabled metrics.")

@@ -1,0 +1,61 @@
+"""The exchange of traces between the front proxy (the aggregator) and the service that a request is proxied to.
+
+The headers share the prefix of the identity headers, so the aggregator removes them from requests of clients and responses of other
+servers (proxy/headers.py). They are accepted from the front proxy only (authentication/requestheader.py). A service behind it trusts
+the aggregator that a trace may be returned, and that the `traceparent` header is the aggregator's own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.generic.observability.tracing.report import span_document
+from tetrapod.generic.observability.tracing.spans import Nothing, Span
+from tetrapod.generic.peers.names import TRACE_SPANS as FOUND
+from tetrapod.generic.peers.packed_headers import packed, take_out
+from tetrapod.generic.request import HeaderList, Request, Response
+
+ASKED: Final = b"x-remote-trace"
+STATE: Final = "what the front asks of traces"
+"""The key in `Request.state` under which the front proxy's authenticator stores the header."""
+TELL: Final = "tell"
+BELIEVE: Final = "believe"
+_LIMIT: Final = 256 * 1024
+
+
+def request_headers(step: Span | Nothing) -> HeaderList:
+    """Return the headers for the service behind the aggregator."""
+    return [(ASKED, (TELL if step.trace.detailed else BELIEVE).encode())] if isinstance(step, Span) else []
+
+
+def target(request: Request, step: Span | Nothing) -> str:
+    """Return path and query for the service; with `trace=1` if a detailed trace is requested."""
+    query = request.query_string
+    if isinstance(step, Span) and step.trace.detailed:
+        query = f"{query}&trace=1" if query else "trace=1"
+    return f"{request.raw_path}?{query}" if query else request.raw_path
+
+
+def asks_to_tell(request: Request) -> bool:
+    """Return whether the front proxy asks for a detailed trace."""
+    return request.state.get(STATE) == TELL
+
+
+def vouches(request: Request) -> bool:
+    """Return whether the `traceparent` header is the aggregator's own."""
+    return request.state.get(STATE) in (TELL, BELIEVE)
+
+
+def add_response_header(response: Response, root: Span) -> None:
+    """Add the spans below `root` to the response headers, unless they are too large."""
+    root.end()
+    encoded = packed(span_document(root, root.started).get("spans", []), default=str)
+    if len(encoded) <= _LIMIT:
+        response.headers.append((FOUND, encoded))
+
+
+def graft(response: Response, step: Span | Nothing) -> None:
+    """Remove the service's spans from its response and attach them to the span of the call."""
+    for spans in take_out(response, FOUND):
+        if isinstance(step, Span):
+            step.grafts += spans

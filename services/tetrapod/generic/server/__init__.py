@@ -1,0 +1,1 @@
+"""The assembled server, its table of paths, and the selection of controllers."""

@@ -1,0 +1,183 @@
+"""`GenericAPIServer`: combines resources, non-resource endpoints, admission, storage and lifecycle into one `Handler`.
+
+Each of the four services is an instance with its own resources, and so is an aggregated API server.
+`director` serves authenticated and authorized requests; `build_handler_chain` (filters/chain.py) wraps it
+for a listener. Upstream: k8s.io/apiserver/pkg/server/genericapiserver.go and handler.go (the director).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import orjson
+
+from tetrapod.generic.admission.interface import AdmissionChain
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
+from tetrapod.generic.discovery.source import DefinitionSource
+from tetrapod.generic.endpoints.router import GroupVersionRouter
+from tetrapod.generic.lifecycle.health import Health
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.observability.debugging import profiles, verbosity, zpages
+from tetrapod.generic.openapi.source import BuiltinSource
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.store import Store
+from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.server.routes import Routes, health_handler, metrics, not_found, slis, version
+from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
+from tetrapod.machinery import status
+from tetrapod.machinery.gvk import GroupResource, Object
+
+
+class GenericAPIServer:
+    """An API server.
+
+    Args:
+        name: the component in metrics and logs.
+        storage: the storage of resources.
+        admission: the admission plugins.
+        lifecycle: the hooks and checks.
+        authorizer: the authorizer for checks inside endpoints.
+        fallback: serves resource paths of groups that are not installed.
+        profiling: whether to serve /debug/pprof and /debug/flags.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        storage: StorageFactory,
+        admission: AdmissionChain,
+        lifecycle: Lifecycle,
+        *,
+        authorizer: Authorizer | None = None,
+        fallback: Handler | None = None,
+        profiling: bool = True,
+    ) -> None:
+        self.name = name
+        self.storage = storage
+        self.admission = admission
+        self.lifecycle = lifecycle
+        self.authorizer = authorizer
+        self.health = Health(lifecycle)
+        self.routes = Routes()
+        self.source = DefinitionSource()
+        self.stores: dict[GroupResource, Store] = {}
+        self.documents: dict[str, Callable[[], Object]] = {"version": _version_document}
+        """The OpenAPI documents of non-resource endpoints, by name."""
+        self.listed: list[Callable[[], Iterable[str]]] = []
+        """Functions that return additional paths for `/`."""
+        self.flags: Mapping[str, str] = {}
+        """The command-line flags, for /flagz."""
+        self.fallback = fallback
+        self._profiling = profiling
+        self._routers: dict[tuple[str, str], GroupVersionRouter] = {}
+        self._groups: set[str] = set()
+        self._discovery = DiscoveryHandlers(self.source, self._groups.__contains__)
+        self._install_routes()
+
+    def _install_routes(self) -> None:
+        check = health_handler(self.health)
+        for endpoint in ("/healthz", "/livez", "/readyz"):
+            self.routes.add(endpoint, check)
+            self.routes.add_prefix(endpoint + "/", check)
+        self.routes.add_rest("/version", version)
+        self.routes.add("/metrics", metrics)
+        self.routes.add("/metrics/slis", slis)
+        self.routes.add("/statusz", zpages.statusz(self.paths))
+        self.routes.add("/flagz", zpages.flagz(lambda: self.flags))
+        if self._profiling:
+            self.routes.add("/debug/pprof", profiles.redirect, listed=False)
+            self.routes.add_prefix(profiles.PREFIX, profiles.handle)
+            self.routes.add("/debug/flags", verbosity.index, listed=False)
+            self.routes.add("/debug/flags/v", verbosity.verbosity, listed=False)
+            self.routes.add_prefix("/debug/flags/", verbosity.index)
+        self.routes.add("/", self._index)
+        self.routes.add("/index.html", self._index, listed=False)
+
+    def install(self, definitions: Iterable[ResourceDefinition]) -> None:
+        """Serve resources in all their versions."""
+        for definition in definitions:
+            store = self._store(definition)
+            for served in definition.versions:
+                key = (definition.group, served)
+                router = self._routers.get(key)
+                if router is None:
+                    router = self._routers[key] = GroupVersionRouter(definition.group, served, self.admission, self.authorizer)
+                router.install(definition, store)
+            self._groups.add(definition.group)
+            self.source.install(definition)
+
+    def _store(self, definition: ResourceDefinition) -> Store | None:
+        if definition.rest is not None:
+            return None
+        config = StorageConfig(
+            prefix=definition.storage_prefix,
+            api_version=definition.gvk(definition.storage_version).api_version,
+            kind=definition.kind,
+            namespaced=definition.namespaced,
+        )
+        storage = self.storage.resource(config)
+        store = definition.store(definition, storage)
+        self.stores[definition.group_resource] = store
+        return store
+
+    def statistics(self, group: str, resource: str) -> tuple[int, int] | None:
+        """Return the number of objects of a resource and their average size, for flow control; None if it is not installed here."""
+        store = self.stores.get(GroupResource(group, resource))
+        return store.storage.statistics() if store is not None else None
+
+    def discover(self, source: DiscoverySource) -> None:
+        """Serve discovery from `source` instead of the installed resources alone."""
+        self._discovery = DiscoveryHandlers(source, self._groups.__contains__)
+
+    def serves(self, group: str, version_: str) -> bool:
+        """Return whether a group-version is installed."""
+        return (group, version_) in self._routers
+
+    async def director(self, request: Request) -> Response:
+        """Route a request to its endpoint."""
+        info = request.info
+        if info is None:
+            raise ValueError("the director needs the request info")
+        if info.is_resource_request:
+            router = self._routers.get((info.api_group, info.api_version))
+            if router is not None:
+                return await router.handle(request)
+            if info.api_group in self._groups:
+                raise status.unknown_path()
+            return await self.fallback(request) if self.fallback else not_found()
+        return await self._non_resource(request)
+
+    async def _non_resource(self, request: Request) -> Response:
+        handler = self.routes.find(request.path)
+        if handler is not None:
+            return await handler(request)
+        if request.path.startswith(("/api/", "/apis/")) or request.path in ("/api", "/apis"):
+            answer = await self._discovery.handle(request)
+            if answer is not None:
+                return answer
+            if self.fallback is not None:
+                return await self.fallback(request)
+        return not_found()
+
+    def openapi(self) -> BuiltinSource:
+        """Return the OpenAPI documents of the resources that are installed at the time of the call."""
+        return BuiltinSource(self.source, self.documents)
+
+    async def _index(self, request: Request) -> Response:
+        """Serve `/`: the list of paths."""
+        body = orjson.dumps({"paths": sorted(self.paths())}, option=orjson.OPT_INDENT_2)
+        return Response(200, [(b"content-type", b"application/json")], body)
+
+    def paths(self) -> set[str]:
+        """Return the paths that `/` lists."""
+        paths = {*self.routes.paths(), *self.health.paths(), *(path for more in self.listed for path in more())} - {"/"}
+        for gv in self.source.group_versions():
+            paths |= {f"/apis/{gv.group}", f"/apis/{gv}"} if gv.group else {"/api", f"/api/{gv.version}"}
+        return paths | ({"/apis", "/apis/"} if any(g for g in self._groups) else set())
+
+
+def _version_document() -> Object:
+    from tetrapod.generic.openapi.v3 import version_document  # imported at the first request
+
+    return version_document()
