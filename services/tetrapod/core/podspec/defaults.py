@@ -109,8 +109,6 @@ def default_volume(volume: Object) -> None:
             _default_downward(downward)
     if (ephemeral := volume.get("ephemeral")) is not None and (template := ephemeral.get("volumeClaimTemplate")):
         default_claim_spec(template.get("spec") or {})
-    for name in ("iscsi", "rbd", "azureDisk", "scaleIO"):
-        _default_legacy_source(name, volume.get(name))
     if (image := volume.get("image")) is not None and not image.get("pullPolicy"):
         image["pullPolicy"] = "Always" if tag_of(image.get("reference") or "") == "latest" else "IfNotPresent"
 
@@ -119,15 +117,6 @@ def _default_downward(downward: Object) -> None:
     for item in downward.get("items") or ():
         if (ref := item.get("fieldRef")) and not ref.get("apiVersion"):
             ref["apiVersion"] = "v1"
-
-
-def _default_legacy_source(name: str, source: Any) -> None:
-    if source is None:
-        return
-    if name == "azureDisk":
-        for field, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
-            if source.get(field) is None:
-                source[field] = value
 
 
 def set_missing(obj: Object, **values: Any) -> None:
