@@ -1,0 +1,1 @@
+"""The Kubernetes API server as four Python services: aggregator, core, extensions and auth."""

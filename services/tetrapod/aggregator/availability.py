@@ -66,8 +66,11 @@ class AvailabilityController:
         lifecycle.background(self.remote.name, self.remote.run(WORKERS))
 
     def changed(self, old: Object | None, new: Object | None) -> None:
-        """Handle an informer event. New objects and changes of spec or metadata are queued; the controller's own status updates are not."""
-        if new is not None and (old is None or old.get("spec") != new.get("spec") or old["metadata"] != new["metadata"]):
+        """Queue a new or changed APIService, and drop the metrics of a deleted one.
+
+        As upstream, an APIService is queued again after this controller's own status updates.
+        """
+        if new is not None and (old is None or old["metadata"]["resourceVersion"] != new["metadata"]["resourceVersion"]):
             queue = self.local if service_of(new) is None else self.remote
             queue.add(new["metadata"]["name"])
         elif new is None and old is not None:

@@ -1,0 +1,1 @@
+"""The auth service: authenticates tokens, evaluates RBAC, and serves the kinds of both."""

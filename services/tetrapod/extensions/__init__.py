@@ -1,0 +1,1 @@
+"""The extensions service: CustomResourceDefinitions and custom resources."""

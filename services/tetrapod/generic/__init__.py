@@ -1,0 +1,1 @@
+"""The generic API server, which every service is built from."""

@@ -1,0 +1,1 @@
+"""The ABAC authorizer, configured by a policy file."""

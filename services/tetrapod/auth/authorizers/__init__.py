@@ -1,0 +1,1 @@
+"""The chain of authorizers that flags or an AuthorizationConfiguration select."""

@@ -1,0 +1,1 @@
+"""The Node authorizer: permissions of nodes for the objects of their pods."""

@@ -1,0 +1,1 @@
+"""Authentication by JWTs of external issuers (OpenID Connect)."""

@@ -1,0 +1,1 @@
+"""The RBAC authorizer and the kinds of rbac.authorization.k8s.io."""

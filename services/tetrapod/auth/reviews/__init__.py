@@ -1,0 +1,1 @@
+"""The reviews: TokenReview, SubjectAccessReview, SelfSubjectReview and related kinds."""

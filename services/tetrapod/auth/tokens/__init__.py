@@ -1,0 +1,1 @@
+"""Tokens: of service accounts, from a file, and of bootstrap secrets."""

@@ -1,0 +1,1 @@
+"""The admission plugins for built-in kinds."""

@@ -1,0 +1,1 @@
+"""Allocation of cluster IPs and node ports."""

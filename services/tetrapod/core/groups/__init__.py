@@ -1,0 +1,1 @@
+"""The built-in resources of each API group."""

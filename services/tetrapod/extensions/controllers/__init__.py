@@ -1,0 +1,1 @@
+"""The controllers of CustomResourceDefinitions: names, conditions and finalization."""

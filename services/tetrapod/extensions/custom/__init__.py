@@ -1,0 +1,1 @@
+"""Custom resources: storage, conversion between versions, validation and handlers."""

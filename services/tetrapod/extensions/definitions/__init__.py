@@ -1,0 +1,1 @@
+"""The kind CustomResourceDefinition: strategy, defaults and store."""

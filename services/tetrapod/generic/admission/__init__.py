@@ -1,0 +1,1 @@
+"""Admission: the chain of plugins, policies, and webhooks."""

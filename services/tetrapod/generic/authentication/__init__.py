@@ -1,0 +1,1 @@
+"""Authentication of requests: client certificates, identity headers and bearer tokens."""

@@ -1,0 +1,1 @@
+"""Authorization of requests: the authorizer interface, RBAC rules, webhooks and delegation to the auth service."""

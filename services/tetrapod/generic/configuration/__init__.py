@@ -1,0 +1,1 @@
+"""Configuration files: decoding with upstream's error texts, and reloading."""

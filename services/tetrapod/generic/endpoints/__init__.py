@@ -1,0 +1,1 @@
+"""The handlers of the verbs, between HTTP and the registry."""

@@ -1,0 +1,1 @@
+"""The filters of the handler chain, one in each module."""

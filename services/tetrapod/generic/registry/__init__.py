@@ -1,0 +1,1 @@
+"""The generic store: create, update, delete, get, list and watch of one resource."""

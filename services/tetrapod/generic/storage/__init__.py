@@ -1,0 +1,1 @@
+"""Storage: the backends (etcd, SQLite), the watch cache and encryption at rest."""

@@ -1,0 +1,1 @@
+"""Managed fields: server-side apply and the tracking of managers."""

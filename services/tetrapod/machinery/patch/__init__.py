@@ -1,0 +1,1 @@
+"""Patches: JSON Patch, merge patch and strategic merge patch."""

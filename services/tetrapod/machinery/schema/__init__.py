@@ -1,0 +1,1 @@
+"""Structural schemas: decoding, defaulting, pruning and validation."""

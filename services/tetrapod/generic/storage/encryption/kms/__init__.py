@@ -1,0 +1,1 @@
+"""Encryption at rest by KMS plugins."""
