@@ -57,8 +57,7 @@ def by_priority(objects: Iterable[Object]) -> list[tuple[str, list[Object]]]:
     """Return the groups in the order of `/apis`, each with its APIServices.
 
     Groups are ordered by the highest priority of their APIServices, and then by the names of these. Names begin with the version, so
-    that
-    `v1.b` comes before `v1beta1.a`.
+    that `v1.b` comes before `v1beta1.a`.
     """
     groups: dict[str, list[Object]] = {}
     for obj in sorted(objects, key=lambda obj: (-int(obj["spec"].get("groupPriorityMinimum", 0)), obj["metadata"]["name"])):

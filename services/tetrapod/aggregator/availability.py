@@ -1,8 +1,7 @@
 """The controller of the condition Available of APIServices.
 
 Local APIServices are always available. An external API server is probed when its APIService, Service or endpoints change, every 30
-seconds,
-and sooner after a failure.
+seconds, and sooner after a failure.
 
 Upstream: kube-aggregator/pkg/controllers/status/{local,remote}.
 """

@@ -1,9 +1,8 @@
 """This process's copy of all CustomResourceDefinitions, with the fields that are often used in parsed form.
 
 A watch of the storage updates it within the step in which the cacher applies an event. A client that has read a definition from this
-process
-therefore finds the same revision here. Handlers, controllers, discovery and OpenAPI use it. Upstream: the shared CRD informer and its
-lister.
+process therefore finds the same revision here. Handlers, controllers, discovery and OpenAPI use it. Upstream: the shared CRD informer
+and its lister.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A watch whose events are converted to the version of the request and then selected.
 
 The inner watch delivers every event of its scope. Whether an object matches a selector depends on the requested version, so with a
-selector
-the previous object must be converted too.
+selector the previous object must be converted too.
 """
 
 from __future__ import annotations

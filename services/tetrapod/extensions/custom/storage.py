@@ -1,9 +1,8 @@
 """A storage that returns custom resources in one version, as the current definition specifies it.
 
 Objects stay stored as they were written. Since then the schema may have gained defaults and lost fields, or the storage version may
-have
-changed. An object that was written before the last such change, or in another version than the requested one, is converted when it is
-read, once per revision. All others pass through unchanged. Upstream decodes, defaults and prunes on every read.
+have changed. An object that was written before the last such change, or in another version than the requested one, is converted when
+it is read, once per revision. All others pass through unchanged. Upstream decodes, defaults and prunes on every read.
 
 An object in a version that the definition no longer has cannot be read. Lists and watches that include it fail until the definition
 has the version again.

@@ -1,8 +1,7 @@
 """The store of CustomResourceDefinitions.
 
 A deleted definition is first marked and kept by a finalizer; the finalizing controller then deletes its custom resources. A write
-returns
-after this process has observed it, so that the next request is served by the new definition.
+returns after this process has observed it, so that the next request is served by the new definition.
 
 Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go.
 """

@@ -1,9 +1,9 @@
 """The optional cache in redis in which replicas share the results of token and access reviews.
 
 A restarted replica need not request them again. Without redis the server is only slower: after a call that fails or times out, redis
-is not called for a while. Redis is not trusted.
-Keys are digests with a secret that the replicas of one service share. Values are authenticated with it, together with their key and
-expiry. So a writer to redis can neither forge the user of a token or a permission, nor replay expired entries.
+is not called for a while. Redis is not trusted. Keys are digests with a secret that the replicas of one service share. Values are
+authenticated with it, together with their key and expiry. So a writer to redis can neither forge the user of a token or a
+permission, nor replay expired entries.
 """
 
 from __future__ import annotations

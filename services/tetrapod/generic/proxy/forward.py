@@ -1,8 +1,7 @@
 """Forwarding of a request to a backend and of its response to the client, as kube-aggregator's UpgradeAwareHandler does it.
 
 Bodies are streamed in both directions without being collected. A response that has arrived completely becomes a plain `Response`, and a
-101
-connects the client and the backend directly.
+101 connects the client and the backend directly.
 
 Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go, k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go.
 """

@@ -1,7 +1,7 @@
 """The non-resource endpoints of a server: a table of exact paths and prefixes, each with its `Handler`.
 
-It is not a web framework: importing FastAPI costs 0.2 s and 21 MB in each process, a
-quarter of the start-up and of the memory budget, and its routing of other methods and trailing slashes differs from upstream's.
+It is not a web framework: importing FastAPI costs 0.2 s and 21 MB in each process, a quarter of the start-up and of the memory
+budget, and its routing of other methods and trailing slashes differs from upstream's.
 """
 
 from __future__ import annotations

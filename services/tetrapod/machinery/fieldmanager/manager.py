@@ -117,9 +117,9 @@ class FieldManager:
         """Merge an applied configuration into the existing object. Return the result with its managed fields.
 
         `finish` produces the final object from the merged one, given whether the apply changed anything. If it did, `finish` sets
-        defaults and
-        normalizes; upstream decodes the object into Go structs at this point. The merged object may have nulls, where the configuration
-        had them or where a map lost its last member. If nothing changed, the existing object is kept as it is, without new defaults.
+        defaults and normalizes; upstream decodes the object into Go structs at this point. The merged object may have nulls, where the
+        configuration had them or where a map lost its last member. If nothing changed, the existing object is kept as it is, without
+        new defaults.
 
         Args:
             live: the existing object, or None if the apply creates it.

@@ -160,8 +160,7 @@ class Updater:
         """Return an object converted to another version.
 
         Upstream builds a typed value from the converted object. It converts the old object earlier, when it reconciles managers with
-        the schema;
-        therefore errors of the old object have no prefix.
+        the schema; therefore errors of the old object have no prefix.
 
         Args:
             which: "old" or "new".

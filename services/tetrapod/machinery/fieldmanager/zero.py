@@ -1,8 +1,7 @@
 """The empty object of a kind, with which a created object is compared.
 
 It already has the fields that Go always encodes (structs and values without omitempty), so a create does not add them. Therefore `spec`
-of
-a Deployment has no owner, while `spec` of a custom resource has one.
+of a Deployment has no owner, while `spec` of a custom resource has one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Formatting of decoded JSON values like Go's `%v`, `%#v`, `%s` and `%T`.
 
 Clients and tests match such texts (`map: map[image:i:2] does not contain declared merge key: name`), so the errors of patches and
-applies
-use these functions.
+applies use these functions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """JSON patch (RFC 6902) with the deviations of evanphx/json-patch, on which clients rely.
 
 The PATCH endpoint, mutating webhooks and mutating policies call it. The deviations: `replace` of a missing member creates it, a `test`
-for
-null passes if the member is missing, an index may be negative, and the text before the first `/` of a path is ignored.
+for null passes if the member is missing, an index may be negative, and the text before the first `/` of a path is ignored.
 
 Upstream: gopkg.in/evanphx/json-patch.v4/patch.go and k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
 """
@@ -98,8 +97,7 @@ class _Document:
     """The document being patched. Containers are copied before their first change.
 
     From its first insertion or removal on, a long list has its elements in pieces, until it is copied or the patch is complete. Only
-    then is
-    the list in the document updated.
+    then is the list in the document updated.
     """
 
     def __init__(self, root: Any) -> None:

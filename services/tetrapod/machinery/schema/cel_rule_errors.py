@@ -1,8 +1,7 @@
 """Validation of the CEL rules (`x-kubernetes-validations`) in the schema of a CustomResourceDefinition.
 
 Reports rules that do not compile, rules whose estimated cost exceeds a limit, and rules that use `oldSelf` where no old value can be
-found.
-`crd_schema.validate` calls it.
+found. `crd_schema.validate` calls it.
 
 Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation (validation.go, cel_validation.go).
 """

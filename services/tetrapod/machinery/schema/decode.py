@@ -9,8 +9,7 @@ One compiled pass over the parsed JSON does the following:
 - set the defaults that the schema specifies.
 
 Follows sigs.k8s.io/json and the custom marshalers of k8s.io/apimachinery. It is for built-in types only: custom resources keep the
-values
-that clients send (see pruning.py and defaulting.py).
+values that clients send (see pruning.py and defaulting.py).
 """
 
 from __future__ import annotations

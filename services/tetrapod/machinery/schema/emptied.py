@@ -2,8 +2,7 @@
 
 Empty lists and maps of fields without omitempty become null (`forget`). `decode` keeps them as they were sent, because a client that
 sends `rules: []` owns `rules`. They become null once ownership is computed. Kinds that are stored as JSON keep them, and custom
-resources
-are never passed to this module.
+resources are never passed to this module.
 
 For some fields with omitempty (`TOLD_FROM_ABSENT`) `decode` keeps empty values until the object is validated; then `omit` removes them.
 Only an empty caBundle of a webhook is stored, because Go writes byte slices that are empty but not nil. It is hidden from readers.

@@ -1,8 +1,7 @@
 """Decoding and encoding of YAML bodies, as sigs.k8s.io/yaml does it.
 
 Most bodies that are sent as YAML are JSON and need no YAML parser (yaml_flow.py). All others are decoded by yaml_events.py. Encoding is
-in
-yaml_output.py.
+in yaml_output.py.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """YAML decoding with PyYAML, imported only when a body needs a YAML parser.
 
 YAML 1.1 is read as by go-yaml v2: `yes` and `on` are booleans, `010` is 8, dates and sexagesimal numbers stay strings, and only the
-first
-document is read. libyaml produces the events; the nodes are composed here, because PyYAML's composer recurses in C without a limit
-(a body of brackets would crash the process) and hides duplicate keys. Keys are sorted.
+first document is read. libyaml produces the events; the nodes are composed here, because PyYAML's composer recurses in C without a
+limit (a body of brackets would crash the process) and hides duplicate keys. Keys are sorted.
 """
 
 from __future__ import annotations

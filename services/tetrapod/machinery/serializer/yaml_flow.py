@@ -1,8 +1,7 @@
 """Decoding of YAML bodies that are JSON, as client-go sends for apply patches. It is ten times as fast as the YAML parser.
 
 It accepts only bodies that mean the same in both languages: ASCII without escapes, no fractions, no numbers beyond int64, no duplicate
-keys,
-and no keys that are too long for YAML. All others are left to the YAML parser, with its error texts and warnings.
+keys, and no keys that are too long for YAML. All others are left to the YAML parser, with its error texts and warnings.
 """
 
 from __future__ import annotations
