@@ -6,11 +6,16 @@ import asyncio
 import gc
 import sys
 import threading
+import weakref
 
+import pytest
+
+from tetrapod.generic.scheduling import offload
 from tetrapod.generic.scheduling.offload import in_thread
 
 
-async def test_threads_switch_often_only_while_there_is_large_work() -> None:
+async def test_threads_switch_often_only_while_there_is_large_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offload._LargeWork, "REST", 0.01)
     before = sys.getswitchinterval(), gc.get_threshold()
     running, go_on = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
@@ -26,4 +31,35 @@ async def test_threads_switch_often_only_while_there_is_large_work() -> None:
     assert gc.get_threshold()[2] > before[1][2]
     go_on.set()
     assert max(await asyncio.gather(first, second)) < before[0]
-    assert (sys.getswitchinterval(), gc.get_threshold()) == before
+    assert sys.getswitchinterval() == before[0]
+    assert gc.get_threshold()[2] > before[1][2]  # the results are still in use
+    await asyncio.sleep(0.05)
+    assert gc.get_threshold() == before[1]
+
+
+async def test_full_collections_stay_rare_between_pieces_of_large_work() -> None:
+    before = gc.get_threshold()
+    await in_thread(int)
+    await in_thread(int)
+    assert offload._LARGE_WORK._restoring is not None
+    assert gc.get_threshold()[2] == before[2] * offload._LargeWork.FACTOR
+    offload._LARGE_WORK._restoring.cancel()
+    offload._LARGE_WORK._restore()
+    assert gc.get_threshold() == before
+
+
+class _Tracked:
+    """A local variable of a function that fails."""
+
+
+async def test_a_failure_in_a_thread_does_not_keep_local_variables() -> None:
+    kept: list[weakref.ref[_Tracked]] = []
+
+    def fail() -> None:
+        local = _Tracked()
+        kept.append(weakref.ref(local))
+        raise ValueError("failed")
+
+    with pytest.raises(ValueError, match="failed"):
+        await in_thread(fail)
+    assert kept[0]() is None

@@ -10,9 +10,10 @@ import asyncio
 import contextvars
 import gc
 import sys
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 LARGE: Final = 32 * 1024
@@ -29,32 +30,47 @@ class _LargeWork:
     The event loop waits for the interpreter lock for one switch interval each time it wakes up. With Python's 5 ms that is 20 ms for a GET,
     which wakes it up four times. An interval of 1 ms costs 7 % of a plain GET's CPU time, so it is set only while there is such work.
 
-    The nodes of a YAML document of 3 MB are a million objects. A full collection visits all of them, and blocked everything else for
-    300 ms, several times for one document. Such objects are freed by their reference counts.
+    The nodes of a YAML document of 3 MB are a million objects. A full collection visits all of them, and blocked everything else for 100
+    to 300 ms. Such objects are freed by their reference counts. They live longer than the work that makes them, at least until the request
+    is answered, so full collections stay rare until there was no such work for a while.
     """
 
-    FACTOR: Final = 10
+    FACTOR: Final = 50
+    """Times as many objects are made between full collections: those of about 40 documents of 3 MB."""
     SWITCH_INTERVAL: Final = 0.001
     """Seconds for which a thread keeps the interpreter lock while another waits for it."""
+    REST: Final = 2.0
+    """Seconds without such work after which full collections are as frequent as before."""
 
     def __init__(self) -> None:
         self._entered = 0
-        self._thresholds = gc.get_threshold()
         self._interval = sys.getswitchinterval()
+        self._thresholds: tuple[int, int, int] | None = None
+        """The collector's thresholds before such work; None while they are in effect."""
+        self._restoring: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> None:
         self._entered += 1
-        if self._entered == 1:
+        if self._entered > 1:
+            return
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(self.SWITCH_INTERVAL)
+        if self._restoring is not None:
+            self._restoring.cancel()
+        if self._thresholds is None:
             self._thresholds = young, middle, old = gc.get_threshold()
             gc.set_threshold(young, middle, self.FACTOR * old)
-            self._interval = sys.getswitchinterval()
-            sys.setswitchinterval(self.SWITCH_INTERVAL)
 
     def __exit__(self, *_: object) -> None:
         self._entered -= 1
         if not self._entered:
-            gc.set_threshold(*self._thresholds)
             sys.setswitchinterval(self._interval)
+            self._restoring = asyncio.get_running_loop().call_later(self.REST, self._restore)
+
+    def _restore(self) -> None:
+        if self._thresholds is not None:
+            gc.set_threshold(*self._thresholds)
+            self._thresholds = None
 
 
 _LARGE_WORK: Final = _LargeWork()
@@ -67,9 +83,18 @@ def _executor() -> ThreadPoolExecutor:
 
 async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call a function in one of the threads for large work. Cancelling the caller does not stop it."""
-    call = partial(contextvars.copy_context().run, work, *args, **kwargs)
+
+    def call() -> _T:
+        try:
+            return work(*args, **kwargs)
+        except BaseException as error:
+            # The event loop would free the local variables of these frames, which can be millions of objects, in one step.
+            if error.__traceback__ is not None:
+                traceback.clear_frames(error.__traceback__.tb_next)
+            raise
+
     with _LARGE_WORK:
-        return await asyncio.get_running_loop().run_in_executor(_executor(), call)
+        return await asyncio.get_running_loop().run_in_executor(_executor(), contextvars.copy_context().run, call)
 
 
 async def offloaded(large: bool, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

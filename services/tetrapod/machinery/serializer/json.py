@@ -69,11 +69,20 @@ def _small(digits: str) -> int:
     return int(digits)
 
 
-_plain_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_small)
+def _no_float(_: str) -> None:
+    """Ignore a number: the plain decoder only checks. Calls of Python functions let other threads run."""
+
+
+_plain_decoder: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_small, parse_float=_no_float)
 
 
 class Pairs(list[tuple[str, Any]]):
     """An object as a list of its fields in document order, including duplicates."""
+
+
+def _pairs(fields: list[tuple[str, Any]]) -> Pairs:
+    """Return an object. A Python function, so that other threads run while a long document is decoded; a class is called by C alone."""
+    return Pairs(fields)
 
 
 def _float(digits: str) -> float:
@@ -92,7 +101,7 @@ def _no_constant(name: str) -> Any:
     raise DecodeError(name)
 
 
-_pairs_decoder: Final = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
+_pairs_decoder: Final = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
 
 
 def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
