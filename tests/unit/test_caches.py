@@ -58,7 +58,7 @@ class Cache(NamedTuple):
 
 
 def _called(node: ast.expr) -> str:
-    """Return the name of what is called: `functools.lru_cache(1)`, `BoundedCache[str, int]()` and `cache` alike."""
+    """Return the name of the called function: `functools.lru_cache(1)`, `BoundedCache[str, int]()` and `cache` alike."""
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,4 +1,4 @@
-"""requirements.lock is what pyproject.toml needs: `make lock` writes it."""
+"""Tests that requirements.lock matches pyproject.toml (`make lock` writes it)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def name_of(requirement: str) -> str:
-    """As PyPI compares them (PEP 503)."""
+    """Return the normalized name, as PyPI compares names (PEP 503)."""
     found = re.match(r"[A-Za-z0-9._-]+", requirement)
     assert found, requirement
     return re.sub(r"[-_.]+", "-", found[0]).lower()
 
 
 def locked(file: str) -> dict[str, str]:
-    """Versions by name; every one has hashes."""
+    """Return the versions by name; each must have hashes."""
     entries = re.split(r"\n(?=\S)", (ROOT / file).read_text().strip())
     assert all("--hash=sha256:" in entry for entry in entries)
     return {name_of(entry): entry.split("==")[1].split()[0] for entry in entries}
@@ -40,7 +40,7 @@ def test_what_is_wanted_is_locked_in_that_version(file: str, wanted: list[str]) 
 
 
 def test_what_is_locked_is_wanted() -> None:
-    """By the project, or by something that is."""
+    """Required by the project, or by another requirement."""
     found = locked("requirements.lock")
     needed = {name_of(requirement) for requirement in PROJECT["project"]["dependencies"]}
     todo = list(needed)
@@ -48,7 +48,7 @@ def test_what_is_locked_is_wanted() -> None:
         try:
             more = metadata.requires(todo.pop()) or []
         except metadata.PackageNotFoundError:
-            continue  # of another platform or Python
+            continue  # for another platform or Python version
         fresh = {name_of(requirement) for requirement in more} & set(found) - needed
         needed |= fresh
         todo += fresh

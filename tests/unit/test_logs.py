@@ -1,4 +1,4 @@
-"""Lines are in klog's form, which collectors of Kubernetes' logs parse, or one JSON object each with zap's keys."""
+"""Tests of log lines: in klog's format, which collectors of Kubernetes' logs parse, or one JSON object each with zap's keys."""
 
 from __future__ import annotations
 

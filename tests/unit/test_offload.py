@@ -1,4 +1,4 @@
-"""Large work in threads: how the interpreter is set while there is some."""
+"""Tests of large work in threads: the settings of the interpreter while it runs."""
 
 from __future__ import annotations
 

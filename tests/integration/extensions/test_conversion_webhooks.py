@@ -27,7 +27,7 @@ def hook() -> Iterator[WebhookServer]:
 
 
 def convert(review: Any, change: Change | None = None) -> Any:
-    """v1 calls a field `one` that v2 calls `two`, and each version has a field of its own."""
+    """v1 calls a field `two` that v2 calls `one`, and each version has a field of its own."""
     wanted = review["request"]["desiredAPIVersion"]
     objects = []
     for given in review["request"]["objects"]:

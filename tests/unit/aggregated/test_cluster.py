@@ -1,4 +1,4 @@
-"""The connection of an aggregated server to its cluster."""
+"""Tests of the connection of an aggregated server to its cluster."""
 
 from __future__ import annotations
 

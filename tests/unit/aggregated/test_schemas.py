@@ -1,4 +1,4 @@
-"""Structural schemas of pydantic models and of JSON schemas."""
+"""Tests of structural schemas generated from pydantic models and JSON schemas."""
 
 from __future__ import annotations
 

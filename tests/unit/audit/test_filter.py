@@ -20,7 +20,7 @@ from tetrapod.machinery.status import StatusError, forbidden
 
 
 class Kept:
-    """A backend that keeps events; one that `fails` says so."""
+    """A backend that stores events, or fails if `fails` is set."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.documents: list[Any] = []
@@ -31,7 +31,7 @@ class Kept:
         return not self.fails
 
     async def close(self) -> None:
-        """Nothing waits."""
+        """A handler's writer that never blocks."""
 
 
 def request(path: str = "/api/v1/namespaces/a/pods/b", query: str = "") -> Request:

@@ -1,4 +1,4 @@
-"""The first matching rule decides; every given field must match; forms of resources and paths as upstream's checker has them."""
+"""Tests of audit policies: the first matching rule decides, and resources and paths match like in upstream's checker."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_stages_add_up_and_managed_fields_are_overridden() -> None:
     assert (second.omit_stages, second.omit_managed_fields) == ({"RequestReceived"}, True)
 
 
-# --- against a transcription of upstream's checker that takes no short cuts
+# --- compared with a literal transcription of upstream's checker
 
 WORDS = st.sampled_from(["a", "b", "pods", "pods/log", "pods/*", "*/log", "*", "log", "/a*", "/a", "", "*/", "/*"])
 LISTS = st.lists(WORDS, max_size=3)

@@ -62,7 +62,7 @@ async def test_a_policy_of_v1beta1_allows_what_it_says(tmp_path: Path) -> None:
     assert await allows(made, "x", "post", path="/healthz/etcd")
     assert not await allows(made, "x", "get", path="/healthz")
     assert not await allows(made, "system:anonymous", "get", path="/healthz/etcd", groups=("system:unauthenticated",))
-    assert await allows(made, "nobody", "list", "", path="")  # an empty path is a path
+    assert await allows(made, "nobody", "list", "", path="")  # an empty path is a valid path
     assert not await allows(made, "nobody", "list", "pods")
 
 

@@ -18,7 +18,7 @@ from tetrapod.machinery.status import StatusError, service_unavailable, unauthor
 
 
 class Away:
-    """A client of the auth service, and a source of rules, whose every call raises `error`."""
+    """A client of the auth service and a source of rules, of which every call raises `error`."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

@@ -120,7 +120,7 @@ def test_names_by_flags_are_prefixed_by_the_issuer(claim: str, prefix: str, made
         ("has(claims.email) ? claims.email : ''", False),
         ("claims.email_verified ? claims.email : ''", True),
         ("claims.?email_verified.orValue(false) ? claims.email : ''", True),
-        ("claims.x.email", True),  # another's
+        ("claims.x.email", True),  # that of another issuer
         ("[claims.email].map(x, x)[0]", False),
         ("{'email_verified': claims.email}.email_verified", False),
     ],
@@ -139,7 +139,7 @@ def test_an_address_as_a_name_asks_whether_it_is_verified(expression: str, verif
         ("claims['g'].all(x, true)", 7),
         ("claims.g.all(i, v, true)", 7),
         ("dyn(claims.g).all(x, true)", 0),
-        ("claims.g.h.all(x, true)", 0),  # what is inside a claim is dynamic
+        ("claims.g.h.all(x, true)", 0),  # the content of a claim is dynamic
         ("claims.all(name, name != '')", 0),
     ],
 )

@@ -49,7 +49,7 @@ class NoStorage:
 
 @pytest.mark.parametrize("answer", [{}, [], None, {"cluster": 3}, {"cluster": [{"rules": {}}], "namespaces": []}], ids=str)
 async def test_rules_that_cannot_be_understood_are_asked_by_review(answer: object) -> None:
-    """Unavailable is what makes the authorizer ask by SubjectAccessReview, whose form is upstream's."""
+    """If it is unavailable, the authorizer sends a SubjectAccessReview, whose form is upstream's."""
     assert RBAC_STORAGES
     cache = RuleSetCache(cast(Client, Auth(answer)), cast(StorageFactory, NoStorage()))
     try:

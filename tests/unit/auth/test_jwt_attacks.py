@@ -179,7 +179,7 @@ async def test_a_token_from_the_future_is_not_valid_yet(bound: BoundTokenAuthent
     ids=str,
 )
 async def test_odd_claims_are_refused(bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]) -> None:
-    """Each as kube-apiserver v1.37.1 refused the same, but for a token without an end."""
+    """kube-apiserver v1.37.1 rejected the same tokens, except the one without an expiry."""
     claims = {**claims_of(issue(EC_KEY, clock)), **odd}
     with pytest.raises(InvalidToken):
         await bound.authenticate_token(signed(json.dumps(claims).encode()), ())

@@ -1,4 +1,4 @@
-"""Which rights rules lack, compared with upstream's algorithm, and rules whose rights are too many to enumerate."""
+"""Tests of missing rights, compared with upstream's algorithm, and of rules with too many rights to enumerate."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ rules = st.lists(
 
 
 def break_down(rule: PlainRule) -> Iterator[PlainRule]:
-    """As upstream's BreakdownRule."""
+    """Upstream's BreakdownRule."""
     for group in rule.get("apiGroups", ()):
         for resource in rule.get("resources", ()):
             for verb in rule.get("verbs", ()):
@@ -53,7 +53,7 @@ def break_down(rule: PlainRule) -> Iterator[PlainRule]:
 
 
 def covers(owner: PlainRule, right: PlainRule) -> bool:
-    """As upstream's ruleCovers."""
+    """Upstream's ruleCovers."""
 
     def has_all(key: str, *, star: bool = True) -> bool:
         have = owner.get(key, [])

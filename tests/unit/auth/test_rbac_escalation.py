@@ -1,4 +1,4 @@
-"""Covering, compaction and its texts; role aggregation; bootstrap reconciliation."""
+"""Tests of privilege escalation: coverage of rules and its messages; role aggregation; reconciliation at start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RBAC matching against a reference written from the documentation, not from the code."""
+"""Tests of RBAC matching against a reference that was written from the documentation, not from the code."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_rule_set_gives_the_first_binding_that_allows(
         {"n": [Grant(f"n{i}", r) for i, r in enumerate(namespaced)]},
     )
     rules = RuleSet.from_wire(rules.to_wire())
-    for question in [*asked, *asked]:  # the second time from memory
+    for question in [*asked, *asked]:  # the second time from the cache
         visible = [(f"c{i}", r) for i, r in enumerate(cluster)]
         if question.namespace == "n":
             visible += [(f"n{i}", r) for i, r in enumerate(namespaced)]

@@ -107,7 +107,7 @@ async def test_groups_of_the_servers_themselves_are_given_to_no_user() -> None:
 @pytest.mark.parametrize(
     "certificate",
     [
-        PROXIES.client("alice"),  # another CA's
+        PROXIES.client("alice"),  # a certificate of another CA
         USERS.client("alice", usage=ExtendedKeyUsageOID.SERVER_AUTH),
         USERS.client("alice", days=-1),
         b"rubbish",
@@ -254,7 +254,7 @@ async def test_headers_have_the_names_that_the_flags_give_them() -> None:
 
 @pytest.mark.parametrize("certificate", [None, PROXIES.client("somebody"), USERS.client("alice")], ids=["none", "another name", "a user"])
 async def test_of_headers_that_mean_nothing_none_goes_further(certificate: bytes | None) -> None:
-    """An aggregated server behind us believes our certificate, and reads the names that the flags give."""
+    """An aggregated server behind Tetrapod accepts its certificate, and reads the header names in the flags."""
     headers = ("Remote-User", "root"), ("Remote-Group", "system:masters"), ("Remote-Extra-A", "b"), ("Authorization", "Bearer bob-token")
     asked = request(*headers, certificate=certificate)
     proxies = RequestHeaderAuthenticator(PROXIES.pool, ("front",), NAMES)

@@ -89,7 +89,7 @@ def test_no_service_is_anybody_but_itself(tmp_path: Path) -> None:
 
 
 def test_certificates_of_other_groups_are_made_anew(tmp_path: Path) -> None:
-    """An installation of before, whose services were administrators, is put right by `tetrapod certs`."""
+    """`tetrapod certs` repairs an older installation, in which the services were administrators."""
     write_service_certificates(tmp_path, ["localhost"])
     clients = authority.Authority.load((tmp_path / "ca/client-ca.crt").read_bytes(), (tmp_path / "ca/client-ca.key").read_bytes())
     certificate, key = clients.issue_client("system:tetrapod:core", ("system:masters", "system:tetrapod:services"))

@@ -1,4 +1,4 @@
-"""A small true history to plant bugs in: one object is made, changed, patched, deleted and made again, watched and read all the while."""
+"""A small correct history to plant bugs in: one object is created, updated, patched, deleted and created again, and read and watched."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def seen(revision: int, mark: str, count: int = 0, uid: str = "u1") -> Seen:
 
 
 def writes() -> list[Operation]:
-    """Each takes a second, one after another."""
+    """Each operation takes a second, one after the other."""
     return [
         op(Verb.CREATE, 0, 1, mark="create", revision=10),
         op(Verb.CREATE, 0, 1, name="b", mark="other", revision=11),

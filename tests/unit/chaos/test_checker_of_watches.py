@@ -1,4 +1,4 @@
-"""The checker finds what is planted in what a watch told: a gap, a repeat, another order, another object; and nothing where all is well."""
+"""Tests of the checker of watches: it finds planted gaps, repetitions and altered events, and none in a correct watch."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def rules(told: list[Event], since: int = 9) -> set[str]:
 def test_nothing_is_found_where_all_is_well() -> None:
     assert rules(events()) == set()
     assert rules(events()[2:], since=11) == set()
-    assert rules(events()[:3]) == set()  # it was ended: what follows is another's
+    assert rules(events()[:3]) == set()  # the watch was ended, and another one continues it
     assert rules([]) == set()
 
 
 def test_a_watch_may_begin_with_the_state() -> None:
     told = [event("ADDED", 14, "patch", 1), event("ADDED", 11, "other", uid="u2", name="b"), bookmark(14, initial_end=True), *events()[5:]]
     assert rules(told, since=0) == set()
-    assert rules(told[:1], since=0) == set()  # it was ended before it had begun
+    assert rules(told[:1], since=0) == set()  # the watch ended before its initial state was complete
 
 
 def _without(index: int) -> Callable[[list[Event]], list[Event]]:

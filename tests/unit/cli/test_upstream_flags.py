@@ -73,5 +73,5 @@ def test_an_old_name_is_the_new_one() -> None:
 
 def test_no_flag_is_said_to_have_an_effect_and_none() -> None:
     ours = {flag.name for flag, _ in flags_of("up")}
-    assert ours & ACCEPTED == {"cert-dir"}  # which services that run apart have not
+    assert ours & ACCEPTED == {"cert-dir"}  # separate services do not have these flags
     assert SWITCHES | REJECTED.keys() <= ACCEPTED

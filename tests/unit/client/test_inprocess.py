@@ -1,4 +1,4 @@
-"""The client of a server's own: what it sends can be passed on, what is passed on to it comes in any pieces."""
+"""Tests of a server's client of itself: its requests can be proxied, and streamed responses may arrive in any pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers read in part hold what was asked for, as plain objects, and what every answer says of itself."""
+"""Tests of partially decoded responses: they hold the requested fields as plain objects, and the fields of every response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--controllers`, in upstream's syntax."""
+"""Tests of `--controllers`, in upstream's syntax."""
 
 from __future__ import annotations
 

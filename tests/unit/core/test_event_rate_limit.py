@@ -83,7 +83,7 @@ def test_dry_runs_and_events_of_the_other_group_are_not_counted() -> None:
 
 def test_a_bucket_that_has_been_forgotten_is_full_again() -> None:
     plugin = EventRateLimit([Limit("Namespace", 1, 1, cache_size=2)], Clock())
-    asked = ["a", "b", "a", "c", "a", "b"]  # a is looked at last when c comes, so b goes
+    asked = ["a", "b", "a", "c", "a", "b"]  # c evicts b, because a was used more recently
     assert [bool(refusal(plugin, event(namespace))) for namespace in asked] == [False, False, True, False, True, False]
 
 

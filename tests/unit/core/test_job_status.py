@@ -1,4 +1,4 @@
-"""A job's status is judged by what an update changes."""
+"""Tests of the validation of a job's status, which depends on the change by the update."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def job(status: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "j"}, "spec": spec, "status": status}
 
 
-def complaints(before: dict[str, Any], after: dict[str, Any], **spec: Any) -> list[str]:
+def errors(before: dict[str, Any], after: dict[str, Any], **spec: Any) -> list[str]:
     return [str(error) for error in validate(job(after, **spec), job(before, **spec))]
 
 
@@ -23,26 +23,26 @@ def true(*kinds: str) -> list[dict[str, str]]:
 
 def test_what_was_wrong_and_stays_is_let_through() -> None:
     wrong = {"ready": 2, "active": 1}
-    assert complaints(wrong, {**wrong, "failed": 1}) == []
-    assert len(complaints({}, wrong)) == 1
+    assert errors(wrong, {**wrong, "failed": 1}) == []
+    assert len(errors({}, wrong)) == 1
 
 
 def test_what_finishes_has_nothing_left() -> None:
     after = {"startTime": BEGAN, "conditions": true("FailureTarget", "Failed"), "uncountedTerminatedPods": {"failed": ["a"]}}
-    assert complaints({"startTime": BEGAN}, after) == [
+    assert errors({"startTime": BEGAN}, after) == [
         'status.uncountedTerminatedPods: Invalid value: {"Succeeded":null,"Failed":["a"]}: must be empty for finished job'
     ]
 
 
 def test_indexes_may_be_forgotten_where_completions_are_the_parallelism() -> None:
     indexed = {"completionMode": "Indexed", "completions": 3}
-    assert complaints({"succeeded": 2}, {"succeeded": 1}, **indexed, parallelism=3) == []
-    assert len(complaints({"succeeded": 2}, {"succeeded": 1}, **indexed, parallelism=2)) == 1
+    assert errors({"succeeded": 2}, {"succeeded": 1}, **indexed, parallelism=3) == []
+    assert len(errors({"succeeded": 2}, {"succeeded": 1}, **indexed, parallelism=2)) == 1
 
 
 def test_the_begin_stays_until_the_job_is_suspended_or_resumes() -> None:
-    (text,) = complaints({"startTime": BEGAN}, {})
+    (text,) = errors({"startTime": BEGAN}, {})
     assert text == "status.startTime: Invalid value: null: field is immutable for unsuspended job once set"
-    assert complaints({"startTime": BEGAN}, {}, suspend=True) == []
+    assert errors({"startTime": BEGAN}, {}, suspend=True) == []
     resumed = {"startTime": "2026-01-02T00:00:00Z", "conditions": [{"type": "Suspended", "status": "False"}]}
-    assert complaints({"startTime": BEGAN, "conditions": true("Suspended")}, resumed) == []
+    assert errors({"startTime": BEGAN, "conditions": true("Suspended")}, resumed) == []

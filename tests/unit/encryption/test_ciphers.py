@@ -1,4 +1,4 @@
-"""The ciphers read what upstream's wrote, and what they wrote themselves; anything else they refuse in upstream's words.
+"""Tests of the ciphers: they read values of upstream and their own, and reject others with upstream's messages.
 
 The vectors were made by k8s.io/apiserver v0.37.1, with 32 bytes of 7 as key and seed.
 """
@@ -62,7 +62,7 @@ async def test_garbage_is_refused_and_never_an_accident(cipher: Callable[[bytes]
         await cipher(KEY).from_storage(data, CONTEXT)
     except TransformError:
         return
-    assert cipher is AesCbc  # which cannot tell: one in 256 looks padded
+    assert cipher is AesCbc  # CBC cannot detect it: one value in 256 looks correctly padded
 
 
 @pytest.mark.parametrize("cipher", [AesGcm, SeededGcm])

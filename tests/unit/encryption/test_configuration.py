@@ -26,7 +26,7 @@ KMS = "{kms: {apiVersion: v2, name: one, endpoint: unix:///kms.sock}}"
 
 
 def configuration(*entries: tuple[str, str]) -> str:
-    """`entries` are resources and providers, as YAML flows."""
+    """Return a configuration. `entries` are resources and providers, as YAML flow mappings."""
     return HEAD + "resources:\n" + "".join(f"- resources: {resources}\n  providers: {providers}\n" for resources, providers in entries)
 
 
@@ -136,10 +136,10 @@ def test_what_is_not_named_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_every_resource_is_known_by_the_name_that_upstream_gives_it() -> None:
-    """Events alone are stored as of another group than they are served in."""
+    """Only events are stored in another group than the one that serves them."""
 
     class Anything(Rest, Strategy):
-        """A storage and strategy stub that the test does not use."""
+        """A stub of storage and strategy that the test does not call."""
 
     unused: Any = None
     wrong = {}

@@ -20,7 +20,7 @@ SERVICE = load("io.k8s.api.core.v1.Service")
         ({"type": 5}, "cannot convert int64 to v1.ServiceType"),
         ({"sessionAffinityConfig": [], "externalName": True}, "unrecognized type: string"),
         ({"nobody": 5, "sessionAffinityConfig": []}, "cannot restore struct from: slice"),
-        # a type that reads itself is given JSON
+        # a type with its own unmarshaler gets JSON
         ({"type": 5, "ports": [{"targetPort": True}]}, "json: cannot unmarshal bool into Go value of type int32"),
     ],
 )

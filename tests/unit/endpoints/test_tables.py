@@ -1,4 +1,4 @@
-"""Tables: columns, rows, and none of them."""
+"""Tests of Tables: columns, rows, and kinds without columns."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def of_property(schema: Object) -> Object:
     return {"type": "object", "properties": {"a": schema}}
 
 
-def complaints(obj: Object) -> list[str]:
+def errors(obj: Object) -> list[str]:
     return [str(error) for error in validate_create(obj)]
 
 
@@ -43,20 +43,20 @@ MISSING = "error parsing regexp: missing closing ): `(`"
 
 
 def test_a_plain_definition_is_accepted() -> None:
-    assert complaints(crd({"type": "object"})) == []
+    assert errors(crd({"type": "object"})) == []
 
 
 def test_a_definition_is_named_after_its_plural_and_group() -> None:
     obj = crd({"type": "object"}, metadata={"name": "gadgets.example.com"})
-    assert complaints(obj) == ['metadata.name: Invalid value: "gadgets.example.com": must be spec.names.plural+"."+spec.group']
+    assert errors(obj) == ['metadata.name: Invalid value: "gadgets.example.com": must be spec.names.plural+"."+spec.group']
 
 
 def test_one_version_s_schema_is_at_the_top_several_are_in_their_versions() -> None:
     bad = {"type": "object", "properties": {"a": {}}}
     text = "Required value: must not be empty for specified object fields"
-    assert complaints(crd(bad)) == [f"{A}.type: {text}"]
-    assert complaints(crd(bad, bad)) == [f"{A}.type: {text}"]
-    assert complaints(crd({"type": "object"}, bad)) == [f"spec.versions[1].schema.openAPIV3Schema.properties[a].type: {text}"]
+    assert errors(crd(bad)) == [f"{A}.type: {text}"]
+    assert errors(crd(bad, bad)) == [f"{A}.type: {text}"]
+    assert errors(crd({"type": "object"}, bad)) == [f"spec.versions[1].schema.openAPIV3Schema.properties[a].type: {text}"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_one_version_s_schema_is_at_the_top_several_are_in_their_versions() -> N
     ],
 )
 def test_schemas(schema: Object, expected: list[str] | None) -> None:
-    found = complaints(crd(of_property(schema)))
+    found = errors(crd(of_property(schema)))
     if expected is None:
         assert found == [f"{A}.x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined"]
     else:
@@ -97,17 +97,17 @@ def test_schemas(schema: Object, expected: list[str] | None) -> None:
 
 def test_what_a_value_validation_names_is_in_the_structure_too() -> None:
     root = "spec.validation.openAPIV3Schema"
-    assert complaints(crd({"type": "object", "anyOf": [{"properties": {"b": {"maxLength": 1}}}]})) == [
+    assert errors(crd({"type": "object", "anyOf": [{"properties": {"b": {"maxLength": 1}}}]})) == [
         f"{root}.properties[b]: Required value: because it is defined in {root}.anyOf[0].properties[b]"
     ]
 
 
 def test_metadata_can_restrict_names_only() -> None:
     metadata = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}}
-    assert complaints(crd({"type": "object", "properties": {"metadata": metadata}})) == []
+    assert errors(crd({"type": "object", "properties": {"metadata": metadata}})) == []
     metadata = {"type": "object", "properties": {"labels": {"type": "object"}}}
     text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
-    assert complaints(crd({"type": "object", "properties": {"metadata": metadata}})) == [
+    assert errors(crd({"type": "object", "properties": {"metadata": metadata}})) == [
         f"spec.validation.openAPIV3Schema.properties[metadata]: Forbidden: {text}"
     ]
 
@@ -116,22 +116,22 @@ def test_metadata_can_restrict_names_only() -> None:
 def test_what_stands_beside_a_status_subresource_at_the_root_is_limited(more: Object) -> None:
     obj = crd({"type": "object", **more})
     obj["spec"]["versions"][0]["subresources"] = {"status": {}}
-    assert "fields are allowed at the root of the schema if the status subresource is enabled" in complaints(obj)[0]
+    assert "fields are allowed at the root of the schema if the status subresource is enabled" in errors(obj)[0]
 
 
 def test_a_value_validation_may_say_nothing_of_documents_and_no_more_properties() -> None:
-    assert complaints(crd({"type": "object", "allOf": [{"externalDocs": {"url": "x"}, "additionalProperties": False}]})) == []
+    assert errors(crd({"type": "object", "allOf": [{"externalDocs": {"url": "x"}, "additionalProperties": False}]})) == []
 
 
 def test_community_groups_need_an_approval() -> None:
     obj = crd({"type": "object"}, metadata={"name": "widgets.sigs.k8s.io"}, group="sigs.k8s.io")
-    [error] = complaints(obj)
+    [error] = errors(obj)
     assert error.startswith("metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have")
     for approval in ("https://github.com/kubernetes/kubernetes/pull/1", "unapproved, experimental-only"):
         obj["metadata"]["annotations"] = {"api-approved.kubernetes.io": approval}
-        assert complaints(obj) == []
+        assert errors(obj) == []
     obj["metadata"]["annotations"] = {"api-approved.kubernetes.io": "yes"}
-    assert "Invalid value" in complaints(obj)[0]
+    assert "Invalid value" in errors(obj)[0]
 
 
 def test_an_established_definition_keeps_scope_and_kind() -> None:
@@ -149,7 +149,7 @@ def test_an_update_may_keep_what_an_older_server_let_in() -> None:
         "x-kubernetes-list-map-keys": ["k"],
     }
     old = crd(of_property(keyed))
-    assert complaints(old) != []
+    assert errors(old) != []
     assert validate_update(crd(of_property({**keyed, "description": "lists"})), old) == []
 
 
@@ -176,7 +176,7 @@ def test_without_stored_versions_the_storage_version_is_meant() -> None:
 def test_whole_versions_are_shown_as_gos_structs() -> None:
     obj = crd({"type": "object"}, {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}})
     obj["spec"]["versions"][1]["name"] = "v1"
-    [text] = [t for t in complaints(obj) if "unique" in t]
+    [text] = [t for t in errors(obj) if "unique" in t]
     assert text.startswith('spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,')
     assert '"Schema":{"OpenAPIV3Schema":{"ID":"","Schema":"","Ref":null,"Description":"","Type":"object","Nullable":false,' in text
     assert '"Properties":{"a":{"ID":"",' in text
@@ -186,4 +186,4 @@ def test_whole_versions_are_shown_as_gos_structs() -> None:
 
 @pytest.mark.parametrize("given", [{"dependencies": {"b": None}}, {"dependencies": {"b": ["c"]}}, {"items": [None]}])
 def test_what_is_told_of_a_schema_bears_null(given: Object) -> None:
-    assert complaints(crd(of_property({"type": "object", **given})))
+    assert errors(crd(of_property({"type": "object", **given})))

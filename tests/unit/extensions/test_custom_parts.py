@@ -1,4 +1,4 @@
-"""The small pure parts: field paths, columns, deprecation, selectable fields, ratcheting."""
+"""Tests of pure functions for custom resources: field paths, columns, deprecation, selectable fields, ratcheting."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ LISTS: Object = {
         "any": {"type": "object", "anyOf": [{"required": ["x"]}], "properties": {"x": {"type": "string"}, "y": {"type": "string"}}},
         "some": {**TWO, "anyOf": [{"properties": {"x": {"enum": ["q"]}}}]},
         "no": {**TWO, "not": {"properties": {"x": {"maxLength": 1}}}},
-        "unknown": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "maxProperties": 0},  # never known to be the same
+        "unknown": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "maxProperties": 0},  # never comparable
     },
 }
 

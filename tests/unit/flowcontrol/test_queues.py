@@ -134,7 +134,7 @@ async def test_what_a_flood_of_long_requests_still_takes_counts_before_they_end(
     backlog = [begin(queues, "flood") for _ in range(200)]
 
     def one_ends() -> None:
-        """Each has lasted 0.12 s, forty times of what it was taken to last."""
+        """Each request took 0.12 s, forty times the estimate."""
         clock.now += 0.005
         queues.finish(executing.popleft())
         executing.extend(t for t in backlog if serves(t) and t not in executing)

@@ -72,7 +72,7 @@ def test_strategic_merge_is_linear(case: str) -> None:
 
 
 def test_a_strategic_merge_of_one_list_again_and_again_is_rejected() -> None:
-    """Each of the elements with one merge key merges the whole list: the only quadratic patch that is left."""
+    """Each element with a merge key merges the whole list: the only patch whose time is still quadratic."""
     patch = {"spec": {"containers": [{"name": "c", "env": named(1)} for _ in range(2_000)]}}
     with pytest.raises(Exception, match="merges the same elements too many times"):
         strategic.apply(container(named(2_000)), patch, POD)

@@ -1,4 +1,4 @@
-"""Validation of the headers that frame a request."""
+"""Tests of the validation of headers that frame a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are rewritten because llhttp rejects them."""
+"""Tests of requests that are rewritten because llhttp rejects them."""
 
 from __future__ import annotations
 

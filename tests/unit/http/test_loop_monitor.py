@@ -1,4 +1,4 @@
-"""`LoopMonitor` leaves nothing to the cyclic garbage collector, and its lag by CPU time leaves out what other programs caused."""
+"""Tests of `LoopMonitor`: it leaves nothing to the cyclic garbage collector, and its lag excludes time used by other programs."""
 
 from __future__ import annotations
 

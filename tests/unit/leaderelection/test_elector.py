@@ -20,7 +20,7 @@ from tetrapod.machinery.status import StatusError
 
 
 class Store:
-    """Leases and events, with resource versions; `away` names those who cannot reach it, `hanging` those who wait for ever."""
+    """Leases and events with resource versions. `away` names the replicas that cannot reach it, `hanging` those whose requests hang."""
 
     def __init__(self) -> None:
         self.lease: Object | None = None
@@ -183,7 +183,7 @@ def test_a_leader_that_slept_too_long_does_no_more_work() -> None:
         async with running(first):
             assert await after(1) == {"first"}
             loop.skip(30)
-            Replica.working.discard("first")  # as the others see it: it is a process that stands still
+            Replica.working.discard("first")  # the other replicas see a suspended process
             async with running(second):
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)

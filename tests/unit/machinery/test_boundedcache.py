@@ -1,4 +1,4 @@
-"""Caches that are bounded by count and by bytes."""
+"""Tests of caches that are bounded by count and by bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata is validated with upstream's paths, texts and order."""
+"""Tests of metadata validation: upstream's paths, messages and order."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def test_a_name_is_required() -> None:
 
 
 def test_a_bad_generate_name_is_told_beside_the_name() -> None:
-    complaints = create({"generateName": "Bad_", "name": "Bad_x1"})
-    assert [c.split(": ")[0] for c in complaints] == ["metadata.generateName", "metadata.name"]
+    errors = create({"generateName": "Bad_", "name": "Bad_x1"})
+    assert [c.split(": ")[0] for c in errors] == ["metadata.generateName", "metadata.name"]
 
 
 def test_namespaces_belong_to_namespaced_kinds() -> None:
@@ -39,16 +39,14 @@ def test_owner_references() -> None:
         {"uid": "u1", "controller": True, "apiVersion": "v1", "kind": "Pod", "name": "a"},
         {"apiVersion": "v1", "kind": "Pod", "name": "b", "uid": "u2", "controller": True},
     ]
-    complaints = create({"name": "a", "ownerReferences": owners})
-    assert complaints[:4] == [
+    errors = create({"name": "a", "ownerReferences": owners})
+    assert errors[:4] == [
         f"metadata.ownerReferences[0].{key}: Required value: must not be empty" for key in ("apiVersion", "kind", "name", "uid")
     ]
-    assert complaints[4].endswith(
-        '{"apiVersion":"v1","kind":"Event","name":"e","uid":"u"}: /v1, Kind=Event is disallowed from being an owner'
-    )
-    assert '{"apiVersion":"","kind":"","name":"","uid":""}' in complaints[5]
-    assert '{"apiVersion":"v1","kind":"Pod","name":"a","uid":"u1","controller":true}' in complaints[5]
-    assert complaints[5].endswith('Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/b')
+    assert errors[4].endswith('{"apiVersion":"v1","kind":"Event","name":"e","uid":"u"}: /v1, Kind=Event is disallowed from being an owner')
+    assert '{"apiVersion":"","kind":"","name":"","uid":""}' in errors[5]
+    assert '{"apiVersion":"v1","kind":"Pod","name":"a","uid":"u1","controller":true}' in errors[5]
+    assert errors[5].endswith('Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/b')
 
 
 @pytest.mark.parametrize("version", ["a/b/c", "a/", "/"])

@@ -42,8 +42,8 @@ def test_a_subdomain_is_no_label_because_of_its_dots() -> None:
         ("é", [f"name part {KEY}"]),
     ],
 )
-def test_qualified_names(key: str, complaints: list[str]) -> None:
-    assert names.is_qualified_name(key) == complaints
+def test_qualified_names(key: str, errors: list[str]) -> None:
+    assert names.is_qualified_name(key) == errors
 
 
 def test_label_values_count_bytes() -> None:
@@ -84,8 +84,8 @@ def test_a_generated_name_may_end_in_a_dash() -> None:
         ("fe80::1%eth0", ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]),
     ],
 )
-def test_addresses(value: str, complaints: list[str]) -> None:
-    assert addresses.is_valid_ip(value) == complaints
+def test_addresses(value: str, errors: list[str]) -> None:
+    assert addresses.is_valid_ip(value) == errors
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_addresses(value: str, complaints: list[str]) -> None:
         ("10.0.0.0/33", ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]),
     ],
 )
-def test_cidrs(value: str, complaints: list[str]) -> None:
-    assert addresses.is_valid_cidr(value) == complaints
+def test_cidrs(value: str, errors: list[str]) -> None:
+    assert addresses.is_valid_cidr(value) == errors
 
 
 def test_what_was_stored_stays_valid() -> None:

@@ -1,4 +1,4 @@
-"""Quantities keep or change their notation as upstream's do, and add up exactly."""
+"""Tests of quantities: their notation follows upstream, and sums are exact."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_a_path_that_ends_at_watch_is_refused() -> None:
 
 
 def test_the_name_in_an_overlong_selector_does_not_count() -> None:
-    """It would be parsed before authorization: the request is authorized as a list."""
+    """The name would be parsed from the query before authorization, but the request is authorized as a list."""
     padding = ",".join(f"metadata.name!=other-{i}" for i in range(1000))
     assert parse("GET", "/api/v1/pods", "fieldSelector=metadata.name%3Dx").name == "x"
     assert parse("GET", "/api/v1/pods", f"fieldSelector=metadata.name%3Dx,{padding}").name == ""

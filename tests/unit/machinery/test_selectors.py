@@ -1,4 +1,4 @@
-"""Label and field selectors parse, match and fail as upstream's."""
+"""Tests of label and field selectors: parsing, matching and errors as upstream's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON bodies: what is refused, and in which words; what is duplicated; what becomes of odd numbers and characters."""
+"""Tests of JSON bodies: errors and their messages, duplicate fields, unusual numbers and characters."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_object_that_comes_twice_is_merged_in_built_in_kinds_only() -> None:
 
 
 def test_unknown_fields_are_looked_up_not_searched() -> None:
-    """A body may have hundreds of thousands."""
+    """A body may have hundreds of thousands of them."""
 
     class Listed(list[str]):
         def __contains__(self, _: object) -> bool:

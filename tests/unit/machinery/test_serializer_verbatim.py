@@ -1,4 +1,4 @@
-"""Values that Go keeps as the bytes that it read: what it would have written itself is not remembered."""
+"""Tests of values that Go keeps as received bytes (RawMessage): bytes equal to Go's own encoding are not stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value that a JSON patch puts into a document comes into its text as it was written."""
+"""Tests of values from JSON patches, which keep their original text in error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML bodies are read as go-yaml v2 reads them, and hostile ones are refused."""
+"""Tests of YAML bodies: read as by go-yaml v2, and hostile ones are rejected."""
 
 from __future__ import annotations
 

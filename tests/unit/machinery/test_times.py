@@ -1,4 +1,4 @@
-"""Durations, ages, timestamps, percentages and version order."""
+"""Tests of durations, ages, timestamps, percentages and the order of versions."""
 
 from __future__ import annotations
 

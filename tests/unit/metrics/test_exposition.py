@@ -1,4 +1,4 @@
-"""Metrics are shown in the form that a scraper asks for, and native histograms hold what classic ones do."""
+"""Tests of the exposition formats that scrapers request, and of native histograms, which equal classic ones."""
 
 from __future__ import annotations
 
@@ -73,11 +73,12 @@ def test_a_native_histogram_has_every_value_in_at_most_160_buckets_around_it(val
     assert shown.zero_count + sum(positive.values()) + sum(negative.values()) == len(values)
     for counts, those in ((positive, [v for v in values if v > 0]), (negative, [-v for v in values if v < 0])):
         keys = [native.key(v, shown.schema) for v in those if v > native.ZERO_THRESHOLD]
-        assert all(abs(at - key) <= 1 for at, key in zip(_each(counts), sorted(keys), strict=True))  # rounding while buckets grow wider
+        # tolerance for rounding while buckets are merged
+        assert all(abs(at - key) <= 1 for at, key in zip(_each(counts), sorted(keys), strict=True))
 
 
 def _counts(histogram: pb.Histogram, sign: str) -> dict[int, int]:
-    """Buckets that are not empty, as Prometheus reads spans and deltas."""
+    """Return the buckets that are not empty, reading spans and deltas as Prometheus does."""
     found, at, count = {}, 0, 0
     deltas = iter(getattr(histogram, f"{sign}_delta"))
     for span in getattr(histogram, f"{sign}_span"):

@@ -20,7 +20,7 @@ _moments = st.floats(0, 10, allow_nan=False)
 
 @pytest.fixture
 def apart() -> Iterator[list[Metric]]:
-    """Where metrics of a test are, instead of among all others."""
+    """A registry for the metrics of a test."""
     from tetrapod.generic.metrics import collectors
 
     before = len(collectors._ALL)

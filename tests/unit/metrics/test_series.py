@@ -1,4 +1,4 @@
-"""Series are dropped with the objects that they belong to, and a family has a bounded number of them."""
+"""Tests of series: they are dropped with their objects, and each family has a bounded number of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OTHER = ("", "pods", "get")
 
 @pytest.fixture
 def families() -> Iterator[tuple[Counter, Gauge, Histogram, Summary]]:
-    """One family of each kind, among those that are shown."""
+    """One family of each type, among the published ones."""
     before = len(collectors._ALL)
     yield (
         Counter("a_test_total", "A test.", _LABELS),

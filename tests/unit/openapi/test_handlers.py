@@ -1,4 +1,4 @@
-"""OpenAPI over HTTP: hashes, conditions, ranges, media types."""
+"""Tests of OpenAPI over HTTP: hashes, conditional requests, ranges, media types."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ async def test_swagger_in_both_forms(handlers: OpenAPIHandlers) -> None:
 
 
 def wire_fields(data: bytes) -> Any:
-    """The fields of a protobuf message: (number, bytes or integer)."""
+    """Yield the fields of a protobuf message: (number, bytes or integer)."""
     position = 0
 
     def varint() -> int:

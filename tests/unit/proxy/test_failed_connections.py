@@ -1,4 +1,4 @@
-"""A connection that cannot be established leaves nothing to the cyclic garbage collector."""
+"""Tests that a connection that cannot be established leaves nothing to the cyclic garbage collector."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ async def _fetch(port: int) -> None:
 
 def test_a_refused_connection_leaves_no_reference_cycle() -> None:
     with socket.socket() as bound, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        bound.bind(("127.0.0.1", 0))  # bound, but it does not listen
+        bound.bind(("127.0.0.1", 0))  # bound, but not listening
         port = bound.getsockname()[1]
         runner.run(_fetch(port))
         gc.collect()
         gc.disable()
         try:
             runner.run(_fetch(port))
-            assert gc.collect() < 10  # a connection with its parser is 19 objects; pytest.raises leaves a few
+            assert gc.collect() < 10  # a connection with its parser has 19 objects; pytest.raises leaves a few
         finally:
             gc.enable()

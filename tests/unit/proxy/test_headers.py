@@ -91,7 +91,7 @@ NAMES = st.text(st.one_of(st.sampled_from("\r\n\t\0 :%"), st.characters(exclude_
 
 @given(NAMES, NAMES, st.lists(NAMES), st.dictionaries(NAMES.filter(bool), st.lists(NAMES)))
 def test_nobody_s_name_writes_headers_of_its_own(name: str, uid: str, groups: list[str], extra: dict[str, list[str]]) -> None:
-    """A name that no header can hold is not sent; any other name is read back unchanged."""
+    """A user name that no header can hold is not sent; any other name is read back unchanged."""
     user = UserInfo(name, uid, tuple(groups), {key: tuple(values) for key, values in extra.items()})
     try:
         said = identity_headers(user)

@@ -1,4 +1,4 @@
-"""As whom webhooks of admission are called: users of a kubeconfig, named for hosts."""
+"""Tests of the identities with which admission webhooks are called: users of a kubeconfig, selected by host."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ SEEN: ContextVar[str] = ContextVar("seen", default="")
 
 
 def begin(work: Coroutine[Any, Any, None]) -> asyncio.Future[asyncio.Task[None]]:
-    """As the loop calls a connection: outside any task."""
+    """Call a function as the event loop calls a protocol: outside any task."""
     loop = asyncio.get_running_loop()
     made: asyncio.Future[asyncio.Task[None]] = loop.create_future()
     loop.call_soon(lambda: made.set_result(start_eagerly(loop, work)))

@@ -1,4 +1,4 @@
-"""The flow limiter: while several flows are active, each has few recent requests in flight."""
+"""Tests of the flow limiter: while several flows are active, each has few recent requests in flight."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Nowhere(ForwardingWriter):
 
 
 class Front:
-    """Sends requests on, with a clock and company of the test's own."""
+    """Passes requests on, with a clock and other active flows that the test controls."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -68,7 +68,7 @@ async def test_in_company_few_are_under_way_and_each_answer_lets_the_next_go() -
         front.pace.leave(front.sent[answered])
         await front.steps()
         assert len(front.sent) == MOST + 2 + answered
-    for sent in front.sent:  # none of them twice
+    for sent in front.sent:  # no request twice
         front.pace.leave(sent)
     front.company = False
     await asyncio.gather(*flood)

@@ -14,7 +14,7 @@ from tetrapod.generic.scheduling.scheduler import FairScheduler
 
 
 class Served:
-    """Serves requests in turn, each at the cost of so much of the loop's time."""
+    """Serves requests one after the other, each at a given cost of the loop's time."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -139,7 +139,7 @@ async def test_steps_are_shorter_in_company() -> None:
 
     async def longest(*flows: str) -> float:
         tasks = [asyncio.create_task(request(flow)) for _ in range(400 // len(flows)) for flow in flows]
-        for _ in range(20):  # until the number of a step's requests has settled
+        for _ in range(20):  # until the number of requests in a step has settled
             await asyncio.sleep(0)
         found = max([await begun_in_a_step() for _ in range(10)])
         await asyncio.gather(*tasks)

@@ -1,4 +1,4 @@
-"""Definitions that a stock kube-apiserver stored in v1beta1 become the v1 that it would serve."""
+"""Tests of CRDs that a stock kube-apiserver stored in v1beta1: they are converted to the v1 that it would serve."""
 
 from __future__ import annotations
 

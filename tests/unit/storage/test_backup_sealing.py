@@ -1,4 +1,4 @@
-"""Which resource a value is of, by its place in the store: what decides how it is encrypted."""
+"""Tests of the resource that a stored value belongs to by its key, which decides how it is encrypted."""
 
 from __future__ import annotations
 

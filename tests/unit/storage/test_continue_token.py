@@ -1,4 +1,4 @@
-"""Continue tokens: upstream's form, upstream's refusals."""
+"""Tests of continue tokens: upstream's format and errors."""
 
 from __future__ import annotations
 

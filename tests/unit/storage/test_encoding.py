@@ -1,4 +1,4 @@
-"""Stored and served bytes of objects."""
+"""Tests of the stored and served bytes of objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries: what they know of themselves, and how little they keep."""
+"""Tests of entries: their derived fields, and their small size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One lease for many short-lived objects."""
+"""Tests of leases that many short-lived objects share."""
 
 from __future__ import annotations
 

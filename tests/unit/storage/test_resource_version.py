@@ -1,4 +1,4 @@
-"""Resource versions are read as Go reads an unsigned number."""
+"""Tests of resource versions, which are parsed like Go's unsigned integers."""
 
 from __future__ import annotations
 

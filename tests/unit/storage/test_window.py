@@ -1,4 +1,4 @@
-"""The window of changes: what it keeps, and going back in time with it."""
+"""Tests of the cache's history of changes: what it keeps, and states in the past."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The W3C trace context is read strictly and written as it is read."""
+"""Tests of W3C trace context: it is parsed strictly and passed on unchanged."""
 
 from __future__ import annotations
 

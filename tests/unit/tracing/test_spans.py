@@ -110,6 +110,6 @@ def test_as_text_a_line_says_what_was_done_and_for_how_long_without_what_is_belo
     }
     lines = text(report).splitlines()
     assert lines[0] == "GET /x"
-    assert lines[5].split() == ["1.000", "8.000", "4.500", "filter", "filter", "one"]  # two and its neighbour overlap
+    assert lines[5].split() == ["1.000", "8.000", "4.500", "filter", "filter", "one"]  # two and the next one overlap
     assert lines[6].split() == ["2.000", "3.000", "3.000", "two", "key=/a"]
     assert lines[7].split() == ["1.500", "1.000", "1.000", "behind"]

@@ -1,4 +1,4 @@
-"""Jobs: indexes, selectors of their own, and a template that is frozen but for what a suspended job may change."""
+"""Tests of jobs: indexes, selectors, and a template that is immutable except for the fields of a suspended job."""
 
 import pytest
 

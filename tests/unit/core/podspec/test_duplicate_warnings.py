@@ -1,4 +1,4 @@
-"""Warnings about two of many things: the same as by comparing each with each, but in bounded time and number."""
+"""Tests of warnings about pairs of list elements: as if all pairs were compared, but in bounded time and number."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def test_clashing_ports_are_those_of_each_pair(ports: list[dict[str, Any]]) -> N
 
 
 def test_more_than_anybody_is_shown_is_not_made() -> None:
-    """Twenty thousand ports alike are two hundred million pairs: their texts filled the memory."""
+    """Twenty thousand equal ports have two hundred million pairs, whose messages filled the memory."""
     assert len(port_warnings([({"ports": [{"containerPort": 80}] * 20_000}, "c")])) == ENOUGH
     assert len(overlapping_paths(volume(["a"] * 20_000))) == ENOUGH
 
 
 def test_what_does_not_clash_is_not_compared() -> None:
-    """It would take a minute."""
+    """Comparing all pairs would take a minute."""
     ports = [{"containerPort": 80, "hostPort": 1, "hostIP": f"{i}"} for i in range(1, 8_000)]
     ports += [{"containerPort": 80, "hostPort": i} for i in range(2, 8_000)]
     assert port_warnings([({"ports": ports}, "c")]) == []

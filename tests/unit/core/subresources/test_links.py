@@ -1,4 +1,4 @@
-"""Links of proxied pages, as upstream's proxy rewrites them (its answers were the source of the expectations)."""
+"""Tests of links in proxied pages. The expectations are results of upstream's proxy."""
 
 from __future__ import annotations
 

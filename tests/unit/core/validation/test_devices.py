@@ -17,7 +17,7 @@ from tetrapod.machinery.gvk import Object
     ("name", "told"),
     [
         ("a.b/c", []),
-        ("a/b/c", []),  # upstream looks at names with one slash or none
+        ("a/b/c", []),  # upstream validates names with at most one slash
         ("/c", ["prefix must not be empty"]),
         ("a.b/", ["name must not be empty"]),
         ("plain", ["a fully qualified name must be a domain and a name separated by a slash"]),

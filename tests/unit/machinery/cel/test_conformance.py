@@ -38,7 +38,7 @@ def _environment(suite: Mapping[str, Any]) -> tuple[Environment, dict[str, Any]]
 
 
 def _outcome(program: Program, bindings: dict[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return our result for the case, in the form of upstream's recorded result."""
+    """Return the result for the case, in the form of upstream's recorded result."""
     estimate, meter = program.cost_estimate(), Meter()
     found: dict[str, Any] = {"type": str(program.output_type), "min": estimate.min, "max": estimate.max}
     try:

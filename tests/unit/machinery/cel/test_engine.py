@@ -1,4 +1,4 @@
-"""The engine's promises beside upstream's answers: bindings on demand, limits that hold, hostile texts that end soon."""
+"""Tests of the CEL engine beyond upstream's recorded results: lazy bindings, limits, and hostile expressions."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_constant_part_that_fails_is_told_as_such() -> None:
     with pytest.raises(CompileError) as raised:
         DYNAMIC.compile("int('x') == 1")
     assert raised.value.full == "program instantiation failed: type conversion error from 'string' to 'int'"
-    assert raised.value.output_type == types.BOOL  # callers tell of a wrong type first
+    assert raised.value.output_type == types.BOOL  # callers report a wrong type first
 
 
 def test_the_types_of_addresses_can_be_named() -> None:

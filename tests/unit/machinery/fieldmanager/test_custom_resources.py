@@ -285,7 +285,7 @@ def test_applying_twice_is_applying_once(live_spec: Any, spec: Any) -> None:
 
 @given(SPECS, SPECS, SPECS)
 def test_one_manager_s_applies_leave_the_last_one_s_object(first: Any, second: Any, third: Any) -> None:
-    # A label keeps the manager in the list: one that owns nothing is forgotten, and with it that applies are tracked.
+    # A label keeps the manager in the list. Otherwise a manager without fields is removed, and applies are no longer tracked.
     live = stored(MANAGER.apply(None, widget(first, labels={"a": "b"}), "m", force=False))
     for spec in (second, third):
         live = MANAGER.apply(live, widget(spec, labels={"a": "b"}), "m", force=False)

@@ -30,13 +30,13 @@ def manager_of(case: dict[str, Any]) -> FieldManager:
 
 
 def owners(entries: list[dict[str, Any]]) -> list[bytes]:
-    """Entries in a form to compare: whether there is a time counts, which one does not."""
+    """Return entries in a comparable form: only the presence of the time counts."""
     plain = [{**entry, "time": "T"} if "time" in entry else entry for entry in entries]
     return sorted(orjson.dumps(entry, option=orjson.OPT_SORT_KEYS) for entry in plain)
 
 
 def assert_within(part: Any, whole: Any, path: str = "") -> None:
-    """Everything in `part` is so in `whole`, which may hold defaults besides; null and an empty list are nothing."""
+    """Report whether everything in `part` is in `whole`, which may have defaults in addition; null and an empty list count as missing."""
     if isinstance(part, dict):
         for name, value in part.items():
             if value not in (None, []):

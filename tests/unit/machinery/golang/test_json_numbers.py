@@ -1,4 +1,4 @@
-"""Numbers leave as Go's encoder writes them, and come back as what it would read."""
+"""Tests of numbers: they are written as by Go's encoder, and read as by its decoder."""
 
 from typing import Any
 

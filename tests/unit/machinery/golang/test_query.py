@@ -1,4 +1,4 @@
-"""Queries: what Go's net/url reads in them, in time linear in their length."""
+"""Tests of query parsing: as by Go's net/url, in linear time."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_fields_that_are_not_known_are_not_written() -> None:
 
 
 def test_a_refusal_has_the_bytes_that_go_writes() -> None:
-    """Read off a kube-apiserver v1.37.1."""
+    """Captured from a kube-apiserver v1.37.1."""
     refusal = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "m", "reason": "NotFound"}
     assert protobuf.encode(refusal | {"details": {}, "code": 404}) == (
         b'k8s\0\n\x0c\n\x02v1\x12\x06Status\x12-\n\x06\n\0\x12\0\x1a\0\x12\x07Failure\x1a\x01m"\x08NotFound'
@@ -73,7 +73,7 @@ def test_a_refusal_has_the_bytes_that_go_writes() -> None:
 
 
 def test_a_document_has_the_bytes_that_go_writes() -> None:
-    """Read off a kube-apiserver v1.37.1."""
+    """Captured from a kube-apiserver v1.37.1."""
     status = {"kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": "e", "creationTimestamp": None}}
     condition = {"type": "Healthy", "status": "True", "message": "ok"}
     assert protobuf.encode(status | {"conditions": [condition]}) == (

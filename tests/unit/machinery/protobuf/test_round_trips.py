@@ -36,7 +36,7 @@ KINDS = [
 
 
 def stored(obj: Object, kind: GroupVersionKind) -> Object:
-    """The form in which endpoints go on with an object."""
+    """Return the form in which endpoints process an object."""
     typed.decode(schema_for(kind), obj)
     return obj
 

@@ -1,4 +1,4 @@
-"""Schemas of CRDs are refused, or not, as recorded of the real server."""
+"""Tests of schemas in CRDs: accepted or rejected as recorded from a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Custom resources are defaulted, pruned and validated as recorded of the real server."""
+"""Tests of defaulting, pruning and validation of custom resources, as recorded from a real server."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_path_stands_before_every_error() -> None:
     assert [error.field for error in validation.validate(node, {"l": [1]}, "default")] == ["default.l[0]"]
 
 
-def complaints(schema: Object, text: str) -> list[str]:
+def errors(schema: Object, text: str) -> list[str]:
     node = build({"type": "object", "properties": {"a": schema}})
     return [error.body() for error in validation.validate(node, decode(b'{"a":%s}' % text.encode(), unstructured=True).obj)]
 
@@ -171,4 +171,4 @@ def complaints(schema: Object, text: str) -> list[str]:
     ],
 )
 def test_numbers_and_formats_are_judged_as_go_has_them(schema: Object, value: str, expected: list[str]) -> None:
-    assert complaints(schema, value) == expected
+    assert errors(schema, value) == expected

@@ -1,4 +1,4 @@
-"""A built-in object is decoded into what Go would have encoded again."""
+"""Tests of decoding built-in objects: the result is what Go would encode again."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_wrong_types_are_told_by_the_names_that_go_has(kind: str, api_version: s
 
 
 def test_of_several_mistakes_the_first_is_told_unless_a_type_that_reads_itself_fails() -> None:
-    """Go's decoder remembers a wrong type and goes on; an error of an unmarshaler ends it."""
+    """Go's decoder records a wrong type and continues; an error of an unmarshaler ends it."""
     service: Object = {"spec": {"type": 5, "ports": [{"port": "x"}, {"port": 1}], "sessionAffinity": []}}
     with pytest.raises(DecodeError, match=r"number into Go struct field ServiceSpec\.spec\.type"):
         decoded("Service", service)
@@ -160,7 +160,7 @@ def test_empty_rules_of_a_network_policy_are_told_from_absent_ones_until_they_ar
     )
     assert sent["spec"]["egress"] == [] and sent["spec"]["ingress"][0] == {"from": []}
     node = types.schema_for(GroupVersion.parse(version).with_kind(kind))
-    assert emptied.hide(node, sent) == [(("spec", "egress"), [])]  # the rules are owned as a whole
+    assert emptied.hide(node, sent) == [(("spec", "egress"), [])]  # the rules are one atomic list
     emptied.omit(node, sent)
     assert sent["spec"] == {"podSelector": {}, "ingress": [{}, {"from": [{"podSelector": {}}]}]}
 
@@ -272,7 +272,7 @@ def test_schemas_of_crds_take_their_forms() -> None:
     schema: Object = {"properties": {"a": {"items": {"type": "x", "zz": 1}, "additionalProperties": False, "default": {"free": 1}}}}
     crd: Object = {"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}}
     found = decode(types.schema_for(GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")), crd)
-    assert found == []  # what is in items goes without a word: its type has an unmarshaler of its own
+    assert found == []  # no error for the content of items, whose type has its own unmarshaler
     assert schema["properties"]["a"]["default"] == {"free": 1}
 
 

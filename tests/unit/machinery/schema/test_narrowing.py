@@ -1,4 +1,4 @@
-"""Numbers that fill a struct from a map are converted as Go converts them."""
+"""Tests of numbers converted from a map to a struct, as by Go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of built-in types and resources, as nodes."""
+"""Tests of facts about built-in types and resources."""
 
 from __future__ import annotations
 
