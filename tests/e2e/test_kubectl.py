@@ -190,7 +190,7 @@ def test_apply_on_the_servers_side(kubectl: Kubectl, manifests: Path) -> None:
     assert {entry["manager"] for entry in found["metadata"]["managedFields"]} >= {"one"}
 
 
-def test_apply_refuses_unknown_fields_and_wrong_types(kubectl: Kubectl) -> None:
+def test_apply_rejects_unknown_fields_and_wrong_types(kubectl: Kubectl) -> None:
     manifest = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "dat": {}}'
     assert 'unknown field "dat"' in kubectl.fails("apply", "--validate=strict", "-f", "-", stdin=manifest)
     done = kubectl.run("apply", "--validate=warn", "-f", "-", stdin=manifest)

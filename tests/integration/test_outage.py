@@ -132,7 +132,7 @@ def _write(server: Server, acknowledged: dict[str, str], numbers: Iterator[int],
             return
 
 
-def test_a_second_process_on_the_same_data_is_refused(tmp_path: Path) -> None:
+def test_a_second_process_on_the_same_data_is_rejected(tmp_path: Path) -> None:
     with running(tmp_path, TOKENS) as server, Client(server) as client:
         argv = command("up", "--data-dir", str(tmp_path), "--bind-address", "127.0.0.1", "--secure-port", str(free_port()))
         second = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
@@ -142,7 +142,7 @@ def test_a_second_process_on_the_same_data_is_refused(tmp_path: Path) -> None:
         assert create(client, "still-here") == 201
 
 
-def test_a_taken_port_is_said_in_a_line(tmp_path: Path) -> None:
+def test_a_taken_port_is_reported_in_a_line(tmp_path: Path) -> None:
     with running(tmp_path / "one", TOKENS) as server:
         port = server.url.rpartition(":")[2]
         argv = command("up", "--data-dir", str(tmp_path / "two"), "--bind-address", "127.0.0.1", "--secure-port", port)

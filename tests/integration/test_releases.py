@@ -59,7 +59,7 @@ def test_a_tag_says_it_for_certain(checkout: Checkout) -> None:
     assert previous_revision(checkout.root) == "v0.1.0", "not the one of this commit itself"
 
 
-def test_where_there_is_none_it_is_said_why(checkout: Checkout, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_where_there_is_none_it_is_reported_why(checkout: Checkout, tmp_path_factory: pytest.TempPathFactory) -> None:
     nowhere = tmp_path_factory.mktemp("nowhere")
     with pytest.raises(NoRelease, match="no checkout"):
         previous_revision(nowhere)

@@ -16,7 +16,7 @@ from tetrapod.generic.request import ClientGone, Hijacked, Request, Response, St
 from tetrapod.machinery.status import too_many_requests
 
 
-async def test_a_refusal_is_a_status_object(serve: Serve) -> None:
+async def test_a_rejection_is_a_status_object(serve: Serve) -> None:
     async def handler(request: Request) -> Response:
         raise too_many_requests("slow down", 7)
 
@@ -198,7 +198,7 @@ async def test_bytes_after_a_pipelined_upgrade_request_go_to_the_upgraded_connec
     await client.close()
 
 
-async def test_stopping_ends_streams_first_lets_requests_finish_and_refuses_connections(serve: Serve) -> None:
+async def test_stopping_ends_streams_first_lets_requests_finish_and_rejects_connections(serve: Serve) -> None:
     begun, end, finish = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def handler(request: Request) -> Response:

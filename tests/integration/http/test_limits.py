@@ -34,7 +34,7 @@ async def described(request: Request) -> Response:
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
 @pytest.mark.parametrize("beyond", _BEYOND)
-async def test_a_head_beyond_a_limit_is_refused_with_a_status(serve: Serve, pki: Pki, tls: ServingTLS, beyond: str, secure: bool) -> None:
+async def test_a_head_beyond_a_limit_is_rejected_with_a_status(serve: Serve, pki: Pki, tls: ServingTLS, beyond: str, secure: bool) -> None:
     raw, code, message = _BEYOND[beyond]
     server = await serve(described, tls) if secure else await serve(described)
     client = await Client.connect(server, client_context(pki) if secure else None)

@@ -111,7 +111,7 @@ async def test_malformed_requests_get_a_text_400(serve: Serve, raw: str, text: s
         ("GET / HTTP/2.0\r\nHost: x", 505, "505 HTTP Version Not Supported: unsupported protocol version"),
     ],
 )
-async def test_what_is_not_spoken_here_is_refused_by_name(serve: Serve, head: str, status: int, text: str) -> None:
+async def test_what_is_not_spoken_here_is_rejected_by_name(serve: Serve, head: str, status: int, text: str) -> None:
     found, headers, body = await ask(serve, f"{head}\r\n\r\n".encode())
     assert (found, body.decode(), headers["connection"]) == (status, text, "close")
 
@@ -124,7 +124,7 @@ async def test_an_expectation_that_is_not_met_gets_an_answer_with_its_headers(se
 
 
 @pytest.mark.parametrize("chunks", ["-1\r\n", "0x1\r\n", "2\r\nabXX", "zz\r\n"])
-async def test_a_body_that_is_none_is_a_500_and_closes(serve: Serve, chunks: str) -> None:
+async def test_a_body_that_is_invalid_is_a_500_and_closes(serve: Serve, chunks: str) -> None:
     client = await Client.connect(await serve(echo))
     client.send(
         f"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\n\r\n".encode()
@@ -135,7 +135,7 @@ async def test_a_body_that_is_none_is_a_500_and_closes(serve: Serve, chunks: str
     await client.close()
 
 
-async def test_a_head_without_end_is_refused(serve: Serve) -> None:
+async def test_a_head_without_end_is_rejected(serve: Serve) -> None:
     client = await Client.connect(await serve(echo))
     client.send(b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: ")
     client.send(b"a" * (2 << 20))
@@ -215,7 +215,7 @@ async def test_http_1_0_closes_after_its_answer(serve: Serve) -> None:
     assert (status, headers["connection"]) == (200, "close")
 
 
-async def test_the_reader_of_a_body_is_told_that_the_client_went(serve: Serve) -> None:
+async def test_the_reader_of_a_body_is_reported_that_the_client_went(serve: Serve) -> None:
     told = asyncio.Event()
 
     async def handler(request: Request) -> Response:
@@ -276,7 +276,7 @@ async def test_the_certificate_of_the_client_reaches_the_handler(serve: Serve, p
             assert body == x509.load_pem_x509_certificate(pair[0].read_bytes()).public_bytes(Encoding.DER)
 
 
-async def test_plain_http_to_the_tls_port_is_told_so(serve: Serve, pki: Pki, tls: ServingTLS) -> None:
+async def test_plain_http_to_the_tls_port_is_reported_so(serve: Serve, pki: Pki, tls: ServingTLS) -> None:
     server = await serve(echo, tls)
     client = await Client.connect(server)
     client.get("/readyz")

@@ -76,7 +76,7 @@ def only_12(context: ssl.SSLContext) -> None:
     context.maximum_version = ssl.TLSVersion.TLSv1_2
 
 
-async def test_older_versions_than_the_flag_says_are_refused(tmp_path: Path) -> None:
+async def test_older_versions_than_the_flag_says_are_rejected(tmp_path: Path) -> None:
     async with listening(tmp_path) as port:
         assert (await greeted(port, client(only_12)))[0] == "TLSv1.2"
         assert (await greeted(port, client()))[0] == "TLSv1.3"

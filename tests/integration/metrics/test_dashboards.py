@@ -149,7 +149,7 @@ def test_bounds_are_written_as_go_writes_them(families: list[Metric]) -> None:
     assert {"0.1", "1", "5", "30"} <= {labels["le"] for labels in labels_of(families, "apiserver_request_sli_duration_seconds_bucket")}
 
 
-def test_stability_is_told_as_upstream_tells_it(families: list[Metric]) -> None:
+def test_stability_is_reported_as_upstream_tells_it(families: list[Metric]) -> None:
     assert family_of(families, "apiserver_request").documentation.startswith("[STABLE] ")
     assert family_of(families, "workqueue_depth").documentation.startswith("[BETA] ")
     assert family_of(families, "apiserver_request_sli_duration_seconds").documentation.startswith("[ALPHA] ")

@@ -123,7 +123,7 @@ def test_what_was_done_is_counted(text: str, sample: str) -> None:
     assert float(found[0].rpartition(" ")[2]) > 0, found
 
 
-def test_counts_begin_anew_when_that_is_asked_for(server: Server, text: str) -> None:
+def test_counts_begin_again_when_that_is_asked_for(server: Server, text: str) -> None:
     ask = TokenClient(server.url)
     assert ask("DELETE", "/metrics")[0] == 200
     said = 'apiserver_watch_cache_events_received_total{group="",resource="configmaps"} '

@@ -66,7 +66,7 @@ async def test_requests_are_shared_out_and_a_write_goes_on_at_the_other_when_one
     assert [done for done in two.done if done.startswith("POST")] == [f"POST {number}" for number in range(6)], "each once"
 
 
-async def test_where_all_stop_the_client_is_told_to_come_again(serve: Serve, balanced: BalancedPool) -> None:
+async def test_where_all_stop_the_client_is_reported_to_come_again(serve: Serve, balanced: BalancedPool) -> None:
     one, two = Replica("one"), Replica("two")
     urls = [url(await serve(one.handler)), url(await serve(two.handler))]
     balanced.balance("core", urls, ClientTLS())
@@ -96,7 +96,7 @@ async def test_behind_one_address_a_new_connection_may_find_another(balanced: Ba
         assert (await ask(balanced, where, "POST"))[2] == b"2"
 
 
-async def test_nobody_there_is_passed_over_for_any_method(serve: Serve, balanced: BalancedPool) -> None:
+async def test_nobody_there_is_ignored_for_any_method(serve: Serve, balanced: BalancedPool) -> None:
     two = Replica("two")
     urls = ["http://127.0.0.1:1", url(await serve(two.handler))]
     balanced.balance("core", urls, ClientTLS())

@@ -154,7 +154,7 @@ async def test_the_first_bytes_of_an_upgraded_backend_are_not_lost(front: Front)
         assert await client.reader.read() == b"helloabc"
 
 
-async def test_a_refused_upgrade_is_an_ordinary_answer(serve: Serve, front: Front) -> None:
+async def test_a_rejected_upgrade_is_an_ordinary_answer(serve: Serve, front: Front) -> None:
     client = await front(endpoint_of(await serve(echo)))
     for _ in range(2):
         client.get("/x", "Connection: Upgrade\r\nUpgrade: websocket\r\n")
@@ -224,7 +224,7 @@ async def test_an_answer_that_breaks_off_is_cut_for_the_client_too(front: Front,
     assert "broke off its answer to /: unexpected EOF" in caplog.text
 
 
-async def test_an_early_refusal_of_an_upload_reaches_the_client(serve: Serve, front: Front) -> None:
+async def test_an_early_rejection_of_an_upload_reaches_the_client(serve: Serve, front: Front) -> None:
     async def refuse(request: Request) -> Response:
         return Response(413, [], b"too much")
 
@@ -234,7 +234,7 @@ async def test_an_early_refusal_of_an_upload_reaches_the_client(serve: Serve, fr
     assert (status, body) == (413, b"too much")
 
 
-async def test_nobody_listening_is_said_as_upstream_does(front: Front, pool: BackendPool) -> None:
+async def test_nobody_listening_is_reported_as_upstream_does(front: Front, pool: BackendPool) -> None:
     async with RawBackend(lambda r, w: asyncio.sleep(0)) as backend:
         endpoint = backend.endpoint
     with pytest.raises(BackendError, match=f"dial tcp {endpoint.authority}: connect: connection refused"):

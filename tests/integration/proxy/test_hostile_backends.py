@@ -60,7 +60,7 @@ def answering(data: bytes) -> RawBackend:
     ],
     ids=lambda value: value[-24:] if isinstance(value, str) else "",
 )
-async def test_what_is_no_answer_is_told_as_upstream_does_and_the_connection_lives_on(front: Front, answer: bytes, text: str) -> None:
+async def test_what_is_no_answer_is_reported_as_upstream_does_and_the_connection_lives_on(front: Front, answer: bytes, text: str) -> None:
     async with answering(answer) as backend:
         client = await front(backend.endpoint)
         for _ in range(2):
@@ -104,7 +104,7 @@ async def test_trailers_follow_the_body(front: Front, announced: bytes, whole: b
         assert backend.connections == 1
 
 
-async def test_redirects_pass_or_are_refused(serve: Serve, pool: BackendPool, front: Front) -> None:
+async def test_redirects_pass_or_are_rejected(serve: Serve, pool: BackendPool, front: Front) -> None:
     async with answering(b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere/x\r\nContent-Length: 0\r\n\r\n") as backend:
         client = await front(backend.endpoint)
         client.get()
@@ -251,7 +251,7 @@ async def test_a_trailer_without_end_is_not_collected(front: Front) -> None:
             await backend.closed.wait()
 
 
-async def test_nobody_else_says_what_services_say_to_the_front(serve: Serve, pool: BackendPool) -> None:
+async def test_no_one_elsesays_what_services_say_to_the_front(serve: Serve, pool: BackendPool) -> None:
     async def pretending(request: Request) -> Response:
         return Response(200, [(name, b"1") for name in ANSWERS] + [(b"x-other", b"1")])
 

@@ -95,7 +95,7 @@ async def test_what_comes_from_another_replica_ends_when_it_would_have_there(red
         assert 0 < found[1] <= 5
 
 
-async def test_a_token_that_is_refused_is_not_remembered(redis) -> None:
+async def test_a_token_that_is_rejected_is_not_remembered(redis) -> None:
     url = redis.url
     reviews = Reviews()
     async with replica(url, reviews) as one:

@@ -77,7 +77,7 @@ def test_a_selector_of_one_object_asks_for_its_key() -> None:
         ("", "metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"),
     ],
 )
-def test_selectors_that_cannot_be_read_are_refused(labels: str, fields: str, text: str) -> None:
+def test_selectors_that_cannot_be_read_are_rejected(labels: str, fields: str, text: str) -> None:
     with pytest.raises(StatusError) as refusal:
         select(define("ConfigMap", "configmaps", ConfigMaps()), "ns", labels, fields)
     assert (refusal.value.code, refusal.value.message) == (400, text)
@@ -117,14 +117,14 @@ async def test_each_object_of_a_collection_settles_its_own_grace_period(pods: St
     assert grace == 30
 
 
-async def test_a_refusal_ends_a_collection_delete(pods: Store, ctx: Context) -> None:
+async def test_a_rejection_ends_a_collection_delete(pods: Store, ctx: Context) -> None:
     with pytest.raises(StatusError) as refusal:
         await pods.delete_collection(ctx, {"preconditions": {"uid": "x"}}, ListQuery(prefix="ns/"))
     assert 'on Pod "a"' in refusal.value.message
     assert await names(pods, "ns") == ["ns/a", "ns/b", "ns/c"]
 
 
-async def test_objects_that_vanish_meanwhile_are_passed_over(make_store: MakeStore, ctx: Context) -> None:
+async def test_objects_that_vanish_at_the_same_time_are_ignored(make_store: MakeStore, ctx: Context) -> None:
     store = make_store("ConfigMap", "configmaps", ConfigMaps())
     for i in range(20):
         await store.create(ctx, new("ConfigMap", f"a{i:02}"))

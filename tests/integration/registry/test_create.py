@@ -51,7 +51,7 @@ async def test_a_dry_run_shows_the_version_that_it_was_given(store: Store, dry: 
     assert entry.object()["metadata"]["resourceVersion"] == "5"
 
 
-async def test_another_namespace_is_refused(store: Store, ctx: Context) -> None:
+async def test_another_namespace_is_rejected(store: Store, ctx: Context) -> None:
     with pytest.raises(StatusError) as refused:
         await store.create(ctx, new("ConfigMap", "a", namespace="default"))
     assert refused.value.code == 400
@@ -157,7 +157,7 @@ async def test_names_and_finalizers_are_validated_as_the_kind_wants(store: Store
     await widgets.create(ctx, new("Widget", "w", finalizers=["short"]))
 
 
-async def test_admission_sees_the_finished_object_and_can_refuse(store: Store, ctx: Context) -> None:
+async def test_admission_sees_the_finished_object_and_can_reject(store: Store, ctx: Context) -> None:
     seen: list[Object] = []
 
     async def refuse(obj: Object) -> None:
@@ -177,7 +177,7 @@ async def test_warnings_reach_the_context(store: Store, ctx: Context) -> None:
     assert ctx.warnings == ["data: rather empty"]
 
 
-async def test_what_was_taken_is_kept_on_success_and_given_back_on_refusal(make_store: MakeStore, ctx: Context) -> None:
+async def test_what_was_taken_is_kept_on_success_and_given_back_on_rejection(make_store: MakeStore, ctx: Context) -> None:
     strategy = Services()
     store = make_store("Service", "services", strategy)
     await store.create(ctx, new("Service", "s"))
@@ -189,7 +189,7 @@ async def test_what_was_taken_is_kept_on_success_and_given_back_on_refusal(make_
 
 
 @pytest.mark.parametrize(("name", "text"), [("a/b", "may not contain '/'"), ("50%", "may not contain '%'"), ("..", "may not be '..'")])
-async def test_names_that_no_path_can_have_are_refused(store: Store, ctx: Context, name: str, text: str) -> None:
+async def test_names_that_no_path_can_have_are_rejected(store: Store, ctx: Context, name: str, text: str) -> None:
     with pytest.raises(StatusError) as refused:
         await store.get(ctx, name)
     assert refused.value.message == f'Name parameter invalid: "{name}": {text}'

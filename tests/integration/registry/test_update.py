@@ -187,7 +187,7 @@ async def test_apply_creates_whatever_the_kind_says(store: Store, ctx: Context) 
     assert seen == ["a"]
 
 
-async def test_another_namespace_is_refused(store: Store, ctx: Context) -> None:
+async def test_another_namespace_is_rejected(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a"))
     refusal = await refused(store, ctx, "a", new("ConfigMap", "a", namespace="other"))
     assert refusal.message == "the namespace of the provided object does not match the namespace sent on the request"
@@ -210,7 +210,7 @@ async def test_a_deleted_object_gains_no_finalizers_but_changes_otherwise(store:
     assert (meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"]) == (stamp, 0)
 
 
-async def test_custom_resources_repeat_complaints_about_metadata(make_store: MakeStore, ctx: Context) -> None:
+async def test_custom_resources_repeat_errors_about_metadata(make_store: MakeStore, ctx: Context) -> None:
     store = make_store("Widget", "widgets", Widgets(), group="example.com")
     await store.create(ctx, new("Widget", "w"))
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u", "controller": True}
@@ -291,7 +291,7 @@ def test_who_keeps_more_than_a_member_of_metadata_says_that_it_keeps_all() -> No
     assert StatusStrategy(main, keep_metadata=("labels",)).reset_fields("v1") == [("spec",), ("metadata", "labels")]
 
 
-async def test_admission_refuses_with_both_objects_in_hand(store: Store, ctx: Context) -> None:
+async def test_admission_rejects_with_both_objects_in_hand(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a", data={"n": "1"}))
     seen: list[tuple[Any, Any]] = []
 
@@ -323,7 +323,7 @@ async def test_a_race_is_tried_again_on_the_newer_object(store: Store, ctx: Cont
     assert entry.object()["data"] == {"n": "2", "mine": "x"}
 
 
-async def test_what_an_update_took_is_given_back_on_refusal(make_store: MakeStore, ctx: Context) -> None:
+async def test_what_an_update_took_is_given_back_on_rejection(make_store: MakeStore, ctx: Context) -> None:
     strategy = Services()
     store = make_store("Service", "services", strategy)
     await store.create(ctx, new("Service", "s"))

@@ -44,7 +44,7 @@ def test_bytes_that_are_no_json_are_bad_requests(client: Client, body: bytes) ->
 @pytest.mark.parametrize(
     "body", [b"a: [", b"a: &x [*x, *x]", b"a: b: c", b"\t- x", b"--- 1\n--- 2", b"!!python/object:os.system x", b"? {}"]
 )
-def test_yaml_that_is_none_or_too_clever_is_a_bad_request(client: Client, body: bytes) -> None:
+def test_yaml_that_is_invalid_or_too_clever_is_a_bad_request(client: Client, body: bytes) -> None:
     assert client("POST", MAPS, body, {"Content-Type": "application/yaml"}).status == 400
 
 
@@ -182,12 +182,12 @@ def test_forged_impersonation_needs_the_right_to_it(server: Server) -> None:
     ],
     ids=lambda data: repr(data[:40]),
 )
-def test_bytes_that_are_no_http_are_refused_and_the_connection_ends(server: Server, data: bytes) -> None:
+def test_bytes_that_are_no_http_are_rejected_and_the_connection_ends(server: Server, data: bytes) -> None:
     answer = send_raw(server, data + (b"" if data.endswith(b"\n") else b"\r\n\r\n"), timeout=10)
     assert not answer or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5"))
 
 
-def test_a_head_beyond_a_mebibyte_is_refused(server: Server) -> None:
+def test_a_head_beyond_a_mebibyte_is_rejected(server: Server) -> None:
     head = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"".join(b"X-%d: %s\r\n" % (i, b"y" * 1000) for i in range(1100))
     assert b" 431 " in send_raw(server, head)[:20]
 

@@ -251,7 +251,7 @@ def test_any_patch_is_applied_or_refused(client: Client, path: str, kind: str, b
 @given(
     body=st.binary(max_size=60), media_type=st.sampled_from(["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])
 )
-def test_any_bytes_are_refused(client: Client, body: bytes, media_type: str) -> None:
+def test_any_bytes_are_rejected(client: Client, body: bytes, media_type: str) -> None:
     if media_type.endswith("protobuf"):
         body = b"k8s\x00" + body
     good(client("POST", f"{MAPS}?dryRun=All", body, {"Content-Type": media_type}))

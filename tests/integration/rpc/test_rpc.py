@@ -147,7 +147,7 @@ async def test_no_more_is_sent_than_the_windows_and_frames_of_the_server_allow()
     assert bytes(got) == prefixed(message)
 
 
-async def test_a_refusal_has_its_code_and_its_text() -> None:
+async def test_a_rejection_has_its_code_and_its_text() -> None:
     async def behave(peer: Peer) -> None:
         await peer.greet()
         peer.send(peer.headers(await peer.asked(), [*OK, ("grpc-status", "11"), ("grpc-message", "it%27s gone")], last=True))
@@ -175,7 +175,7 @@ async def test_a_stream_that_is_reset_ends_its_call_alone(reason: int, code: Cod
         assert await asyncio.wait_for(channel.unary("/s/M", b"", 5), 10) == b"fine"
 
 
-async def test_a_deadline_is_told_to_the_server_and_kept_here() -> None:
+async def test_a_deadline_is_reported_to_the_server_and_kept_here() -> None:
     asked: list[tuple[bytes | str, bytes | str]] = []
     reset = asyncio.Event()
 

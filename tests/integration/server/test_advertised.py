@@ -55,7 +55,7 @@ def test_a_server_on_loopback_leads_nobody_from_elsewhere_to_it(tmp_path: Path) 
         assert client.call("GET", "/api/v1/namespaces/default/endpoints/kubernetes").status == 404
 
 
-def test_what_is_no_address_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_what_is_no_address_is_rejected_at_the_start(tmp_path: Path) -> None:
     argv = command("up", f"--data-dir={tmp_path}/data", "--advertise-address=nowhere")
     ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
@@ -88,7 +88,7 @@ def test_the_external_host_name_may_have_a_port_of_its_own() -> None:
     assert external_address(apart.with_flags({"external-hostname": "api.example"})) == "api.example:6443"
 
 
-def test_a_jwks_address_that_is_not_https_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_a_jwks_address_that_is_not_https_is_rejected_at_the_start(tmp_path: Path) -> None:
     argv = command("up", f"--data-dir={tmp_path}/data", "--service-account-jwks-uri=http://keys.example")
     ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1

@@ -109,7 +109,7 @@ def namespace(client: HttpsClient, name: str, **metadata: Any) -> str:
     return f"/api/v1/namespaces/{name}/pods"
 
 
-def test_who_names_a_namespace_that_is_not_there_makes_it(client: HttpsClient) -> None:
+def test_who_names_a_namespace_that_does_not_exist_makes_it(client: HttpsClient) -> None:
     maps = "/api/v1/namespaces/{}/configmaps"
     assert client.call("POST", maps.format("dry") + "?dryRun=All", {"metadata": {"name": "m"}}).status == 404
     assert client.call("GET", "/api/v1/namespaces/dry").status == 404
@@ -122,7 +122,7 @@ def test_who_names_a_namespace_that_is_not_there_makes_it(client: HttpsClient) -
     assert refused.message.startswith('configmaps "m" is forbidden: Namespace "Bad_" is invalid: [metadata.name: Invalid value: "Bad_": ')
 
 
-def test_more_events_than_a_namespace_may_have_are_refused(client: HttpsClient) -> None:
+def test_more_events_than_a_namespace_may_have_are_rejected(client: HttpsClient) -> None:
     namespace(client, "busy")
     event = {"involvedObject": {"kind": "Pod", "namespace": "busy", "name": "p"}, "source": {"component": "c"}}
     replies = [client.call("POST", "/api/v1/namespaces/busy/events", {"metadata": {"name": f"e{i}"}, **event}) for i in range(20)]

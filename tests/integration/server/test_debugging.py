@@ -40,7 +40,7 @@ async def test_other_media_types_of_statusz_are_not_acceptable(call: Call, accep
 @pytest.mark.parametrize(
     "accept", ["text/html", "application/vnd.kubernetes.protobuf", "application/yaml;v=v1beta1;g=config.k8s.io;as=Flagz"]
 )
-async def test_what_statusz_does_not_accept_is_refused_in_json_where_nothing_else_is_taken(call: Call, accept: str) -> None:
+async def test_what_statusz_does_not_accept_is_rejected_in_json_where_nothing_else_is_taken(call: Call, accept: str) -> None:
     refused = await call("GET", "/statusz", accept=accept)
     assert (media_type(refused), refused.body[:4]) == ("application/json", b"{\n  ")
 

@@ -78,7 +78,7 @@ def test_secrets_custom_resources_and_all_the_rest_are_encrypted_each_its_way(se
     assert [key for key, value in everything.items() if not value.startswith(b"k8s:enc:")] == []
 
 
-def test_plugins_are_told_of_by_health_and_metrics(server: Server, client: Client) -> None:
+def test_plugins_are_reported_by_health_and_metrics(server: Server, client: Client) -> None:
     assert "[+]kms-providers ok" in client("GET", "/readyz?verbose").body.decode()
     assert "kms-providers" not in client("GET", "/livez?verbose").body.decode()
     metrics = client("GET", "/metrics").body.decode()

@@ -106,6 +106,6 @@ def test_an_owner_of_a_kind_that_nobody_serves_cannot_be_blocked(client: TokenCl
     assert client.ask("admin", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))[0] == 201
 
 
-def test_nothing_is_deleted_in_a_namespace_that_is_not_there(client: TokenClient) -> None:
+def test_nothing_is_deleted_in_a_namespace_that_does_not_exist(client: TokenClient) -> None:
     missing = "/api/v1/namespaces/nowhere/configmaps"
     assert client.ask("admin", "POST", missing, {"metadata": {"name": "x"}}) == (404, 'namespaces "nowhere" not found')

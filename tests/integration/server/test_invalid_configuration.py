@@ -126,7 +126,7 @@ def test_an_etcd_that_cannot_be_reached_as_said(files: Path, given: dict[str, An
         ("--tls-private-key-file={d}/two.key --tls-cert-file={d}/one.crt", "tls: private key does not match public key"),
     ],
 )
-def test_it_is_said_in_one_line_and_nothing_is_begun(tmp_path: Path, files: Path, flags: str, text: str) -> None:
+def test_it_is_reported_in_one_line_and_nothing_is_begun(tmp_path: Path, files: Path, flags: str, text: str) -> None:
     said = complaint(tmp_path, *flags.format(d=files).split())
     assert said.startswith("Error: ") and text in said
 
@@ -157,13 +157,13 @@ def test_a_database_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_endpoints_of_two_clusters_are_refused(tmp_path: Path, etcds: list[Etcd]) -> None:
+def test_endpoints_of_two_clusters_are_rejected(tmp_path: Path, etcds: list[Etcd]) -> None:
     """Half of the data would be written to one, half to the other."""
     said = complaint(tmp_path, f"--etcd-servers={etcds[0].url},{etcds[1].url}")
     assert said.startswith("Error: --etcd-servers: etcd: ") and said.endswith("name the members of one cluster only")
 
 
-def test_an_etcd_of_a_stock_server_that_stores_protobuf_is_refused_and_left_as_it_is(tmp_path: Path, etcds: list[Etcd]) -> None:
+def test_an_etcd_of_a_stock_server_that_stores_protobuf_is_rejected_and_left_as_it_is(tmp_path: Path, etcds: list[Etcd]) -> None:
     import base64
 
     def encoded(data: bytes) -> str:

@@ -129,7 +129,7 @@ async def test_range_shows_a_past_revision(backend: Backend, root: str) -> None:
     assert past.revision >= c1
 
 
-async def test_a_revision_of_the_future_is_refused(backend: Backend, root: str) -> None:
+async def test_a_revision_of_the_future_is_rejected(backend: Backend, root: str) -> None:
     with pytest.raises(FutureRevision):
         await backend.range(f"{root}/", f"{root}0", revision=await backend.revision() + 1000)
 
@@ -307,13 +307,13 @@ async def test_keys_of_a_lease_vanish_as_deletions(backend: Backend, root: str) 
     assert await backend.get(f"{root}/freed") is not None
 
 
-async def test_an_unknown_lease_is_refused(backend: Backend, root: str) -> None:
+async def test_an_unknown_lease_is_rejected(backend: Backend, root: str) -> None:
     with pytest.raises(LeaseNotFound):
         await backend.put_if(f"{root}/a", b"x", 0, lease=987654321)
     assert await backend.get(f"{root}/a") is None
 
 
-async def test_too_large_a_value_is_refused(backend: Backend, root: str) -> None:
+async def test_too_large_a_value_is_rejected(backend: Backend, root: str) -> None:
     with pytest.raises(RequestTooLarge):
         await backend.put_if(f"{root}/a", os.urandom(1 << 20) * 2, 0)
     await put(backend, f"{root}/a", os.urandom(1 << 20))

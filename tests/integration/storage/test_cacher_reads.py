@@ -115,7 +115,7 @@ async def test_a_revision_of_the_future_is_too_large(pods: Cacher, monkeypatch: 
     ("version", "text"),
     [("abc", "invalid syntax"), ("-1", "invalid syntax"), ("1.5", "invalid syntax"), ("18446744073709551616", "value out of range")],
 )
-async def test_an_unreadable_version_is_refused(pods: Cacher, version: str, text: str) -> None:
+async def test_an_unreadable_version_is_rejected(pods: Cacher, version: str, text: str) -> None:
     expected = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": {text}'
     with pytest.raises(ValueError) as listed:
         await pods.list(ListQuery(resource_version=version))
@@ -151,7 +151,7 @@ async def pages(pods: Cacher, limit: int, first: ListPage, **query: object) -> l
     return seen
 
 
-async def test_pages_show_one_revision_whatever_happens_meanwhile(pods: Cacher) -> None:
+async def test_pages_show_one_revision_whatever_happens_at_the_same_time(pods: Cacher) -> None:
     await create(pods, *(f"a/{number}" for number in range(10)))
     first = await pods.list(ListQuery(limit=3))
     assert (len(first.entries), first.remaining) == (3, 7)

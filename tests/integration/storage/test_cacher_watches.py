@@ -277,7 +277,7 @@ async def test_a_watch_may_do_without_initial_events(pods: Cacher, version: str)
         assert await events.take(1) == [("ADDED", "a/y")]
 
 
-async def test_initial_events_of_the_future_are_refused(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_initial_events_of_the_future_are_rejected(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tetrapod.generic.storage.cacher.freshness.TIMEOUT", 0.2)
     await create(pods, "a/x")
     with pytest.raises(TooLargeResourceVersion):

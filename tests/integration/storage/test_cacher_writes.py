@@ -13,13 +13,13 @@ from tetrapod.generic.storage.interface import Entry, KeyExists, KeyNotFound, Pr
 from tetrapod.machinery.gvk import Object
 
 
-async def test_create_of_what_is_there_is_refused(pods: Cacher) -> None:
+async def test_create_of_what_is_there_is_rejected(pods: Cacher) -> None:
     await create(pods, "a/x")
     with pytest.raises(KeyExists):
         await create(pods, "a/x")
 
 
-async def test_update_of_what_is_not_there_is_refused_unless_allowed(pods: Cacher) -> None:
+async def test_update_of_what_is_not_there_is_rejected_unless_allowed(pods: Cacher) -> None:
     with pytest.raises(KeyNotFound):
         await pods.guaranteed_update("a/x", setting(n="1"))
 
@@ -62,7 +62,7 @@ async def test_an_update_that_changes_nothing_writes_nothing(pods: Cacher) -> No
         assert (await pods.guaranteed_update("a/x", unchanged)).revision == first.revision
 
 
-async def test_a_refusal_is_of_the_present_state(pods: Cacher, backend: Backend, root: str) -> None:
+async def test_a_rejection_is_of_the_present_state(pods: Cacher, backend: Backend, root: str) -> None:
     """The cache may lag behind another process, so its content must not cause a rejection."""
     entry = await create(pods, "a/x", n="0")
     await reached(pods, entry.revision)
@@ -112,7 +112,7 @@ async def test_a_deletion_shows_what_was_deleted_at_the_revision_of_the_deletion
     assert deleted.labels == {"n": "1"}
 
 
-async def test_a_deletion_can_be_refused(pods: Cacher) -> None:
+async def test_a_deletion_can_be_rejected(pods: Cacher) -> None:
     await create(pods, "a/x")
 
     async def refuse(entry: Entry) -> None:

@@ -121,7 +121,7 @@ async def test_what_is_stored_is_encrypted_and_everything_works_as_without(place
     assert [entry.key for entry in (await again.list(ListQuery())).entries] == ["a/y"]
 
 
-async def test_any_write_of_what_an_old_key_wrote_writes_it_anew_though_nothing_changes(place: Place) -> None:
+async def test_any_write_of_what_an_old_key_wrote_writes_it_again_though_nothing_changes(place: Place) -> None:
     old, _ = await place.server(key("aescbc", "old"))
     first = await create(old, "a/x", n="1")
     pods, _ = await place.server(key("aesgcm", "new", 2), key("aescbc", "old"))
@@ -150,7 +150,7 @@ def refusal(caught: pytest.ExceptionInfo[StatusError]) -> tuple[int, str, str]:
     return status["code"], status["reason"], status["message"]
 
 
-async def test_what_cannot_be_read_is_refused_in_upstreams_words_and_the_rest_is_served(place: Place) -> None:
+async def test_what_cannot_be_read_is_rejected_with_upstreams_message_and_the_rest_is_served(place: Place) -> None:
     lost, _ = await place.server(key("aesgcm", "lost"))
     await create(lost, "a/x", "a/y")
     pods, _ = await place.server(key("aesgcm", "another", 2), IDENTITY)
@@ -174,7 +174,7 @@ async def test_what_cannot_be_read_is_refused_in_upstreams_words_and_the_rest_is
         await pods.delete("a/x")
 
 
-async def test_without_a_configuration_encrypted_values_are_refused_not_passed_over(place: Place) -> None:
+async def test_without_a_configuration_encrypted_values_are_rejected_not_passed_over(place: Place) -> None:
     encrypting, _ = await place.server(key("aesgcm", "one"))
     await create(encrypting, "a/x")
     plain = place.plain_server()
@@ -268,7 +268,7 @@ async def test_without_its_plugin_a_server_reads_what_it_knows_and_writes_for_th
     assert entry is not None
 
 
-async def test_a_plugin_that_is_not_well_is_told_of(place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plugin_that_is_not_well_is_reported(place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "_WELL_SECONDS", 0)
     monkeypatch.setattr(probe, "_ILL_SECONDS", 0)
     _, encryption = await place.server(kms(plugin))
@@ -310,7 +310,7 @@ async def test_a_plugin_that_never_came_keeps_nobody_waiting_for_ever(place: Pla
         await pods.create("a/x", pod("a", "x"))
 
 
-async def test_what_the_plugin_does_not_know_is_refused_with_its_words(place: Place, plugin: KmsPlugin) -> None:
+async def test_what_the_plugin_does_not_know_is_rejected_with_its_words(place: Place, plugin: KmsPlugin) -> None:
     pods, _ = await place.server(kms(plugin))
     await create(pods, "a/x")
     plugin._keys.clear()

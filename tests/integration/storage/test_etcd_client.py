@@ -112,7 +112,7 @@ async def test_who_asks_while_a_question_is_under_way_shares_the_next() -> None:
     assert await asyncio.gather(*later) == [2, 2, 2]
 
 
-async def test_who_shares_a_question_is_told_of_its_failure_and_who_has_gone_is_not_missed() -> None:
+async def test_who_shares_a_question_is_reported_its_failure_and_who_has_gone_is_not_missed() -> None:
     outcomes: list[int | Exception] = [OSError("no"), 2]
     gate = asyncio.Semaphore(0)
 
@@ -160,7 +160,7 @@ async def test_progress_is_trusted_from_the_repaired_versions_on(version: str, r
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "http://", "://"])
-async def test_endpoints_that_are_none_are_refused(url: str) -> None:
+async def test_endpoints_that_are_invalid_are_rejected(url: str) -> None:
     with pytest.raises(ValueError):
         EtcdBackend([url])
     with pytest.raises(ValueError):

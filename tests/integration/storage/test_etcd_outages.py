@@ -73,7 +73,7 @@ async def test_cached_reads_go_on_and_watches_notice_nothing(etcd: Etcd, pods: C
     watch.close()
 
 
-async def test_watches_end_when_history_was_compacted_meanwhile(etcd: Etcd, pods: Cacher) -> None:
+async def test_watches_end_when_history_was_compacted_at_the_same_time(etcd: Etcd, pods: Cacher) -> None:
     entry = await create(pods, "a/x")
     await reached(pods, entry.revision)
     watch = Events(await pods.watch(WatchQuery(resource_version=str(entry.revision))))
@@ -106,7 +106,7 @@ async def test_watches_end_when_history_was_compacted_meanwhile(etcd: Etcd, pods
     await other.close()
 
 
-async def test_a_first_read_without_etcd_is_refused_and_a_later_one_answered(etcd: Etcd, pods: Cacher) -> None:
+async def test_a_first_read_without_etcd_is_rejected_and_a_later_one_answered(etcd: Etcd, pods: Cacher) -> None:
     await asyncio.to_thread(etcd.stop)
     for _ in range(2):
         with pytest.raises(Unavailable):
@@ -148,7 +148,7 @@ async def test_another_endpoint_takes_over(etcd: Etcd, backend: EtcdBackend) -> 
     await none.close()
 
 
-async def test_a_member_that_falls_silent_is_passed_over_before_any_deadline(tmp_path: Path) -> None:
+async def test_a_member_that_falls_silent_is_ignored_before_any_deadline(tmp_path: Path) -> None:
     cluster = EtcdCluster(etcd_36(), tmp_path / "etcd")
     cluster.start()
     silent = next(member for member in cluster.members if member is not cluster.leader())

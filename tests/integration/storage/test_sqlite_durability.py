@@ -40,7 +40,7 @@ async def test_every_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
         await backend.close()
 
 
-async def test_a_second_process_is_refused_and_told_who_has_the_file(tmp_path: Path) -> None:
+async def test_a_second_process_is_rejected_and_told_who_has_the_file(tmp_path: Path) -> None:
     path = tmp_path / "db"
     process = writer(path)
     assert process.stdout is not None

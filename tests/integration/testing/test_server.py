@@ -78,7 +78,7 @@ def test_what_is_written_after_a_snapshot_is_undone(server: Server) -> None:
     server.client.create(config_map("added"))  # its name can be used again
 
 
-def test_a_watch_that_is_open_is_told_and_never_goes_backwards(server: Server) -> None:
+def test_a_watch_that_is_open_is_reported_and_never_goes_backwards(server: Server) -> None:
     events: list[Event] = []
     opened, ended = threading.Event(), threading.Event()
 
@@ -265,6 +265,6 @@ def test_a_closed_server_says_so() -> None:
 
 
 @pytest.mark.parametrize("flag", ["--data-dir=elsewhere", "--etcd-servers=http://127.0.0.1:2379"])
-def test_another_store_is_refused(flag: str) -> None:
+def test_another_store_is_rejected(flag: str) -> None:
     with pytest.raises(ValueError, match="in memory"):
         Server([flag])

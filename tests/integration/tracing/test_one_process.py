@@ -112,7 +112,7 @@ def test_steps_lie_within_the_steps_they_are_part_of(server: Server) -> None:
     check({"start": 0.0, "took": report["took"], "spans": report["spans"]})
 
 
-def test_a_refusal_is_traced_and_says_where_it_was_made(server: Server, hooked: HttpsClient) -> None:
+def test_a_rejection_is_traced_and_says_where_it_was_made(server: Server, hooked: HttpsClient) -> None:
     report = traced(server.url, f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "forbidden"}})
     assert report["response"]["status"] == 422
     assert [span["name"] for span in steps(report["spans"]) if "error" in span] == ["admission ValidatingAdmissionPolicy"]
@@ -254,7 +254,7 @@ def test_a_master_continues_a_trace_and_names_and_attributes_are_upstreams(
     assert all(span.trace_id == TRACE and span.started <= span.ended for span in spans.values())
 
 
-def test_the_webhook_is_told_of_the_trace(server: Server, other: WebhookServer, hooked: HttpsClient) -> None:
+def test_the_webhook_is_reported_the_trace(server: Server, other: WebhookServer, hooked: HttpsClient) -> None:
     other.seen.clear()
     ask(server.url, f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "x"}}, traceparent=TRACEPARENT, tracestate="a=b")
     _, headers, _ = other.seen[-1]

@@ -96,7 +96,7 @@ BAD |= {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_answers_are_told_in_upstreams_words(hooked: Hooked, case: str) -> None:
+def test_bad_answers_are_reported_with_upstreams_message(hooked: Hooked, case: str) -> None:
     respond, text = BAD[case]
     hooked.hook.on("/x", respond)
     with hooked.configured("Validating", hooked.declared("v", "/x")):
@@ -153,7 +153,7 @@ def test_an_answer_that_says_when_to_ask_again_is_asked_again(hooked: Hooked) ->
         ({"code": 200, "status": "Success", "message": "x"}, 400, ": x"),
     ],
 )
-def test_a_refusal_is_the_hooks_own_status(hooked: Hooked, status: Any, code: int, message: str) -> None:
+def test_a_rejection_is_the_hooks_own_status(hooked: Hooked, status: Any, code: int, message: str) -> None:
     hooked.hook.on("/x", lambda r: answered(r, allowed=False, **({} if status is None else {"status": status})))
     with hooked.configured("Validating", hooked.declared("v", "/x")):
         refused = hooked.create()
@@ -177,7 +177,7 @@ PATCHES: dict[str, tuple[dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize("case", PATCHES)
-def test_patches_that_are_none_are_failures_of_the_call(hooked: Hooked, case: str) -> None:
+def test_patches_that_are_invalid_are_failures_of_the_call(hooked: Hooked, case: str) -> None:
     patch, text = PATCHES[case]
     hooked.hook.on("/x", lambda r: allowed(r, **patch))
     with hooked.configured("Mutating", hooked.declared("m", "/x")):
@@ -225,7 +225,7 @@ UNTRUSTED = "tls: failed to verify certificate: x509: "
         (("127.0.0.1",), "certificate signed by unknown authority"),
     ],
 )
-def test_certificates_that_are_not_believed(hooked: Hooked, hosts: tuple[str, ...], text: str) -> None:
+def test_certificates_that_are_not_trusted(hooked: Hooked, hosts: tuple[str, ...], text: str) -> None:
     with webhook_server(hosts) as other:
         other.on("/x", allowed)
         config = other.config("/x")
@@ -237,7 +237,7 @@ def test_certificates_that_are_not_believed(hooked: Hooked, hosts: tuple[str, ..
     assert other.seen == []
 
 
-def test_a_bundle_that_is_none_is_told_at_the_call(hooked: Hooked) -> None:
+def test_a_bundle_that_is_invalid_is_reported_at_the_call(hooked: Hooked) -> None:
     config = {**hooked.hook.config("/x"), "caBundle": "Z2FyYmFnZQ=="}
     with hooked.configured("Validating", hooked.declared("v", "/x", clientConfig=config)):
         message = hooked.create().message
@@ -280,7 +280,7 @@ def test_connections_are_used_again(hooked: Hooked) -> None:
     assert hooked.hook.connections == 1
 
 
-def test_metrics_tell_of_calls_refusals_and_of_what_was_let_through(hooked: Hooked) -> None:
+def test_metrics_tell_of_calls_rejections_and_of_what_was_let_through(hooked: Hooked) -> None:
     hooked.hook.on("/deny", lambda r: answered(r, allowed=False))
     hooked.hook.on("/break", lambda r: Answer(500, b"x", TEXT))
     with hooked.configured("Validating", hooked.declared("denying", "/deny")):

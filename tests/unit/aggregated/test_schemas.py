@@ -63,6 +63,6 @@ def test_a_json_schema_stays_what_it_is() -> None:
         ({"type": "object", "properties": {"a": {"type": "array", "prefixItems": [{"type": "string"}]}}}, "tuples"),
     ],
 )
-def test_what_no_structural_schema_can_say_is_refused(given: Any, why: str) -> None:
+def test_what_no_structural_schema_can_say_is_rejected(given: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         structural_schema(given)

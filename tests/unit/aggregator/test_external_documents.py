@@ -45,7 +45,7 @@ def test_a_subresource_without_its_resource_makes_one() -> None:
     assert (found["resource"], found["scope"], found["verbs"], found["responseKind"]) == ("things", "Cluster", None, NO_KIND)
 
 
-def test_a_subresource_of_another_scope_is_refused() -> None:
+def test_a_subresource_of_another_scope_is_rejected() -> None:
     with pytest.raises(ValueError, match="do not match"):
         classic({"name": "things", "namespaced": True}, {"name": "things/status"})
 
@@ -77,6 +77,6 @@ def test_what_is_left_out_is_filled_in_and_what_is_unknown_goes() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"items": 1}', b'{"items": [{"versions": [{"version": 1}]}]}'])
-def test_what_is_no_such_document_is_refused(body: bytes) -> None:
+def test_what_is_no_such_document_is_rejected(body: bytes) -> None:
     with pytest.raises(ValueError):
         read_aggregated(body)

@@ -51,7 +51,7 @@ def test_only_services_are_external() -> None:
     assert records.names_for_service("ns", "api") == ["v1.external"]
 
 
-def test_a_deletion_that_is_told_twice_does_not_take_the_successor() -> None:
+def test_a_deletion_that_is_reported_twice_does_not_take_the_successor() -> None:
     records = Records()
     old = api_service("g")
     records.changed(None, old)

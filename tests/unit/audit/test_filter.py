@@ -72,13 +72,13 @@ async def test_a_bug_is_a_panic() -> None:
     }
 
 
-async def test_a_refusal_is_told_whole() -> None:
+async def test_a_rejection_is_reported_whole() -> None:
     refused = forbidden(GroupResource("", "pods"), "b", "no")
     (event,) = await ends(refused)
     assert event["stage"] == "ResponseComplete" and event["responseStatus"]["message"] == refused.message
 
 
-async def test_who_goes_early_is_said_to() -> None:
+async def test_who_goes_early_is_reported_to() -> None:
     for error in (ClientGone(), asyncio.CancelledError()):
         (event,) = await ends(error)
         assert (event["responseStatus"]["message"], event["responseStatus"]["code"]) == ("Connection closed early", 200)
@@ -92,7 +92,7 @@ async def test_a_request_whose_time_is_over_says_so() -> None:
     assert (event["responseStatus"]["message"], event["responseStatus"]["code"]) == (expected, 504)
 
 
-async def test_long_requests_start_even_where_they_are_refused() -> None:
+async def test_long_requests_start_even_where_they_are_rejected() -> None:
     events = await ends(StatusError(403, "Forbidden", "no"), request("/api/v1/namespaces/a/pods/b/log"))
     assert [event["stage"] for event in events] == ["ResponseStarted", "ResponseComplete"]
 
@@ -150,7 +150,7 @@ async def test_a_watch_is_not_slow() -> None:
     assert not [key for event in kept.documents for key in event.get("annotations", {}) if "latency" in key]
 
 
-async def test_who_is_not_known_is_told_once_and_only_of_what_the_policy_wants() -> None:
+async def test_who_is_not_known_is_reported_once_and_only_of_what_the_policy_wants() -> None:
     audit = Audit(policy_of({"rules": [{"level": "None", "nonResourceURLs": ["/quiet"]}, {"level": "Metadata"}]}), kept := Kept())
     handler = with_rejection_audit(raising(StatusError(401, "Unauthorized", "Unauthorized")), audit)
     for path in ("/quiet", "/loud"):

@@ -47,7 +47,7 @@ SUBDOMAIN = (
         ),
     ],
 )
-def test_a_bad_policy_is_refused_with_upstreams_text(text: str, problem: str) -> None:
+def test_a_bad_policy_is_rejected_with_upstreams_text(text: str, problem: str) -> None:
     with pytest.raises(PolicyError) as refused:
         parse_policy(text.encode())
     assert str(refused.value) == problem
@@ -59,7 +59,7 @@ def test_unknown_fields_are_warned_about(caplog: pytest.LogCaptureFixture) -> No
     assert caplog.messages == ['Audit policy contains errors, falling back to lenient decoding: strict decoding error: unknown field "foo"']
 
 
-def test_a_policy_file_that_is_not_there_is_named() -> None:
+def test_a_policy_file_that_does_not_exist_is_named() -> None:
     with pytest.raises(PolicyError) as refused:
         read_policy("/nonexistent/policy.yaml")
     assert str(refused.value) == (
@@ -82,7 +82,7 @@ def test_a_policy_file_that_is_not_there_is_named() -> None:
         (LogOptions("-", delivery=Delivery(version="v2")), 'invalid group version, allowed versions are ["audit.k8s.io/v1"]'),
     ],
 )
-def test_bad_flags_are_refused_with_upstreams_text(log: LogOptions, problem: str) -> None:
+def test_bad_flags_are_rejected_with_upstreams_text(log: LogOptions, problem: str) -> None:
     with pytest.raises(ValueError) as refused:
         AuditOptions(log=log).build()
     assert str(refused.value) == problem

@@ -122,7 +122,7 @@ def test_a_faulty_line_is_named_with_its_file(tmp_path: Path, text: str, told: s
     assert str(refused.value) == f"error reading policy file {file}, {told}"
 
 
-def test_fields_that_nobody_knows_are_passed_over_and_long_lines_are_not(tmp_path: Path) -> None:
+def test_fields_that_are_unknown_are_ignored_and_long_lines_are_not(tmp_path: Path) -> None:
     file = tmp_path / "policy.jsonl"
     file.write_text(V1 + '{"user":"x","foo":1}}\n{"user":"x","bar":1}\n')
     assert len(read_policies(str(file))) == 2

@@ -40,7 +40,7 @@ STRUCT = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind stri
         (HEAD + b"jwt: [{issuer: {foo: 1}}]\n", 'strict decoding error: unknown field "jwt[0].issuer.foo"'),
     ],
 )
-def test_a_file_that_is_none(data: bytes, text: str) -> None:
+def test_a_file_that_is_invalid(data: bytes, text: str) -> None:
     with pytest.raises(ValueError) as refused:
         load_configuration(data)
     assert str(refused.value) == text
@@ -52,7 +52,7 @@ def test_every_version_is_read(version: str) -> None:
     assert validate(config) == []
 
 
-def test_all_that_is_wrong_is_said() -> None:
+def test_all_that_is_wrong_is_reported() -> None:
     config = load_configuration(
         HEAD
         + b"""jwt:

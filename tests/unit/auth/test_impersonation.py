@@ -95,7 +95,7 @@ async def test_extra_keys_are_unescaped_and_lowered() -> None:
     assert user.uid == "u"
 
 
-async def test_refusals_name_the_first_mode_that_applies() -> None:
+async def test_rejections_name_the_first_mode_that_applies() -> None:
     handler = chain()
     me = '"system:serviceaccount:ns:default"'
     where = 'in API group "" in the namespace "ns"'
@@ -113,7 +113,7 @@ async def test_refusals_name_the_first_mode_that_applies() -> None:
     assert "impersonate-on:user-info:get path" in await refusal(handler, SA, ("Impersonate-User", "alice"), path="/healthz")
 
 
-async def test_the_classic_mode_once_used_tells_the_refusals() -> None:
+async def test_the_classic_mode_once_used_tells_the_rejections() -> None:
     handler = chain(rule("impersonate", "users", "eve", group=""))
     assert (await become(handler, SA, ("Impersonate-User", "eve"))).name == "eve"
     assert 'users "admin" is forbidden' in await refusal(handler, SA, ("Impersonate-User", "admin"))
@@ -136,7 +136,7 @@ async def test_a_constrained_user_needs_both_rights() -> None:
         (("Impersonate-Extra-Scopes", "x"), "impersonating an invalid key in extra is not allowed"),
     ],
 )
-async def test_constrained_modes_refuse_whatever_rbac_says(header: tuple[str, str], text: str) -> None:
+async def test_constrained_modes_reject_whatever_rbac_says(header: tuple[str, str], text: str) -> None:
     everything = {"verbs": ["impersonate:user-info", "impersonate-on:user-info:list"], "apiGroups": ["*"], "resources": ["*"]}
     assert text in await refusal(chain(everything), SA, ("Impersonate-User", "eve"), header)
 

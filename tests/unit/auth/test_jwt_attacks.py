@@ -111,14 +111,14 @@ async def test_a_public_key_is_no_shared_secret(bound: BoundTokenAuthenticator, 
                 await bound.authenticate_token(forged, ())
 
 
-async def test_a_strangers_key_is_refused_whatever_it_calls_itself(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_a_strangers_key_is_rejected_whatever_it_calls_itself(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     claims = claims_of(issue(EC_KEY, clock))
     for headers in ({}, {"kid": KEYS[1].id}, {"kid": KEYS[0].id}, {"jwk": {"kty": "EC"}}, {"kid": "../../dev/null"}):
         with pytest.raises(InvalidToken):
             await bound.authenticate_token(jwt.encode(claims, STRANGER, "ES256", headers), ())
 
 
-async def test_changed_claims_are_refused_even_after_the_original_was_seen(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_changed_claims_are_rejected_even_after_the_original_was_seen(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     token = issue(EC_KEY, clock)
     assert await bound.authenticate_token(token, ()) is not None
     header, _, signature = token.split(".")
@@ -178,7 +178,7 @@ async def test_a_token_from_the_future_is_not_valid_yet(bound: BoundTokenAuthent
     ],
     ids=str,
 )
-async def test_odd_claims_are_refused(bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]) -> None:
+async def test_odd_claims_are_rejected(bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]) -> None:
     """kube-apiserver v1.37.1 rejected the same tokens, except the one without an expiry."""
     claims = {**claims_of(issue(EC_KEY, clock)), **odd}
     with pytest.raises(InvalidToken):
@@ -186,7 +186,7 @@ async def test_odd_claims_are_refused(bound: BoundTokenAuthenticator, clock: Clo
 
 
 @pytest.mark.parametrize("odd", [{"pod": "x"}, {"node": 1}, {"secret": []}, {"warnafter": "x"}, {"serviceaccount": {"name": 7}}], ids=str)
-async def test_odd_claims_about_kubernetes_are_refused(bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]) -> None:
+async def test_odd_claims_about_kubernetes_are_rejected(bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]) -> None:
     claims = claims_of(issue(EC_KEY, clock))
     claims["kubernetes.io"] |= odd
     with pytest.raises(InvalidToken):
@@ -247,7 +247,7 @@ async def test_a_legacy_token_is_as_good_as_its_secret(cluster: Cluster) -> None
         await legacy.authenticate_token(token, ())
 
 
-async def test_a_token_that_should_have_been_renewed_is_told_of(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_a_token_that_should_have_been_renewed_is_reported(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     token = TokenIssuer(ISSUER, EC_KEY, clock=clock).bound_token(ACCOUNT, 31536000, (ISSUER,), Bound(pod=POD), 3607)
     early = await bound.authenticate_token(token, ())
     assert early is not None and early.annotations == {}
@@ -287,7 +287,7 @@ async def test_an_issuer_that_is_no_text_is_somebody_elses(bound: BoundTokenAuth
     assert await bound.authenticate_token(f"{header}.{payload}.{signature}", ()) is None
 
 
-async def test_a_refusal_says_what_go_jose_says(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_a_rejection_says_what_go_jose_says(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     token = issue(RSA_KEY, clock)
     claims, tail = claims_of(token), b"x" * 256
     with pytest.raises(InvalidToken, match=r"^go-jose/go-jose: error in cryptographic primitive$"):

@@ -36,7 +36,7 @@ def test_where_it_leads_and_with_what(tmp_path: Path) -> None:
     assert basic.credentials() == [(b"authorization", b"Basic " + base64.b64encode(b"a:b"))]
 
 
-def test_a_key_in_the_file_is_nobody_else_s_to_read(tmp_path: Path) -> None:
+def test_a_key_in_the_file_is_no_one_elses_to_read(tmp_path: Path) -> None:
     pem = base64.b64encode(b"pem").decode()
     target = read_kubeconfig(write(tmp_path, GOOD % ("", f"client-certificate-data: {pem}, client-key-data: {pem}")))
     assert target.endpoint.tls is not None

@@ -53,7 +53,7 @@ def test_covered_rules_allow_nothing_more(owned: list[dict[str, Any]], wanted: l
                 assert any(allows(rule, question) for rule in owned)
 
 
-def test_missing_rights_are_told_compactly() -> None:
+def test_missing_rights_are_reported_compactly() -> None:
     wanted = [{"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods"]}, {"verbs": ["*"], "nonResourceURLs": ["*"]}]
     told = sorted(describe(rule) for rule in compact(missing_rights([], wanted)))
     assert told == [

@@ -98,7 +98,7 @@ def test_a_rule_set_gives_the_first_binding_that_allows(
         assert rules.reason_to_allow(question) == expected
 
 
-def test_a_binding_to_a_missing_role_is_told_with_the_refusal() -> None:
+def test_a_binding_to_a_missing_role_is_reported_with_the_rejection() -> None:
     rules = RuleSet([], {"n": [Grant("", (), 'role.rbac.authorization.k8s.io "r" not found')]})
     answer = rules.authorize(Attributes(EVE, "get", namespace="n", resource="pods", resource_request=True))
     assert answer.decision is Decision.NO_OPINION

@@ -45,7 +45,7 @@ def test_requests(der: str, text: str) -> None:
     assert faults.request_error(base64.b64decode(der)) == text
 
 
-def test_a_wrong_tag_is_told_with_all_that_go_knows_of_it() -> None:
+def test_a_wrong_tag_is_reported_with_all_that_go_knows_of_it() -> None:
     assert faults.request_error(b"\x02\x01\x05").startswith(
         "asn1: structure error: tags don't match (16 vs {class:0 tag:2 length:1 isCompound:false}) {optional:false "
     )

@@ -73,7 +73,7 @@ def test_certificates_of_another_authority_are_replaced(tmp_path: Path) -> None:
     assert ca.issued((tmp_path / "core/etcd-client.crt").read_bytes())
 
 
-def test_what_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_created_again(tmp_path: Path) -> None:
     write_service_certificates(tmp_path, ["localhost"])
     broken = tmp_path / "core" / "tls.crt"
     broken.write_text("no certificate")
@@ -88,7 +88,7 @@ def test_no_service_is_anybody_but_itself(tmp_path: Path) -> None:
     assert groups == {service: ["system:tetrapod:services"] for service in SERVICES}
 
 
-def test_certificates_of_other_groups_are_made_anew(tmp_path: Path) -> None:
+def test_certificates_of_other_groups_are_created_again(tmp_path: Path) -> None:
     """`tetrapod certs` repairs an older installation, in which the services were administrators."""
     write_service_certificates(tmp_path, ["localhost"])
     clients = authority.Authority.load((tmp_path / "ca/client-ca.crt").read_bytes(), (tmp_path / "ca/client-ca.key").read_bytes())

@@ -89,7 +89,7 @@ def test_a_write_that_nobody_asked_for_is_found() -> None:
     assert "made up" in rules([operation for operation in writes() if operation.verb is not Verb.DELETE])
 
 
-def test_a_refused_write_that_was_made_is_found() -> None:
+def test_a_rejected_write_that_was_made_is_found() -> None:
     operations = writes()
     operations[3] = refused(Verb.PATCH, 4, 5, 409, mark="patch")
     assert "made up" in rules(operations)

@@ -44,6 +44,6 @@ def test_the_file_with_a_broken_key_is_named(tmp_path: Path) -> None:
     assert refusal(verifying) == f"error reading public key file {broken}: data does not contain any valid RSA or ECDSA public keys"
 
 
-def test_a_key_is_found_behind_blocks_that_are_none() -> None:
+def test_a_key_is_found_behind_blocks_that_are_invalid() -> None:
     parameters = b"-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
     assert load_signing_key(parameters + BROKEN + KEY).key_size == 256

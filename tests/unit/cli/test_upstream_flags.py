@@ -42,7 +42,7 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
         "--runtime-config batch/v2alpha1",
     ],
 )
-def test_what_would_make_it_another_server_is_refused(line: str) -> None:
+def test_what_would_make_it_another_server_is_rejected(line: str) -> None:
     with pytest.raises(click.UsageError, match=line.replace("=", " ").split()[0]):
         parsed("up", line.split())
 
@@ -71,7 +71,7 @@ def test_an_old_name_is_the_new_one() -> None:
     assert parsed("up", ["--audit-webhook-batch-initial-backoff=3s"]).audit.webhook.initial_backoff == 3
 
 
-def test_no_flag_is_said_to_have_an_effect_and_none() -> None:
+def test_no_flag_is_reported_to_have_an_effect_and_none() -> None:
     ours = {flag.name for flag, _ in flags_of("up")}
     assert ours & ACCEPTED == {"cert-dir"}  # separate services do not have these flags
     assert SWITCHES | REJECTED.keys() <= ACCEPTED

@@ -69,7 +69,7 @@ def test_events_count_together_by_the_type_of_the_limit(type_: str, same: Attrib
     assert refusal(plugin, same) == ""
 
 
-def test_every_limit_is_told_that_is_reached() -> None:
+def test_every_limit_is_reported_that_is_reached() -> None:
     plugin = EventRateLimit([Limit("Server", 1, 1), Limit("Namespace", 1, 1)], Clock())
     assert refusal(plugin, event()) == ""
     told = "[limit reached on type Server for key , limit reached on type Namespace for key a]"
@@ -120,13 +120,13 @@ def test_a_configuration_is_read_and_what_is_unknown_in_it_passed_over() -> None
         ('[{type: Server, qps: "1", burst: 1}]', "json: cannot unmarshal string into Go struct field Limit.limits.qps of type int32"),
     ],
 )
-def test_a_configuration_that_makes_no_sense_is_refused(limits: str, told: str) -> None:
+def test_a_configuration_that_makes_no_sense_is_rejected(limits: str, told: str) -> None:
     with pytest.raises(ValueError) as refused:
         read_limits(configuration(limits))
     assert str(refused.value) == told
 
 
-def test_a_configuration_of_another_kind_is_refused() -> None:
+def test_a_configuration_of_another_kind_is_rejected() -> None:
     other = b'{"apiVersion": "eventratelimit.admission.k8s.io/v1", "kind": "Configuration"}'
     with pytest.raises(ValueError, match=r'^no kind "Configuration" is registered for version "eventratelimit.admission.k8s.io/v1"'):
         read_limits(other)

@@ -73,7 +73,7 @@ class Refusing(Leases):
         raise StatusError(403, "Forbidden", "a webhook does not like it")
 
 
-async def test_a_lease_that_admission_refuses_keeps_no_server_from_starting() -> None:
+async def test_a_lease_that_admission_rejects_keeps_no_server_from_starting() -> None:
     lifecycle, namespaces = Lifecycle(), asyncio.Event()
     namespaces.set()
     IdentityLease(cast(Client, Refusing()), "vm", "10.1.1.1:6443", namespaces).register(lifecycle)

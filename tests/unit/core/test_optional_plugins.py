@@ -68,7 +68,7 @@ def test_pods_keep_others_off_their_node_at_most(keys: list[str], refused: str) 
 @pytest.mark.parametrize(
     ("new", "old", "allowed"), [([], None, True), (["1.2.3.4"], None, False), (["1.2.3.4"], ["5.6.7.8", "1.2.3.4"], True)]
 )
-def test_external_addresses_are_not_taken_anew(new: list[str], old: list[str] | None, allowed: bool) -> None:
+def test_external_addresses_are_not_taken_again(new: list[str], old: list[str] | None, allowed: bool) -> None:
     asked = written({"spec": {"externalIPs": new}}, None if old is None else {"spec": {"externalIPs": old}}, "services")
     if allowed:
         asyncio.run(DenyServiceExternalIPs().validate(asked))

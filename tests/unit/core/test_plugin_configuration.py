@@ -36,7 +36,7 @@ def test_a_plugin_is_configured_in_place_or_in_a_file_beside(tmp_path: Path) -> 
         assert [found.of(name) for name in "ABCD"] == [b'{"a":{},"b":2}', b"own: 1", None, None]
 
 
-def test_a_file_that_is_not_there_matters_to_the_plugin_that_is_made(tmp_path: Path) -> None:
+def test_a_file_that_does_not_exist_matters_to_the_plugin_that_is_made(tmp_path: Path) -> None:
     found = configuration(tmp_path, f"{V1}plugins: [{{name: A, path: away.yaml}}]")
     with pytest.raises(Unconfigurable, match=f"^Couldn't open admission plugin configuration {tmp_path}/away.yaml: "):
         found.of("A")
@@ -53,7 +53,7 @@ def test_a_file_that_is_not_there_matters_to_the_plugin_that_is_made(tmp_path: P
         ),
     ],
 )
-def test_another_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_another_file_is_rejected(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(Unconfigurable) as refused:
         configuration(tmp_path, text)
     assert str(refused.value) == f"failed to read plugin config: {told}"
@@ -123,7 +123,7 @@ def test_pod_security_has_defaults_and_exemptions() -> None:
     assert (exempt.namespaces, exempt.usernames) == ({"a"}, frozenset())
 
 
-def test_what_is_wrong_with_defaults_and_exemptions_is_told_together() -> None:
+def test_what_is_wrong_with_defaults_and_exemptions_is_reported_together() -> None:
     with pytest.raises(ValueError) as refused:
         read_policy(f"{SECURITY}defaults: {{enforce: strict, warn-version: v2.0}}\nexemptions: {{usernames: ['', a, a]}}".encode())
     assert str(refused.value) == (
@@ -156,7 +156,7 @@ def test_what_may_be_used_only_under_a_quota() -> None:
         ("staticManifestsDir: /", "staticManifestsDir: Forbidden: Tetrapod has policies and webhooks from the API alone"),
     ],
 )
-def test_webhooks_of_files_are_refused(said: str, told: str) -> None:
+def test_webhooks_of_files_are_rejected(said: str, told: str) -> None:
     with pytest.raises(ValueError) as refused:
         read_identities(f"apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n{said}".encode())
     assert str(refused.value) == told

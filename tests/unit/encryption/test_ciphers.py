@@ -57,7 +57,7 @@ async def test_what_was_written_is_read(cipher: Callable[[bytes], Transformer], 
 
 @every_cipher
 @given(data=st.binary(max_size=100))
-async def test_garbage_is_refused_and_never_an_accident(cipher: Callable[[bytes], Transformer], data: bytes) -> None:
+async def test_garbage_is_rejected_and_never_an_accident(cipher: Callable[[bytes], Transformer], data: bytes) -> None:
     try:
         await cipher(KEY).from_storage(data, CONTEXT)
     except TransformError:
@@ -66,7 +66,7 @@ async def test_garbage_is_refused_and_never_an_accident(cipher: Callable[[bytes]
 
 
 @pytest.mark.parametrize("cipher", [AesGcm, SeededGcm])
-async def test_a_value_moved_to_another_key_is_refused(cipher: Callable[[bytes], Transformer]) -> None:
+async def test_a_value_moved_to_another_key_is_rejected(cipher: Callable[[bytes], Transformer]) -> None:
     """An attacker with write access to etcd cannot pass one secret off as another."""
     stored = await cipher(KEY).to_storage(PLAIN, CONTEXT)
     with pytest.raises(TransformError, match="cipher: message authentication failed"):

@@ -94,7 +94,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_a_bad_configuration_is_refused_in_upstreams_words(tmp_path: Path, text: str) -> None:
+def test_a_bad_configuration_is_rejected_with_upstreams_message(tmp_path: Path, text: str) -> None:
     found = complaint(tmp_path / "config.yaml", text)
     assert REFUSED[text] in found
     assert found.startswith("error while parsing file: ") or "building transformers" in found
@@ -106,7 +106,7 @@ def test_keys_are_never_shown(tmp_path: Path) -> None:
             assert SECRET not in complaint(tmp_path / "config.yaml", text)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=re.escape(f'configuration file "{tmp_path}/x": open {tmp_path}/x: no such file or directory')):
         read_configuration(str(tmp_path / "x"), reload=False)
 

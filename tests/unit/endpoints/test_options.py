@@ -83,7 +83,7 @@ def test_list_options_that_do_not_go_together_are_invalid(query: dict[str, str],
     assert (error.code, error.message) == (422, f'ListOptions.meta.k8s.io "" is invalid: {message}')
 
 
-def test_write_options_are_told_in_upstreams_order() -> None:
+def test_write_options_are_reported_in_upstreams_order() -> None:
     query = "dryRun=bad&fieldManager=a%00b&fieldValidation=bad&force=true"
     error = refusal(decode_write_options, Query(query), "PatchOptions", apply=False)
     assert [cause["field"] for cause in error.details["causes"]] == ["force", "fieldManager", "dryRun", "fieldValidation"]

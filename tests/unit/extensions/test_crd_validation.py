@@ -185,5 +185,5 @@ def test_whole_versions_are_shown_as_gos_structs() -> None:
 
 
 @pytest.mark.parametrize("given", [{"dependencies": {"b": None}}, {"dependencies": {"b": ["c"]}}, {"items": [None]}])
-def test_what_is_told_of_a_schema_bears_null(given: Object) -> None:
+def test_what_is_reported_a_schema_bears_null(given: Object) -> None:
     assert errors(crd(of_property({"type": "object", **given})))

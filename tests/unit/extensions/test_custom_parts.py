@@ -44,7 +44,7 @@ def test_a_field_path_leads_to_a_schema(path: str, normal: str) -> None:
         ("[a]", "expected single quoted string but got a"),
     ],
 )
-def test_a_path_that_leads_nowhere_is_told_why(path: str, text: str) -> None:
+def test_a_path_that_leads_nowhere_is_reported_why(path: str, text: str) -> None:
     with pytest.raises(PathError) as error:
         resolve(path, SCHEMA)
     assert str(error.value) == text
@@ -137,7 +137,7 @@ LISTS: Object = {
         ({"unknown": {"x": 1}}, {"unknown": {"x": 1}, "t": "x"}, ["unknown"]),
     ],
 )
-def test_an_update_is_not_refused_for_what_it_left_alone(old: Object, new: Object, fields: list[str]) -> None:
+def test_an_update_is_not_rejected_for_what_it_left_alone(old: Object, new: Object, fields: list[str]) -> None:
     node = build(LISTS)
     found = validation.validate(node, new, before=Correlation(node, new, old))
     assert [e.field for e in found] == fields

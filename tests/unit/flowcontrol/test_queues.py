@@ -38,7 +38,7 @@ def serves(ticket: Ticket) -> bool:
     return ticket.queue is not None and ticket in ticket.queue.executing
 
 
-async def test_without_queues_what_is_beyond_the_limit_is_refused_and_freed_seats_are_given_again() -> None:
+async def test_without_queues_what_is_beyond_the_limit_is_rejected_and_freed_seats_are_given_again() -> None:
     queues = QueueSet("level", Queuing(0), 2)
     first, second = begin(queues), begin(queues)
     assert start(queues) is None
@@ -53,7 +53,7 @@ async def test_the_exempt_level_has_no_limit() -> None:
     assert not any(begin(queues).waits for _ in range(100))
 
 
-async def test_a_full_queue_refuses_and_a_request_whose_turn_comes_is_told() -> None:
+async def test_a_full_queue_rejects_and_a_request_whose_turn_comes_is_reported() -> None:
     queues = QueueSet("level", Queuing(1, 2, 1), 1)
     running = begin(queues)
     waiting = [begin(queues) for _ in range(2)]
@@ -149,7 +149,7 @@ async def test_what_a_flood_of_long_requests_still_takes_counts_before_they_end(
     assert turns <= 12
 
 
-async def test_a_flood_leaves_seats_to_others_and_is_refused_beyond_its_queues() -> None:
+async def test_a_flood_leaves_seats_to_others_and_is_rejected_beyond_its_queues() -> None:
     queues = QueueSet("level", Queuing(64, 5, 6), 16)
     flood = [start(queues, "flood") for _ in range(100)]
     assert sum(ticket is not None and not ticket.waits for ticket in flood) == 14

@@ -28,7 +28,7 @@ def test_every_card_is_dealt_as_often_as_any_other() -> None:
     assert len(set(counts)) == 1
 
 
-def test_a_flow_is_told_by_its_schema_and_its_distinguisher() -> None:
+def test_a_flow_is_reported_by_its_schema_and_its_distinguisher() -> None:
     assert flow_hash("a", "bc") != flow_hash("ab", "c")
     assert flow_hash("a", "b") == flow_hash("a", "b") < 2**64
 
@@ -64,7 +64,7 @@ def test_seats_are_all_given_out_within_bounds_and_in_one_proportion(rows: list[
             assert got == pytest.approx(fair * max(claim.target, 0.001), rel=1e-3, abs=1e-3)
 
 
-def test_contradictions_are_refused() -> None:
+def test_contradictions_are_rejected() -> None:
     with pytest.raises(ValueError, match="contradicts"):
         allocate(5, [Claim(1, 2, 3)])
     with pytest.raises(ValueError, match="not within"):
@@ -82,7 +82,7 @@ def test_a_demand_is_averaged_over_time() -> None:
     assert demand.reset().highest == 0
 
 
-def test_clients_are_told_to_wait_longer_while_many_are_refused_and_less_when_few_are() -> None:
+def test_clients_are_reported_to_wait_longer_while_many_are_rejected_and_less_when_few_are() -> None:
     now = 100.0
     retry = RetryAfter(lambda: now)
     for _ in range(4):

@@ -235,6 +235,6 @@ def test_work_that_fails_gives_the_lease_to_the_next_one() -> None:
         ({"retry_period": 0.0}, "retryPeriod must be greater than zero"),
     ],
 )
-def test_settings_under_which_a_leader_could_outlive_its_lease_are_refused(settings: dict[str, float], complaint: str) -> None:
+def test_settings_under_which_a_leader_could_outlive_its_lease_are_rejected(settings: dict[str, float], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         ElectionConfig("test", **settings)

@@ -22,7 +22,7 @@ def test_a_name_is_required() -> None:
     assert create({}) == ["metadata.name: Required value: name or generateName is required"]
 
 
-def test_a_bad_generate_name_is_told_beside_the_name() -> None:
+def test_a_bad_generate_name_is_reported_beside_the_name() -> None:
     errors = create({"generateName": "Bad_", "name": "Bad_x1"})
     assert [c.split(": ")[0] for c in errors] == ["metadata.generateName", "metadata.name"]
 

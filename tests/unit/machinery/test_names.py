@@ -30,7 +30,7 @@ def test_a_subdomain_is_no_label_because_of_its_dots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "complaints"),
+    ("key", "errors"),
     [
         ("example.com/MyName", []),
         ("A_b.c-9", []),
@@ -75,7 +75,7 @@ def test_a_generated_name_may_end_in_a_dash() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "complaints"),
+    ("value", "errors"),
     [
         ("192.0.2.77", []),
         ("192.0.2.077", ["must not have leading 0s"]),
@@ -89,7 +89,7 @@ def test_addresses(value: str, errors: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "complaints"),
+    ("value", "errors"),
     [
         ("10.0.0.0/24", []),
         ("10.0.0.1/24", ["must not have bits set beyond the prefix length"]),

@@ -68,7 +68,7 @@ def test_a_list_of_one_name_is_about_that_name() -> None:
     assert (deletion.name, deletion.field_selector) == ("", "metadata.name=x")
 
 
-def test_a_path_that_ends_at_watch_is_refused() -> None:
+def test_a_path_that_ends_at_watch_is_rejected() -> None:
     with pytest.raises(UnknownRequestError, match="unable to determine kind and namespace from url, /api/v1/watch/"):
         parse("GET", "/api/v1/watch/")
 

@@ -131,7 +131,7 @@ def test_what_a_body_says_it_is() -> None:
         recognize.recognize(12)
 
 
-def test_refused_bodies_are_summed_up() -> None:
+def test_rejected_bodies_are_summed_up() -> None:
     assert recognize.summary(b"") == "<empty>"
     assert recognize.summary(b'{"apiVersion":"v1","kind":"ConfigMap"}') == '{"apiVersion":"v1","kind":"Con ...'
     assert recognize.summary(b"[]") == "5b5d"

@@ -53,7 +53,7 @@ def test_keys_become_texts() -> None:
     assert yaml.decode(b"{yes: 1, 2: 1, 2.5: 1, n: 1, 'n': 2}").obj == {"true": 1, "2": 1, "2.5": 1, "false": 1, "n": 2}
 
 
-def test_duplicate_keys_are_told_with_their_line() -> None:
+def test_duplicate_keys_are_reported_with_their_line() -> None:
     decoded = yaml.decode(b"apiVersion: v1\ndata:\n  k: v\n  k: w\n  n: 1\n  false: 2\n")
     assert decoded.obj["data"] == {"k": "w", "false": 2}
     assert decoded.duplicates == ['line 4: key "k" already set in map', "line 6: key false already set in map"]
@@ -85,7 +85,7 @@ def test_errors(data: bytes, message: str) -> None:
     assert str(raised.value) == message
 
 
-def test_an_alias_bomb_is_refused() -> None:
+def test_an_alias_bomb_is_rejected() -> None:
     bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
     for before, name in zip("abcdefg", "bcdefgh", strict=True):
         bomb += f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n"

@@ -35,7 +35,7 @@ def test_a_format_accepts(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in REFUSED.items() for text in texts])
-def test_a_format_refuses(name: str, text: str) -> None:
+def test_a_format_rejects(name: str, text: str) -> None:
     assert not string_formats.matches(name, text)
 
 
@@ -49,7 +49,7 @@ def test_a_format_refuses(name: str, text: str) -> None:
         ("http://[::1%20]", 'invalid URL escape "%20"'),
     ],
 )
-def test_a_host_in_a_url_is_refused_in_gos_words(text: str, complaint: str) -> None:
+def test_a_host_in_a_url_is_rejected_in_gos_words(text: str, complaint: str) -> None:
     with pytest.raises(BadUrl) as caught:
         parse(text)
     assert str(caught.value) == complaint

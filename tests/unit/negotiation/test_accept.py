@@ -67,12 +67,12 @@ def test_clauses_are_sorted_by_a_rule_that_is_no_order(header: str, wanted: list
     assert [f"{clause.type}/{clause.subtype}" for clause in parse_accept(header)] == wanted
 
 
-def test_an_endpoint_without_tables_refuses_them() -> None:
+def test_an_endpoint_without_tables_rejects_them() -> None:
     assert choose(TABLE, Offer(table=False)) is None
 
 
 @pytest.mark.parametrize("header", ["application/*", "*/json", "text/html", "APPLICATION/JSON", "json"])
-def test_the_router_refuses_what_no_route_produces(header: str) -> None:
+def test_the_router_rejects_what_no_route_produces(header: str) -> None:
     with pytest.raises(StatusError) as refused:
         check_route_accept(Request("GET", "/", headers=[(b"accept", header.encode())]))
     assert refused.value.code == 406
@@ -115,7 +115,7 @@ def test_people_get_indented_json_unless_they_say_otherwise(agent: str) -> None:
     assert not negotiate(Request("GET", "/", query_string="pretty=false", headers=headers)).pretty
 
 
-def test_refusals_come_in_the_accepted_type_and_say_when_to_retry() -> None:
+def test_rejections_come_in_the_accepted_type_and_say_when_to_retry() -> None:
     answer = write_status(Request("GET", "/", headers=[(b"accept", b"application/yaml")]), too_many_requests("later", 7))
     assert answer.status == 429
     assert (b"content-type", b"application/yaml") in answer.headers
@@ -123,6 +123,6 @@ def test_refusals_come_in_the_accepted_type_and_say_when_to_retry() -> None:
     assert b"reason: TooManyRequests" in answer.body
 
 
-def test_refusals_fall_back_to_json() -> None:
+def test_rejections_fall_back_to_json() -> None:
     answer = write_status(Request("GET", "/", headers=[(b"accept", TABLE.encode())]), not_acceptable("no"))
     assert (b"content-type", b"application/json") in answer.headers

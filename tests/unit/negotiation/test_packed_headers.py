@@ -31,7 +31,7 @@ def test_what_was_packed_is_taken_out() -> None:
     ],
     ids=["empty", "no base64", "no zlib", "cut off", "no JSON", "a bomb"],
 )
-def test_what_cannot_be_unpacked_is_passed_over(value: bytes) -> None:
+def test_what_cannot_be_unpacked_is_ignored(value: bytes) -> None:
     response = Response(200, [(HEADER, value)])
     assert take_out(response, HEADER) == []
     assert response.headers == []

@@ -20,7 +20,7 @@ async def _fetch(port: int) -> None:
     await pool.close()
 
 
-def test_a_refused_connection_leaves_no_reference_cycle() -> None:
+def test_a_rejected_connection_leaves_no_reference_cycle() -> None:
     with socket.socket() as bound, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         bound.bind(("127.0.0.1", 0))  # bound, but not listening
         port = bound.getsockname()[1]

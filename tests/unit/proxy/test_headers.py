@@ -23,7 +23,7 @@ from tetrapod.generic.user import UserInfo
 ALICE = UserInfo("alice", "u1", ("a", "system:authenticated"), {"authentication.kubernetes.io/node-name": ("n1", "n2")})
 
 
-def test_identities_are_written_anew_and_credentials_dropped() -> None:
+def test_identities_are_written_again_and_credentials_dropped() -> None:
     sent = [
         (b"authorization", b"Bearer x"),
         (b"x-remote-user", b"admin"),

@@ -98,7 +98,7 @@ def test_a_new_replica_waits_until_it_is_ready_and_a_gone_one_is_forgotten() -> 
     run(scenario())
 
 
-def test_a_refusal_counts_at_once_until_the_next_probe() -> None:
+def test_a_rejection_counts_at_once_until_the_next_probe() -> None:
     async def scenario() -> None:
         world = World(core=["10.0.0.1", "10.0.0.2"])
         world.ready = {"10.0.0.1", "10.0.0.2"}

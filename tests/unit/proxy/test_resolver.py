@@ -74,7 +74,7 @@ def test_by_endpoints_the_first_family_of_the_service_is_preferred_and_the_first
         ({}, 'no endpoints available for service "api"'),
     ],
 )
-def test_by_endpoints_refusals(spec: dict[str, Any], text: str) -> None:
+def test_by_endpoints_rejections(spec: dict[str, Any], text: str) -> None:
     cluster = FakeCluster()
     cluster.add(HTTPS)
     cluster.services["ns", "api"]["spec"].update(spec)

@@ -44,6 +44,6 @@ V1, V2 = {"name": "v1", "served": True, "storage": True}, {"name": "v2", "served
         ({"versions": [V1], "conversion": {"strategy": "None"}}, {"versions": [V1], "conversion": {"strategy": "None"}}),
     ],
 )
-def test_what_versions_share_is_told_of_each(spec: dict[str, Any], wanted: dict[str, Any]) -> None:
+def test_what_versions_share_is_reported_each(spec: dict[str, Any], wanted: dict[str, Any]) -> None:
     found = to_v1({"apiVersion": VERSION, "kind": "CustomResourceDefinition", "metadata": {"name": "a"}, "spec": spec})
     assert found == {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "a"}, "spec": wanted}

@@ -65,7 +65,7 @@ async def test_an_untraced_request_goes_its_way_untouched() -> None:
     assert (await traced(handler, request_of("/version?trace=0"))).body == b"trace=0"
 
 
-async def test_others_than_masters_are_refused() -> None:
+async def test_others_than_masters_are_rejected() -> None:
     async def handler(request: Request) -> Response:
         raise AssertionError("it is not asked")
 

@@ -43,7 +43,7 @@ FIELD = "Go struct field TracingConfiguration.TracingConfiguration"
         ),
     ],
 )
-def test_a_bad_file_is_refused(tmp_path: Path, text: str, refusal: str) -> None:
+def test_a_bad_file_is_rejected(tmp_path: Path, text: str, refusal: str) -> None:
     file = tmp_path / "tracing.yaml"
     file.write_text(text)
     with pytest.raises(ValueError) as caught:
@@ -51,7 +51,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, refusal: str) -> None:
     assert str(caught.value) == refusal
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(ValueError) as caught:
         read_configuration(f"{tmp_path}/no")
     assert (

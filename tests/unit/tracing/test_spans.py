@@ -64,7 +64,7 @@ async def test_details_are_left_out_of_exported_traces() -> None:
     assert names(root) == {"work": {"inside": {}}}
 
 
-async def test_an_error_is_told_where_it_came_from_and_nowhere_else() -> None:
+async def test_an_error_is_reported_where_it_came_from_and_nowhere_else() -> None:
     root = Span(Trace(), "root")
     with pytest.raises(KeyError), root, start("outer"), start("inner"):
         raise KeyError("gone")

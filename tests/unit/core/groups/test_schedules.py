@@ -29,7 +29,7 @@ def test_a_well_formed_schedule_is_accepted(schedule: str) -> None:
         ("@sometimes", "unrecognized descriptor: @sometimes"),
     ],
 )
-def test_a_malformed_schedule_is_told_in_upstreams_words(schedule: str, text: str) -> None:
+def test_a_malformed_schedule_is_reported_with_upstreams_message(schedule: str, text: str) -> None:
     assert complaint(schedule) == text
 
 

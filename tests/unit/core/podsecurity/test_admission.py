@@ -69,7 +69,7 @@ async def admitted(attributes: Attributes, labels: dict[str, str], *pods: Object
     return attributes
 
 
-async def test_a_refusal_names_the_policy_and_warns_of_nothing() -> None:
+async def test_a_rejection_names_the_policy_and_warns_of_nothing() -> None:
     attributes = request(pod(hostPID=True))
     with pytest.raises(StatusError) as refused:
         await admitted(attributes, asked(enforce="baseline", warn="restricted", audit="baseline"))
@@ -172,7 +172,7 @@ async def test_one_that_is_no_stricter_does_not(new: dict[str, str], old: dict[s
     assert done.warnings == []
 
 
-async def test_labels_of_an_exempt_namespace_are_said_to_be_ignored() -> None:
+async def test_labels_of_an_exempt_namespace_are_reported_to_be_ignored() -> None:
     exempt = frozenset({"n"})
     done = await admitted(request(namespace(enforce="baseline", warn="restricted"), resource="namespaces"), {}, namespaces=exempt)
     ignored = "the policy (enforce=baseline:latest, warn=restricted:latest) will be ignored"

@@ -49,7 +49,7 @@ def test_a_replication_controller_may_have_no_template() -> None:
     assert template_of("", "replicationcontrollers", {"spec": {}}) is None
 
 
-def test_existing_pods_are_told_sorted_and_grouped() -> None:
+def test_existing_pods_are_reported_sorted_and_grouped() -> None:
     findings = Findings()
     for pod, why in [("plain1", "b"), ("plain0", "b"), ("z", "a"), ("plain2", "b"), ("y", "a"), ("only", "c, d")]:
         findings.add(pod, why)

@@ -34,7 +34,7 @@ def test_bad_labels_are_strict_to_enforce_and_lax_otherwise() -> None:
 
 
 @pytest.mark.parametrize("version", ["", "v1", "v1.", "v1.01", "v2.0", "v1.1\n", "v1.9223372036854775808", "Latest"])
-def test_versions_that_are_none(version: str) -> None:
+def test_versions_that_are_invalid(version: str) -> None:
     policy, errors = from_labels({PREFIX + "enforce-version": version})
     assert policy.enforce == ALLOW_ALL
     assert len(errors) == 1

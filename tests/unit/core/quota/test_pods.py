@@ -65,7 +65,7 @@ def test_pods_that_should_be_gone_are_not_counted() -> None:
         (GroupResource("", "secrets"), {}, {"data": {}}, False),
     ],
 )
-def test_what_lets_a_quota_be_counted_anew(resource: GroupResource, old: Any, new: Any, expected: bool) -> None:
+def test_what_lets_a_quota_be_counted_again(resource: GroupResource, old: Any, new: Any, expected: bool) -> None:
     assert gives_back(resource, old, new) is expected
 
 

@@ -53,7 +53,7 @@ def test_pages_are_rewritten_tag_by_tag(page: str, rewritten: str) -> None:
     assert gzip.decompress(LINKS.page(gzip.compress(page.encode()), "gzip") or b"") == rewritten.encode()
 
 
-def test_bytes_that_are_no_text_and_codes_that_nobody_knows() -> None:
+def test_bytes_that_are_no_text_and_codes_that_are_unknown() -> None:
     assert LINKS.page(b"\xff<b>\xfe", "") == b"\xff<b>\xfe"
     assert LINKS.page(b"x", "br") is None
     with pytest.raises(ValueError, match="gzip"):

@@ -66,7 +66,7 @@ def test_types_of_secrets(obj: Object, wanted: list[str]) -> None:
     assert fields(validation.validate(obj)) == wanted
 
 
-def test_no_refusal_shows_what_a_secret_holds() -> None:
+def test_no_rejection_shows_what_a_secret_holds() -> None:
     errors = validation.validate(secret("kubernetes.io/dockerconfigjson", **{".dockerconfigjson": "hunter2"}))
     errors += validation.validate_update(secret("example.com/other", a="hunter2"), secret(a="hunter2"))
     assert errors

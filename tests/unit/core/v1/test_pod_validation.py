@@ -58,7 +58,7 @@ def test_a_simple_pod_is_valid() -> None:
         ),
     ],
 )
-def test_refusals(spec: Object, wanted: str) -> None:
+def test_rejections(spec: Object, wanted: str) -> None:
     assert wanted in texts(pod(**spec))
 
 

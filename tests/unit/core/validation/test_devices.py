@@ -42,11 +42,11 @@ def test_what_drivers_read_is_an_object_of_ten_kilobytes_unless_it_was_there(val
     assert bool(json_object(value, "p", stored=stored)) is refused
 
 
-def test_of_a_signer_the_first_wrong_part_is_told() -> None:
+def test_of_a_signer_the_first_wrong_part_is_reported() -> None:
     assert [error.detail.partition(":")[0] for error in signer_name("A.B/c.-", "p")] == ['validating label "A"', 'validating label "-"']
 
 
-def test_of_too_many_requests_only_their_number_is_told() -> None:
+def test_of_too_many_requests_only_their_number_is_reported() -> None:
     requests = [{"name": "same", "exactly": {}} for _ in range(33)]
     errors = resource_claims.validate({"metadata": {}, "spec": {"devices": {"requests": requests}}})
     assert [(error.field, error.detail) for error in errors] == [("spec.devices.requests", "must have at most 32 items")]
@@ -59,7 +59,7 @@ def test_addresses_of_devices_are_canonical_and_told_once() -> None:
     assert [path.rpartition(".")[2] for path in told if "ips" in path] == ["ips[0]", "ips[1]", "ips[3]"]
 
 
-def test_what_the_schema_declares_of_decisions_is_told_last() -> None:
+def test_what_the_schema_declares_of_decisions_is_reported_last() -> None:
     conditions = [{"type": "Approved", "status": "True"}, {"type": "Denied", "status": ""}]
     old: Object = {"metadata": {}, "spec": {"usages": ["any"], "signerName": "a.b/c"}, "status": {}}
     new = {**old, "status": {"conditions": conditions}}
@@ -92,7 +92,7 @@ def test_a_changed_claim_template_is_judged_as_a_new_one_too() -> None:
     assert found == ["spec.spec.devices.constraints[0].requests[0]", "spec"]
 
 
-def test_a_driver_named_twice_is_told_before_its_topology_keys() -> None:
+def test_a_driver_named_twice_is_reported_before_its_topology_keys() -> None:
     driver = {"name": "d", "nodeID": "n", "topologyKeys": ["/x"]}
     found = [(error.field, error.type) for error in csi.validate_node({"spec": {"drivers": [driver, driver]}})]
     keys = ("spec.drivers[1]", "FieldValueInvalid")
@@ -104,7 +104,7 @@ def test_a_node_declares_no_feature_of_an_endless_name() -> None:
     assert error.detail.endswith("must be no more than 253 characters")
 
 
-def test_a_condition_that_a_flow_schema_has_twice_is_told_before_its_missing_type() -> None:
+def test_a_condition_that_a_flow_schema_has_twice_is_reported_before_its_missing_type() -> None:
     new: Object = {"status": {"conditions": [{}, {}]}}
     found = [(error.field, error.type) for error in flow_schemas.validate_status(new, {})]
     twice, missing = "FieldValueDuplicate", "FieldValueRequired"

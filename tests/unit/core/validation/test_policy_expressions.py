@@ -16,5 +16,5 @@ from tetrapod.core.validation.policy_expressions import Expressions
         ("[timestamp(0)]", 'p: Invalid value: "[timestamp(0)]": must evaluate to bool but got list(google.protobuf.Timestamp)'),
     ],
 )
-def test_a_wrong_type_is_told_before_a_constant_part_that_fails(expression: str, told: str) -> None:
+def test_a_wrong_type_is_reported_before_a_constant_part_that_fails(expression: str, told: str) -> None:
     assert [str(error) for error in Expressions(params=False, composed=False).condition(expression, "p")] == [told]

@@ -94,7 +94,7 @@ def test_what_costs_too_much_ends_soon(expression: str) -> None:
         "optional.of(self)" + ".optMap(x, x + x)" * 40 + ".value().size() > 0",
     ],
 )
-def test_hostile_texts_are_refused_soon(expression: str) -> None:
+def test_hostile_texts_are_rejected_soon(expression: str) -> None:
     began = time.process_time()
     with pytest.raises(CompileError):
         DYNAMIC.compile(expression)
@@ -106,7 +106,7 @@ def test_deep_nesting_within_the_limit_is_fine() -> None:
     assert DYNAMIC.compile("1" + " + 1" * 200).evaluate({}) == 201
 
 
-def test_a_constant_part_that_fails_is_told_as_such() -> None:
+def test_a_constant_part_that_fails_is_reported_as_such() -> None:
     with pytest.raises(CompileError) as raised:
         DYNAMIC.compile("int('x') == 1")
     assert raised.value.full == "program instantiation failed: type conversion error from 'string' to 'int'"

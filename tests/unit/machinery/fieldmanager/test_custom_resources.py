@@ -138,7 +138,7 @@ def test_another_manager_s_value_is_a_conflict_and_force_takes_it() -> None:
         ),
     ],
 )
-def test_a_configuration_that_does_not_fit_is_refused_with_upstream_s_text(spec: Any, message: str) -> None:
+def test_a_configuration_that_does_not_fit_is_rejected_with_upstream_s_text(spec: Any, message: str) -> None:
     with pytest.raises(StatusError) as raised:
         MANAGER.apply(None, widget(spec), "m", force=False)
     assert raised.value.code == 400
@@ -160,7 +160,7 @@ MISFIT = "failed to create typed patch object (/w; example.com/v1, Kind=Widget):
         (widget(managedFields=[1]), f"{MISFIT}.metadata.managedFields[0]: expected map, got &{{1}}"),
     ],
 )
-def test_a_configuration_of_another_kind_is_refused(body: Any, message: str) -> None:
+def test_a_configuration_of_another_kind_is_rejected(body: Any, message: str) -> None:
     with pytest.raises(StatusError) as raised:
         MANAGER.apply(None, body, "m", force=False)
     assert (raised.value.code, raised.value.message) == (400, message)

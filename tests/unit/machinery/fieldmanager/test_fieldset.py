@@ -71,7 +71,7 @@ def test_elements_are_spelled_as_upstream_spells_them() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"nonsense": {}}, {"f": {}}, {"k:[]": {}}, {"v:": {}}, {"i:x": {}}, [], "f:a", {"f:a": "x"}])
-def test_what_is_no_field_set_is_refused(fields: object) -> None:
+def test_what_is_no_field_set_is_rejected(fields: object) -> None:
     with pytest.raises(ValueError):
         fieldset.decode(fields)
 

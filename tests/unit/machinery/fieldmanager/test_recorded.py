@@ -71,7 +71,7 @@ def test_an_apply_leaves_the_recorded_owners_and_object(case: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "message" in c], ids=lambda c: c["step"])
-def test_a_refused_apply_has_the_recorded_text(case: dict[str, Any]) -> None:
+def test_a_rejected_apply_has_the_recorded_text(case: dict[str, Any]) -> None:
     with pytest.raises(StatusError) as raised:
         manager_of(case).apply(case.get("live"), case["config"], case["manager"], force=False)
     assert raised.value.message == case["message"]

@@ -89,7 +89,7 @@ def test_a_failing_operation_hides_its_cause(operation: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_a_body_that_is_no_patch_is_refused(body: Any, code: int, message: str) -> None:
+def test_a_body_that_is_no_patch_is_rejected(body: Any, code: int, message: str) -> None:
     with pytest.raises(StatusError) as raised:
         json_patch.apply(DOCUMENT, body)
     assert (raised.value.code, raised.value.message) == (code, message)

@@ -39,7 +39,7 @@ def test_merging_follows_evanphx(document: Any, patch: Any, expected: Any) -> No
         ([{}], "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"),
     ],
 )
-def test_a_body_that_is_no_object_is_refused(body: Any, message: str) -> None:
+def test_a_body_that_is_no_object_is_rejected(body: Any, message: str) -> None:
     with pytest.raises(StatusError) as raised:
         merge.apply({}, body)
     assert (raised.value.code, raised.value.message) == (400, message)

@@ -52,7 +52,7 @@ def test_documents_of_no_group(kind: str) -> None:
         assert fields(protobuf.message_of(api_version, kind))
 
 
-def test_what_has_no_message_is_told_apart() -> None:
+def test_what_has_no_message_is_distinguished() -> None:
     for api_version, kind in (("example.com/v1", "Widget"), ("v1", "Table"), ("meta.k8s.io/v1", "Table"), ("", "Info")):
         with pytest.raises(protobuf.UnknownMessageError):
             protobuf.encode({"apiVersion": api_version, "kind": kind})
@@ -63,7 +63,7 @@ def test_fields_that_are_not_known_are_not_written() -> None:
     assert protobuf.decode(protobuf.encode(whole), NONE) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 
 
-def test_a_refusal_has_the_bytes_that_go_writes() -> None:
+def test_a_rejection_has_the_bytes_that_go_writes() -> None:
     """Captured from a kube-apiserver v1.37.1."""
     refusal = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "m", "reason": "NotFound"}
     assert protobuf.encode(refusal | {"details": {}, "code": 404}) == (

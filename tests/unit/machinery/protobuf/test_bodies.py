@@ -100,13 +100,13 @@ def test_an_envelope_without_a_kind_is_the_expected_kind() -> None:
     "data",
     [b"", b"{}", b"k8s\0\x0a\x7f", body("v1", "Pod", b"\x0a\x05x"), body("v1", "Pod", field(1, 5))],
 )
-def test_what_is_no_message_is_refused(data: bytes) -> None:
+def test_what_is_no_message_is_rejected(data: bytes) -> None:
     with pytest.raises(DecodeError):
         protobuf.decode(data, POD)
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_do_worse_than_be_refused(data: bytes) -> None:
+def test_no_bytes_do_worse_than_be_rejected(data: bytes) -> None:
     for given_body in (b"k8s\0" + data, body("v1", "Pod", data), body("apps/v1", "Deployment", data)):
         try:
             protobuf.decode(given_body, POD)

@@ -102,7 +102,7 @@ def test_json_within_a_message_counts_as_nesting() -> None:
         (b"\x7b\x7b", "unexpected EOF"),
     ],
 )
-def test_refusals_say_what_is_wrong(message: bytes, text: str) -> None:
+def test_rejections_say_what_is_wrong(message: bytes, text: str) -> None:
     with pytest.raises(protobuf.DecodeError) as caught:
         protobuf.decode(body(message), POD)
     assert str(caught.value) == text

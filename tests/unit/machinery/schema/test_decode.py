@@ -42,7 +42,7 @@ def test_recorded_answers_are_fixed_points(answer: Object) -> None:
 
 
 @pytest.mark.parametrize("case", lines("refusals.jsonl"), ids=lambda c: c["message"][:80])
-def test_wrong_types_are_refused_in_recorded_words(case: Object) -> None:
+def test_wrong_types_are_rejected_in_recorded_words(case: Object) -> None:
     sent, message = case["sent"], case["message"]
     if message.startswith("strict decoding error: "):
         paths = unknown.find(node_of(sent), sent)
@@ -77,13 +77,13 @@ def test_wrong_types_are_refused_in_recorded_words(case: Object) -> None:
         ),
     ],
 )
-def test_wrong_types_are_told_by_the_names_that_go_has(kind: str, api_version: str, sent: Object, words: str) -> None:
+def test_wrong_types_are_reported_by_the_names_that_go_has(kind: str, api_version: str, sent: Object, words: str) -> None:
     with pytest.raises(DecodeError) as refusal:
         decoded(kind, sent, api_version)
     assert str(refusal.value) == f"json: cannot unmarshal {words}"
 
 
-def test_of_several_mistakes_the_first_is_told_unless_a_type_that_reads_itself_fails() -> None:
+def test_of_several_mistakes_the_first_is_reported_unless_a_type_that_reads_itself_fails() -> None:
     """Go's decoder records a wrong type and continues; an error of an unmarshaler ends it."""
     service: Object = {"spec": {"type": 5, "ports": [{"port": "x"}, {"port": 1}], "sessionAffinity": []}}
     with pytest.raises(DecodeError, match=r"number into Go struct field ServiceSpec\.spec\.type"):
@@ -93,7 +93,7 @@ def test_of_several_mistakes_the_first_is_told_unless_a_type_that_reads_itself_f
         decoded("Service", service)
 
 
-def test_what_a_refusal_tells_apart_is_kept_empty() -> None:
+def test_what_a_rejection_tells_apart_is_kept_empty() -> None:
     spec = decoded("PersistentVolume", {"spec": {"capacity": {}, "accessModes": [], "mountOptions": []}})["spec"]
     assert (spec["capacity"], spec["accessModes"]) == ({}, [])
     assert "mountOptions" not in spec
@@ -153,7 +153,7 @@ def test_an_empty_list_that_validation_tells_from_absence_is_left_out_of_what_is
     assert "volumeClaimTemplates" not in sent["spec"]
 
 
-def test_empty_rules_of_a_network_policy_are_told_from_absent_ones_until_they_are_stored() -> None:
+def test_empty_rules_of_a_network_policy_are_reported_from_absent_ones_until_they_are_stored() -> None:
     version, kind = "networking.k8s.io/v1", "NetworkPolicy"
     sent = decoded(
         kind, {"spec": {"podSelector": {}, "egress": [], "ingress": [{"from": []}, {"ports": [], "from": [{"podSelector": {}}]}]}}, version
@@ -173,7 +173,9 @@ def test_empty_rules_of_a_network_policy_are_told_from_absent_ones_until_they_ar
         ("Deployment", "apps/v1", ("spec", "template", "metadata"), {"labels": {}}),
     ],
 )
-def test_what_is_empty_is_told_from_absent_where_a_type_is_used_so(kind: str, version: str, place: tuple[Any, ...], member: Any) -> None:
+def test_what_is_empty_is_reported_from_absent_where_a_type_is_used_so(
+    kind: str, version: str, place: tuple[Any, ...], member: Any
+) -> None:
     sent: Any = dict(member)
     for step in reversed(place):
         sent = [sent] if step == 0 else {step: sent}
@@ -231,7 +233,7 @@ def test_times_are_utc_seconds(sent: str, kept: str | None) -> None:
 
 
 @pytest.mark.parametrize("bad", ["2023-02-29T00:00:00Z", "2024-01-01", "", "2024-01-01 00:00:00Z", 5])
-def test_bad_times_are_refused(bad: Any) -> None:
+def test_bad_times_are_rejected(bad: Any) -> None:
     with pytest.raises(DecodeError):
         decoded("Event", {"firstTimestamp": bad})
 
@@ -243,7 +245,7 @@ def test_micro_times_keep_microseconds() -> None:
         decoded("Lease", {"spec": {"renewTime": "2024-01-01T00:00:00Z"}}, "coordination.k8s.io/v1")
 
 
-def test_base64_is_canonical_or_refused_at_a_byte() -> None:
+def test_base64_is_canonical_or_rejected_at_a_byte() -> None:
     assert decoded("Secret", {"data": {"a": "aGk=\n", "b": None}})["data"] == {"a": "aGk=", "b": ""}
     for text, position in (("v", 0), ("a*==", 1), ("aGk", 0), ("aGVsbG8", 4)):
         with pytest.raises(DecodeError, match=f"illegal base64 data at input byte {position}$"):
@@ -325,7 +327,7 @@ def test_times_are_read_as_leniently_as_go_does(sent: str, kept: str) -> None:
         ("\u00e9", 'as "2006-01-02T15:04:05.000000Z07:00": cannot parse "\\xc3\\xa9" as "2006"'),
     ],
 )
-def test_times_are_refused_in_the_words_of_go(sent: str, words: str) -> None:
+def test_times_are_rejected_in_the_words_of_go(sent: str, words: str) -> None:
     with pytest.raises(DecodeError) as refusal:
         decoded("Lease", {"spec": {"renewTime": sent}}, "coordination.k8s.io/v1")
     assert str(refusal.value).partition('" ')[2] == words if words.startswith("as") else str(refusal.value).endswith(f'"{words}')
@@ -337,7 +339,7 @@ def test_bytes_may_be_a_list_of_numbers() -> None:
         decoded("Secret", {"data": {"a": [256]}})
 
 
-def test_a_mistake_that_ends_the_decoding_is_told_even_behind_another_element_that_is_wrong() -> None:
+def test_a_mistake_that_ends_the_decoding_is_reported_even_behind_another_element_that_is_wrong() -> None:
     with pytest.raises(DecodeError, match="quantities must match"):
         decoded("LimitRange", {"spec": {"limits": [[1], {"max": {"cpu": {"a": 1}}}]}})
     with pytest.raises(DecodeError, match=r"LimitRangeSpec\.spec\.limits of type v1\.LimitRangeItem"):
