@@ -92,14 +92,20 @@ def test_kubectl_commands_work(kubectl: Kubectl, manifests: Path) -> None:
     assert "True" in kubectl("get", "apiservice", "v1.apps")
 
 
-def test_tokens_and_roles_work_across_the_services(kubectl: Kubectl, compose: Compose) -> None:
-    kubectl("create", "serviceaccount", "robot")
-    token = kubectl("create", "token", "robot").strip()
-    cluster = json.loads(kubectl.kubeconfig.read_text())["clusters"][0]["cluster"] if kubectl.kubeconfig else {}
+def token_user(compose: Compose, kubectl: Kubectl, account: str) -> tuple[Kubectl, tuple[str, ...]]:
+    """Return a kubectl without a kubeconfig, and the flags that authenticate it with a new token of a service account."""
+    token = kubectl("create", "token", account).strip()
+    assert kubectl.kubeconfig is not None
+    cluster = json.loads(kubectl.kubeconfig.read_text())["clusters"][0]["cluster"]
     ca = compose.directory / "ca.crt"
     ca.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
-    robot = Kubectl(kubectl.home, None, kubectl.namespace)
     flags = (f"--server={cluster['server']}", f"--certificate-authority={ca}", f"--token={token}")
+    return Kubectl(kubectl.home, None, kubectl.namespace), flags
+
+
+def test_tokens_and_roles_work_across_the_services(kubectl: Kubectl, compose: Compose) -> None:
+    kubectl("create", "serviceaccount", "robot")
+    robot, flags = token_user(compose, kubectl, "robot")
     assert "system:serviceaccount:tour:robot" in robot("auth", "whoami", *flags)
     assert "forbidden" in robot.fails("get", "secrets", *flags)
     kubectl("create", "rolebinding", "robot", "--clusterrole=admin", "--serviceaccount=tour:robot")
@@ -121,9 +127,13 @@ def test_a_restart_loses_no_data(compose: Compose, kubectl: Kubectl, service: st
 
 def test_the_services_work_without_redis(compose: Compose, kubectl: Kubectl) -> None:
     compose("stop", "redis")
-    assert kubectl("create", "token", "default")
+    assert compose.inspect("redis")["State"]["Running"] is False
+    robot, flags = token_user(compose, kubectl, "default")
+    assert "system:serviceaccount:tour:default" in robot("auth", "whoami", *flags)
+    assert "forbidden" in robot.fails("get", "secrets", *flags)
     assert kubectl("get", "deploy", "-o", "name") == "deployment.apps/web\n"
     compose("start", "redis")
+    assert "system:serviceaccount:tour:default" in robot("auth", "whoami", *flags)
 
 
 def test_the_data_survives_a_restart_of_etcd(compose: Compose, kubectl: Kubectl) -> None:

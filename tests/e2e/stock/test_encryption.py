@@ -100,9 +100,12 @@ def rewrite_all(server: Server, name: str) -> None:
             assert again.json["metadata"]["resourceVersion"] == answer.json["metadata"]["resourceVersion"]
 
 
-def check_stored(turns: Turns, name: str, key: str) -> None:
+def check_stored(turns: Turns, name: str, key: str, kms_key: str) -> None:
+    """Check the keys of all objects of a name. A value encrypted by KMS has the id of its key in plain text behind the prefix."""
     for path, prefix in KINDS.items():
-        assert turns.stored(path, name).startswith(prefix.replace(b"{key}", key.encode())), path
+        value = turns.stored(path, name)
+        assert value.startswith(prefix.replace(b"{key}", key.encode())), path
+        assert b"kms" not in prefix or kms_key.encode() in value, path
 
 
 def test_each_server_reads_values_of_the_other_and_follows_key_rotation(tmp_path: Path) -> None:
@@ -124,14 +127,14 @@ def test_each_server_reads_values_of_the_other_and_follows_key_rotation(tmp_path
             read_all(ours, "by-stock")
             rewrite_all(ours, "by-stock")
             make_all(ours, "by-us")
-        check_stored(turns, "by-stock", "new")
-        check_stored(turns, "by-us", "new")
+        check_stored(turns, "by-stock", "new", "key-2")
+        check_stored(turns, "by-us", "new", "key-2")
         configure(turns.config, plugin, "newest", "new", "old")
         plugin.key_id = "key-3"
         with turns.stock() as stock:
             read_all(stock, "by-stock", "by-us")
             rewrite_all(stock, "by-us")
-        check_stored(turns, "by-us", "newest")
+        check_stored(turns, "by-us", "newest", "key-3")
         with turns.ours() as ours:
             read_all(ours, "by-stock", "by-us")
     finally:

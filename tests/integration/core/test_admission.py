@@ -48,10 +48,22 @@ async def test_a_binding_copies_topology_labels_of_the_node(core: Core) -> None:
     assert pod["metadata"]["labels"] == {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r"}
 
 
-async def test_volumes_in_use_are_protected(core: Core) -> None:
+async def test_deleted_volumes_and_claims_remain_until_their_finalizer_is_removed(core: Core) -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    claim = await core.create("persistentvolumeclaims", "PersistentVolumeClaim", "c", spec=spec)
-    assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    await core.create("persistentvolumeclaims", "PersistentVolumeClaim", "c", spec=spec)
+    volume = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
+    await core.client.create(v1("persistentvolumes"), "", {"metadata": {"name": "v"}, "spec": volume})
+    for resource, namespace, name, finalizer in (
+        ("persistentvolumeclaims", NS, "c", "kubernetes.io/pvc-protection"),
+        ("persistentvolumes", "", "v", "kubernetes.io/pv-protection"),
+    ):
+        await core.client.delete(v1(resource), namespace, name)
+        held = await core.client.get(v1(resource), namespace, name)
+        assert (held["metadata"]["finalizers"], "deletionTimestamp" in held["metadata"]) == ([finalizer], True)
+        await core.client.patch(v1(resource), namespace, name, {"metadata": {"finalizers": None}})
+        with pytest.raises(StatusError) as raised:
+            await core.client.get(v1(resource), namespace, name)
+        assert raised.value.code == 404
 
 
 async def test_an_eviction_is_limited_by_the_disruption_budget(core: Core) -> None:

@@ -103,13 +103,17 @@ def test_a_write_shows_every_filter_plugin_webhook_policy_and_call_of_the_store(
 
 
 def test_steps_lie_within_the_steps_they_are_part_of(server: Server) -> None:
+    checked: list[str] = []
+
     def check(span: dict[str, Any]) -> None:
         for child in span.get("spans", []):
             assert span["start"] <= child["start"] and child["start"] + child["took"] <= span["start"] + span["took"] + 0.01
+            checked.append(child["name"])
             check(child)
 
     report = traced(server.url, CONFIG_MAPS)
     check({"start": 0.0, "took": report["took"], "spans": report["spans"]})
+    assert {"authorization", "List", "cacher.GetList"} <= set(checked)
 
 
 def test_a_rejection_is_traced_and_says_where_it_was_made(server: Server, hooked: HttpsClient) -> None:

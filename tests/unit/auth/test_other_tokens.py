@@ -29,6 +29,10 @@ async def test_static_tokens_are_for_the_server_only() -> None:
 
 
 class Secrets:
+    """A store with one bootstrap token. With `finds_any_name` it returns that Secret for every name."""
+
+    finds_any_name = False
+
     def __init__(self, **data: str) -> None:
         self.secret: dict[str, Any] = {
             "metadata": {},
@@ -37,7 +41,7 @@ class Secrets:
         }
 
     async def find(self, config: Any, namespace: str, name: str, uid: str = "") -> dict[str, Any] | None:
-        return self.secret if (namespace, name) == ("kube-system", "bootstrap-token-abcdef") else None
+        return self.secret if self.finds_any_name or (namespace, name) == ("kube-system", "bootstrap-token-abcdef") else None
 
 
 GOOD = {"token_id": "abcdef", "token_secret": "0123456789abcdef", "usage_bootstrap_authentication": "true"}
@@ -60,12 +64,23 @@ GOOD = {"token_id": "abcdef", "token_secret": "0123456789abcdef", "usage_bootstr
         ({"auth_extra_groups": "system:masters"}, None),
     ],
 )
-async def test_bootstrap_tokens(change: dict[str, str], groups: tuple[str, ...] | None) -> None:
+async def test_a_bootstrap_token_authenticates_if_its_secret_permits_it(change: dict[str, str], groups: tuple[str, ...] | None) -> None:
     tokens = BootstrapTokenAuthenticator(Secrets(**{**GOOD, **change}), [AUDIENCE])  # type: ignore[arg-type]
-    found = await tokens.authenticate_token("abcdef.0123456789abcdef", ())
-    assert (found.user.groups if found else None) == groups
-    for wrong in ("abcdef.0123456789ABCDEF", "abcdef.", "abcde0.0123456789abcdef", "abcdef.0123456789abcdef\n"):
-        assert await tokens.authenticate_token(wrong, ()) is None
+    result = await tokens.authenticate_token("abcdef.0123456789abcdef", ())
+    expected = None if groups is None else ("system:bootstrap:abcdef", groups, (AUDIENCE,))
+    assert (result and (result.user.name, result.user.groups, result.audiences)) == expected
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["abcdef.0123456789ABCDEF", "abcdef.0123456789abcdee", "abcdef.", "abcde0.0123456789abcdef", "abcdef.0123456789abcdef\n"],
+)
+async def test_another_bootstrap_token_does_not_authenticate(wrong: str) -> None:
+    secrets = Secrets(**GOOD)
+    secrets.finds_any_name = True
+    tokens = BootstrapTokenAuthenticator(secrets, [AUDIENCE])  # type: ignore[arg-type]
+    assert await tokens.authenticate_token("abcdef.0123456789abcdef", ()) is not None
+    assert await tokens.authenticate_token(wrong, ()) is None
 
 
 def texts(errors: list[Any]) -> list[str]:

@@ -44,7 +44,7 @@ def fields(obj: Object) -> list[str]:
         ({"externalIPs": ["127.0.0.1"], "externalTrafficPolicy": "Cluster"}, ["spec.externalIPs[0]"]),
     ],
 )
-def test_rejections(spec: Object, wanted: list[str]) -> None:
+def test_errors_name_the_invalid_fields(spec: Object, wanted: list[str]) -> None:
     assert fields(service(**spec)) == wanted
 
 
