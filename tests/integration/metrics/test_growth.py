@@ -159,6 +159,7 @@ def test_made_up_requests_add_no_series(form: tuple[str, Form], token: str) -> N
     for number in range(10, 110):
         odd_requests(found.front, token, number)
     after = pages(found)
+    assert after.keys() == before.keys() and all(before.values())
     for name, lines in after.items():
         assert not [line for line in lines if re.search(r"odd\d", line, re.IGNORECASE)], name
         assert len(lines) - len(before[name]) < TOLERATED, name

@@ -251,7 +251,7 @@ async def test_a_trailer_without_end_is_not_collected(front: Front) -> None:
             await backend.closed.wait()
 
 
-async def test_no_one_elsesays_what_services_say_to_the_front(serve: Serve, pool: BackendPool) -> None:
+async def test_headers_between_services_are_ignored_from_backends(serve: Serve, pool: BackendPool) -> None:
     async def pretending(request: Request) -> Response:
         return Response(200, [(name, b"1") for name in ANSWERS] + [(b"x-other", b"1")])
 

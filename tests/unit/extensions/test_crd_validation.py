@@ -184,6 +184,13 @@ def test_whole_versions_are_shown_as_gos_structs() -> None:
     assert text.endswith("must contain unique version names")
 
 
-@pytest.mark.parametrize("given", [{"dependencies": {"b": None}}, {"dependencies": {"b": ["c"]}}, {"items": [None]}])
-def test_what_is_reported_a_schema_bears_null(given: Object) -> None:
-    assert errors(crd(of_property({"type": "object", **given})))
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"dependencies": {"b": None}}, f"{A}.dependencies: Forbidden: dependencies is not supported"),
+        ({"dependencies": {"b": ["c"]}}, f"{A}.dependencies: Forbidden: dependencies is not supported"),
+        ({"items": [None]}, f"{A}.items: Forbidden: items must be a schema object and not an array"),
+    ],
+)
+def test_null_in_a_schema_is_an_error_and_no_crash(given: Object, error: str) -> None:
+    assert errors(crd(of_property({"type": "object", **given}))) == [error]

@@ -219,7 +219,7 @@ def test_work_that_fails_gives_the_lease_to_the_next_one() -> None:
         try:
             async with running(second):
                 await after(60)
-                assert second.terms or failing.elector.leading
+                assert second.terms
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -144,6 +144,10 @@ _json_values = st.recursive(
 )
 
 
+def test_simple_json_is_read_without_the_yaml_parser() -> None:
+    assert yaml_flow.decode(b'{"a": [1, "b", null], "c": {"d": true}}') == {"a": [1, "b", None], "c": {"d": True}}
+
+
 @given(st.dictionaries(st.text(max_size=8), _json_values, max_size=4), st.sampled_from((None, 0, 2, "\t")), st.booleans())
 def test_json_read_the_short_way_means_what_it_means_as_yaml(obj: dict[str, Any], indent: int | str | None, ascii_only: bool) -> None:
     data = json.dumps(obj, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")

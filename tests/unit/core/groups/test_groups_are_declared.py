@@ -40,11 +40,11 @@ def test_an_empty_object_is_judged_without_an_accident(name: str) -> None:
     assert isinstance(strategy.warnings_on_create(Context(), obj), list)
 
 
-@pytest.mark.parametrize("name", sorted(_DEFINITIONS))
-def test_every_kind_is_validated(name: str) -> None:
-    strategy = _DEFINITIONS[name].strategy
-    if isinstance(strategy, KindStrategy):
-        assert strategy._validate is not None
+def test_every_kind_strategy_has_validation() -> None:
+    strategies = {name: definition.strategy for name, definition in _DEFINITIONS.items()}
+    validated = {name: strategy._validate is not None for name, strategy in strategies.items() if isinstance(strategy, KindStrategy)}
+    assert len(validated) >= 30
+    assert [name for name, has_validation in validated.items() if not has_validation] == []
 
 
 @pytest.mark.parametrize(("name", "allowed"), [("coordination.k8s.io/leases", False), ("policy/poddisruptionbudgets", False)])
