@@ -1,7 +1,6 @@
 """A transport over HTTPS with pooled connections, for controllers and delegation between separate processes.
 
-It authenticates with a client certificate. External API servers use the token of a service account instead, from a
-file that is renewed.
+It authenticates with a client certificate. External API servers use the token of a service account instead, from a file that is renewed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,16 @@ _TOKEN_SECONDS: Final = 60.0
 
 
 class HttpTransport:
-    """The transport. `timeout` is in seconds; `token` is used where there is no `token_file`."""
+    """A `Transport` over HTTPS.
+
+    Args:
+        pool: the connections.
+        url: the URL of the server.
+        tls: the TLS configuration; None means plain HTTP.
+        timeout: in seconds, for requests other than watches.
+        token_file: a file with the bearer token, which is read again periodically.
+        token: the bearer token if `token_file` is empty.
+    """
 
     def __init__(
         self, pool: BackendPool, url: str, tls: ClientTLS | None, timeout: float = 35.0, token_file: str = "", token: str = ""

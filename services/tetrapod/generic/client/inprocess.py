@@ -24,7 +24,7 @@ _HOST: Final = "in-process"
 
 
 class InProcessTransport:
-    """The transport. `handler` is the director, below the filters, so `user` is trusted without authentication and authorization."""
+    """A `Transport` to a handler. `handler` is called below the filters, so `user` is neither authenticated nor authorized."""
 
     def __init__(self, handler: Handler, user: UserInfo = LOOPBACK) -> None:
         self._handler = handler

@@ -1,7 +1,6 @@
 """Post-start hooks that write objects, and rewrite them periodically from then on.
 
-Users' webhooks and policies see the server's own writes, as upstream, and may reject or delay them. The server
-becomes ready nevertheless:
+Users' webhooks and policies see the server's own writes, as upstream, and may reject or delay them. The server becomes ready nevertheless:
 upstream's controllers start in the background, and its RBAC bootstrap continues past rejected objects.
 """
 

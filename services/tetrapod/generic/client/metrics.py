@@ -104,7 +104,7 @@ def count_request(host: str, method: str, code: str, began: float, sent: int, re
     Args:
         host: the server.
         method: the HTTP method.
-        code: the status code, or "<error>", as upstream, if there was no response.
+        code: the status code, or "<error>", as upstream, if the server did not respond.
         began: when the request was sent (of time.monotonic()).
         sent: bytes of the request body.
         received: bytes of the response body.

@@ -33,7 +33,7 @@ class Transport(Protocol):
     """The way to the server: over HTTP (`http.py`) or within the process (`inprocess.py`)."""
 
     async def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Send a request and return status code and body. `target` is path and query. Raises `Unavailable` if there is no response."""
+        """Send a request and return status code and body. `target` is path and query. Raises Unavailable."""
         ...
 
     def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
@@ -66,7 +66,7 @@ def error_from(code: int, body: bytes) -> StatusError:
 
 
 class RestClient:
-    """Implements `Client`. Every method raises StatusError for an error response, and `Unavailable` if there is none."""
+    """Implements `Client`. Every method raises StatusError for an error response, and `Unavailable` if the server did not respond."""
 
     def __init__(self, transport: Transport, user_agent: str) -> None:
         self._transport = transport

@@ -22,7 +22,12 @@ _LONGEST_DELAY: Final = 60.0
 
 
 class WorkQueue(Generic[K]):
-    """The queue. `work` reconciles one key and raises to have it retried."""
+    """A rate limiting work queue.
+
+    Args:
+        name: the name of the queue in metrics and logs.
+        work: reconciles one key. It raises an exception to have the key retried.
+    """
 
     def __init__(self, name: str, work: Callable[[K], Awaitable[None]]) -> None:
         self.name = name

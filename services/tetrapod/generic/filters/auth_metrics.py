@@ -59,7 +59,7 @@ def authenticated(user: str, seconds: float) -> None:
 
 
 def not_authenticated(seconds: float, *, error: bool) -> None:
-    """Count a failed authentication. `error` means that a credential was invalid, otherwise there was none."""
+    """Count a failed authentication. `error`: the request had an invalid credential, not none at all."""
     (_ERROR if error else _FAILURE).count(seconds)
 
 

@@ -41,7 +41,7 @@ _SERVICE_SECONDS: Final = 0.003
 class Queuing:
     """The queue settings of a level.
 
-    `queues` is 0 if requests beyond the limit are rejected at once, -1 if there is no limit.
+    `queues` is 0 if requests beyond the limit are rejected at once, -1 if requests are not limited.
     """
 
     queues: int

@@ -20,7 +20,7 @@ _BYTES_PER_SEAT: Final = 100_000
 _DIGITS: Final = 19
 """Maximum number of digits of a `limit` that is parsed."""
 _STREAMED_AT_ONCE: Final = (
-    1_000_000  # bytes of a list that are in memory at a time when it is served from the watch cache, whatever its length
+    1_000_000  # bytes of a list that are in memory at a time when it is served from the watch cache, regardless of its length
 )
 _WATCHES_PER_SEAT: Final = 10
 _EVENT_SECONDS: Final = 0.005

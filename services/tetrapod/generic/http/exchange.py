@@ -231,7 +231,7 @@ class Exchange(IncomingBody):
             await self._send_any(response)
 
     async def _send_any(self, response: Response) -> None:
-        """Send a response of any size; a large body is written as fast as the client reads it."""
+        """Send a response of any size. A large body is written as fast as the client reads it."""
         if (head := self._send(response)) and await self._write_pieces(head, response.body):
             self._finish_response()
 
@@ -340,7 +340,7 @@ class Exchange(IncomingBody):
         if self.gone:
             return
         if self._remaining > 0 and not self.head_only:
-            log.error("answer to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._remaining)
+            log.error("response to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._remaining)
             self.abort()
             return
         head, self._head = self._head, b""

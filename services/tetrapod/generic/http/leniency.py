@@ -19,7 +19,7 @@ def replace_method(data: bytes) -> tuple[str, bytes] | None:
 
 
 def escape_target(data: bytes) -> bytes | None:
-    """Return the request with the bytes beyond ASCII of its first line percent-encoded, or None if there are none.
+    """Return the request with the bytes beyond ASCII of its first line percent-encoded, or None if the line is ASCII.
 
     llhttp accepts targets in ASCII only. Go treats other bytes as if they were percent-encoded.
     """

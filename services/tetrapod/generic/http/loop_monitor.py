@@ -107,7 +107,7 @@ class LoopMonitor:
 
     @property
     def last_reading(self) -> float:
-        """When `read_cpu_time` was called last: unchanged while no request takes a step."""
+        """The time of the last call of `read_cpu_time`. It does not change while no request takes a step."""
         return self._last_reading
 
     @types.coroutine
@@ -156,8 +156,8 @@ class LoopMonitor:
 
         Args:
             lag: seconds of wall time.
-            cpu: CPU time of the process meanwhile, all threads together.
-            delay: seconds meanwhile for which the loop's thread was ready to run and the kernel ran something else.
+            cpu: CPU time of the process in that time, all threads together.
+            delay: seconds of that time for which the loop's thread was ready to run and the kernel ran something else.
         """
         caused = max(min(lag - delay, cpu), 0.0)
         LAG.observe((), lag)

@@ -33,7 +33,12 @@ class VerificationResult(NamedTuple):
 
 
 class DeferredVerificationConnection(ssl.SSLObject):
-    """A connection of a context for which `mistrust_later` is true."""
+    """A connection of a context for which `defer_verification` returned True.
+
+    Attributes:
+        verified: whether OpenSSL verified at least one certificate of the chain.
+        error: OpenSSL's first verification error, or "".
+    """
 
     verified = False
     error = ""

@@ -1,7 +1,7 @@
-"""`HttpServer`: a listener that serves a `Handler`. Several may run in one event loop; signals are the caller's business.
+"""`HttpServer`: a listener that serves a `Handler`. Several may run in one event loop; it does not handle signals.
 
-uvicorn makes the listeners and connections (protocol.py); its main loop, signal handlers and shutdown are replaced, since those poll,
-take the process's signals, and hold the exit for open watches.
+uvicorn creates the listeners and connections (protocol.py). Its main loop, signal handlers and shutdown are replaced: they poll, take the
+process's signals, and wait for open watches at exit.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ from tetrapod.generic.request import Handler
 log = logging.getLogger(__name__)
 
 IDLE_CHECK: Final = 5
+"""Seconds between two checks for idle connections."""
 _POLL_SECONDS: Final = 0.02
+"""Seconds between two checks whether all connections are closed."""
 CERTIFICATE_CHECK: Final = 10
-"""Seconds, as IDLE_CHECK: the state of a few files is looked at."""
+"""Seconds between two checks whether the certificate files have changed."""
 
 
 class HttpServer:
-    """`await start()`, `port`, `await stop()`.
+    """A server that listens between `start` and `stop`.
 
-    `end_streams` are called first when the server stops, to end watches properly; new ones may be added while it runs.
+    Attributes:
+        end_streams: functions that `stop` calls first, to end watches properly. More may be added while the server runs.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class HttpServer:
 
     @property
     def host(self) -> str:
+        """The address that the server listens on."""
         return str(self._address()[0])
 
     @property
@@ -162,14 +166,14 @@ class HttpServer:
             self._ticker.cancel()
 
     async def _wait_for_clients_to_close(self, seconds: float) -> None:
-        """By their clients; or the time is up."""
+        """Wait until the clients have closed all connections, at most `seconds`."""
         for _ in range(int(seconds / _POLL_SECONDS)):
             if not self.state.connections:
                 return
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _close_connections(self) -> None:
-        """Give what is written a moment to reach the clients."""
+        """Close all connections, and abort those that have not sent their data within a second."""
         deadline = time.monotonic() + 1.0
         for transport in self.state.upgraded:
             transport.close()

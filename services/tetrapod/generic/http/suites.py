@@ -1,6 +1,7 @@
-"""TLS versions and cipher suites by the names that Go has for them, and by those that OpenSSL has.
+"""Go's names of TLS versions and cipher suites, and their translation to OpenSSL's names.
 
-Upstream: k8s.io/component-base/cli/flag/ciphersuites_flag.go. Those of TLS 1.3 are accepted and always on, in Go as here.
+Cipher suites of TLS 1.3 are accepted and always enabled, as in Go.
+Upstream: k8s.io/component-base/cli/flag/ciphersuites_flag.go
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _SUITES: Final = {
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305": "ECDHE-RSA-CHACHA20-POLY1305",
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305": "ECDHE-ECDSA-CHACHA20-POLY1305",
-    # insecure, by Go's own word
+    # Go classifies these as insecure
     "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
     "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
     "TLS_RSA_WITH_AES_128_CBC_SHA256": "AES128-SHA256",
@@ -49,7 +50,7 @@ _BROKEN: Final = frozenset(
         "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
     }
 )
-"""Go has them still; OpenSSL is built without them."""
+"""Suites that Go still offers, but OpenSSL is built without."""
 
 
 def tls_version(name: str) -> ssl.TLSVersion:
@@ -65,10 +66,13 @@ def tls_version(name: str) -> ssl.TLSVersion:
 
 
 def openssl_ciphers(names: Sequence[str]) -> str:
-    """OpenSSL's list of what is on before TLS 1.3; "" where that is nothing at all.
+    """Return OpenSSL's names of the cipher suites for TLS 1.2 and earlier, joined by colons.
+
+    Args:
+        names: Go's names. Suites of TLS 1.3 are accepted, and are always enabled.
 
     Raises:
-        ValueError: with upstream's text; or a suite that is broken.
+        ValueError: a suite is unknown (with upstream's text), or OpenSSL does not offer it because it is broken.
     """
     for name in names:
         if name in _BROKEN:

@@ -1,7 +1,7 @@
 """TLS of the serving side: certificate by server name, optional client certificates, and renewal without a restart.
 
 As upstream, handshakes without a client certificate or with an untrusted one succeed, and authentication answers the request. If
-Python's OpenSSL cannot be configured so (mistrust.py), an untrusted certificate fails the handshake with an alert (`unknown ca`).
+Python's OpenSSL cannot be configured so, an untrusted certificate fails the handshake with an alert (`unknown ca`).
 """
 
 from __future__ import annotations

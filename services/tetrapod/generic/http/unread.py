@@ -25,7 +25,7 @@ STALLED_LONG: Final = 10.0
 
 
 class LimitedConnection(Protocol):
-    """A connection, as this limit sees it."""
+    """The parts of a connection that `UnreadResponses` uses."""
 
     def unread(self) -> int:
         """Return the bytes of responses in memory that the client has not read."""
@@ -42,13 +42,15 @@ class LimitedConnection(Protocol):
 
 @dataclass(slots=True)
 class _Stalled:
+    """A connection whose client does not read: since when, and how many bytes are unread."""
+
     user: str
     since: float
     size: int
 
 
 class UnreadResponses:
-    """The connections whose clients read more slowly than is written, and what they hold."""
+    """The connections whose clients read more slowly than the server writes, and the bytes that they have not read."""
 
     def __init__(self) -> None:
         self._stalled: dict[LimitedConnection, _Stalled] = {}  # those that have been stalled longest first

@@ -26,7 +26,7 @@ class WebSocketError(Exception):
 
 
 def is_websocket_request(headers: HeaderList) -> bool:
-    """Return whether a request asks for an upgrade to WebSocket.
+    """Return whether a request has the headers of an upgrade to WebSocket.
 
     Upstream: k8s.io/streaming/pkg/httpstream/wsstream/conn.go, IsWebSocketRequest.
     """
@@ -35,7 +35,7 @@ def is_websocket_request(headers: HeaderList) -> bool:
 
 
 def offered_protocols(headers: HeaderList) -> list[str]:
-    """Return the subprotocols that the client offers, or an empty list if it does not ask for a WebSocket."""
+    """Return the subprotocols that the client offers, or an empty list if it does not request a WebSocket."""
     by_name = dict(headers)
     if by_name.get(b"upgrade", b"").lower() != b"websocket":
         return []
@@ -44,10 +44,14 @@ def offered_protocols(headers: HeaderList) -> list[str]:
 
 
 def handshake_response(headers: HeaderList, protocol: str) -> bytes:
-    """Return the head that switches protocols.
+    """Return the head of the 101 response to a WebSocket handshake.
+
+    Args:
+        headers: the headers of the request.
+        protocol: the chosen subprotocol, or "".
 
     Raises:
-        WebSocketError: The request is not a valid handshake.
+        WebSocketError: the request is not a valid handshake.
     """
     by_name = dict(headers)
     key = by_name.get(b"sec-websocket-key", b"")
@@ -80,7 +84,7 @@ class Messages:
     """A decoder of the masked frames that a client sends. A message may have several frames.
 
     Args:
-        largest: The most bytes that a message may have.
+        largest: the maximum size of a message in bytes.
     """
 
     def __init__(self, largest: int = _LARGEST) -> None:
@@ -93,7 +97,7 @@ class Messages:
         """Return the messages that these bytes complete, each with its opcode.
 
         Raises:
-            WebSocketError: A frame is unmasked or a message is too large.
+            WebSocketError: a frame is unmasked or a message is too large.
         """
         self._data += data
         messages = []

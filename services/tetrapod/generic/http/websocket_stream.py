@@ -1,6 +1,6 @@
 """A stream that is served over WebSocket: each write is a message, and the messages of the client are ignored.
 
-Watches and logs are served so to clients that ask for an upgrade, browsers among them.
+Watches and logs are served in this form to clients that request an upgrade, such as browsers.
 Upstream: k8s.io/streaming/pkg/httpstream/wsstream/stream.go, k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS),
 golang.org/x/net/websocket.
 """
@@ -28,19 +28,21 @@ from tetrapod.generic.http.websocket import (
 from tetrapod.generic.request import ClientGone, HeaderList, Hijacked, Request, Response, StreamWriter, UpgradeResponse
 
 Encode = Callable[[bytes], bytes]
-"""Make the frame of a message."""
+"""A function that returns the frame of a message."""
 _LARGEST_RECEIVED: Final = 1 << 20
 """Bytes of a message of the client, which is ignored: a larger one ends the connection."""
 _PIECE: Final = 2048
-"""The most bytes of a log in one message, as upstream's messageCopy."""
+"""Maximum bytes of a log in one message, as upstream's messageCopy."""
 
 
 def text(payload: bytes) -> bytes:
+    """Return a text frame."""
     """Return a text message."""
     return frame(TEXT, payload)
 
 
 def binary(payload: bytes) -> bytes:
+    """Return a binary frame."""
     """Return a binary message."""
     return frame(BINARY, payload)
 
@@ -75,7 +77,7 @@ def watch_handshake(request: Request) -> Handshake | Response:
 
 
 def reader_handshake(request: Request) -> Handshake | Response:
-    """Return the handshake of a byte stream with the first subprotocol that is known, or the response that rejects it."""
+    """Return the handshake of a byte stream with the first supported subprotocol, or the response that rejects it."""
     result = _validate_handshake(request.headers)
     if isinstance(result, Response):
         return result
@@ -101,7 +103,7 @@ def _rejected(status: int, message: str = "", *headers: tuple[bytes, bytes]) -> 
 
 
 def _is_absolute(origin: str) -> bool:
-    """Return whether Go's url.ParseRequestURI takes the origin: an absolute URL or an absolute path."""
+    """Return whether Go's url.ParseRequestURI accepts the origin: an absolute URL or an absolute path."""
     try:
         return origin.startswith("/") or bool(urlsplit(origin).scheme)
     except ValueError:
@@ -219,7 +221,7 @@ class _Writer(asyncio.Protocol):
         self._wake_waiters()
 
     def pause_writing(self) -> None:
-        """Stop reading too: a client that reads nothing gets no more pongs."""
+        """Stop reading too: pongs for a client that does not read would fill the buffer."""
         self._writable.clear()
         if not self._transport.is_closing():
             self._transport.pause_reading()

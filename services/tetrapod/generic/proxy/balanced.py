@@ -1,8 +1,8 @@
 """A connection pool with load balancing: some endpoints are services with several replicas, and a request goes to the next ready one.
 
 A request is retried at another replica only if the first one cannot have executed it: nothing was sent; a stopping replica rejected it
-(`filters/draining.py`); or its method may be repeated and no byte of a response had arrived, as net/http does over one connection.
-Streamed bodies are not buffered, so requests with them are not retried.
+(`filters/draining.py`); or its method may be repeated and no byte of a response had arrived, as net/http does over one connection. Streamed
+bodies are not buffered, so requests with them are not retried.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One connection to a backend, which carries one exchange at a time and is parsed by httptools.
 
-The body of a response is either read by the caller (`chunk`, `read`) or piped into a client's `StreamWriter` as it arrives. In both
-cases reading from the backend pauses while too much data is buffered.
+The body of a response is either read by the caller (`chunk`, `read`) or piped into a client's `StreamWriter` as it arrives. In both cases
+reading from the backend pauses while too much data is buffered.
 """
 
 from __future__ import annotations

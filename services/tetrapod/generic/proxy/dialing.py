@@ -1,7 +1,6 @@
 """Connecting to a backend, with Go's error texts.
 
-OpenSSL verifies the certificate. To report an error as Go does, the certificate is fetched again over a connection that carries no
-data.
+OpenSSL verifies the certificate. To report an error as Go does, the certificate is fetched again over a connection that carries no data.
 
 Upstream: net/dial.go, crypto/tls and crypto/x509/verify.go.
 """

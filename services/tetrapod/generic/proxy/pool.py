@@ -55,7 +55,7 @@ class BackendPool:
         Args:
             body: the bytes, or a reader whose data is sent as it arrives.
             length: the size of a streamed body; None sends it in chunks.
-            replay: whether the request may be repeated whatever its method is.
+            replay: whether the request may be repeated, regardless of its method.
             fresh: whether to use a new connection.
 
         Raises:

@@ -2,7 +2,7 @@
 
 Several URLs may be configured, and each name may have several addresses (`docker compose --scale`, a headless Service), so names are
 resolved periodically. A replica that does not answer or is not ready is tried last until it is ready again; if none is ready, all are
-tried. A single address is not probed, because there is no alternative.
+tried. A single address is always used, so it is not probed.
 """
 
 from __future__ import annotations

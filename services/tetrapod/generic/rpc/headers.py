@@ -1,7 +1,7 @@
 """HTTP/2 header blocks (RFC 7541).
 
-Requests use literals without indexing, so that the block of a call can be cached. Responses are decoded by hpack. This client announces
-a dynamic table of size 0, so equal blocks have equal meaning; there are only as many as methods and outcomes.
+Requests use literals without indexing, so that the block of a call can be cached. Responses are decoded by hpack. This client announces a
+dynamic table of size 0, so equal blocks have equal meaning; there are only as many as methods and outcomes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Detection of servers that do not respond, by pings after a time without received data.
 
 There are two uses. While calls are open, a ping is sent after KEEPALIVE seconds: this is gRPC's keepalive (upstream's storage uses 30 s,
-and 10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). And if a call waits longer than `response_timeout` while
+and 10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). If a call waits longer than `response_timeout` while
 another server could be used, a server that does not even answer a ping is abandoned at once, although it may still be alive.
 """
 

@@ -126,7 +126,7 @@ class Backend(Protocol):
     async def get(self, key: str) -> KeyValue | None:
         """Read one key, linearizably.
 
-        A key with surrogates (which stand for bytes that are not UTF-8) cannot exist: the result is None.
+        A key with surrogates (which replace bytes that are not UTF-8) cannot exist: the result is None.
         """
         ...
 
@@ -196,7 +196,7 @@ class Backend(Protocol):
 
     @property
     def progress_reliable(self) -> bool:
-        """False if progress notifications cannot be trusted (etcd before 3.4.25 / 3.5.8).
+        """Whether progress notifications can be trusted; False for etcd before 3.4.25 / 3.5.8.
 
         Consistent reads then go to the store.
         """

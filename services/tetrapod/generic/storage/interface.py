@@ -22,7 +22,7 @@ class Entry(Protocol):
 
     `raw` is the concatenation of `head` (the type: `{"kind":…,"apiVersion":…,`) and `item` (the rest). Entries are
     immutable and shared. `object()` returns a fresh copy that the caller may change; `peek()` returns the shared
-    parsed object, which nobody may change. `representations` caches other encodings of the same revision (another
+    parsed object, which callers must not change. `representations` caches other encodings of the same revision (another
     version, a watch frame), so that each is made once. It is dropped together with the parsed object when the entry
     has not been used for a while.
     """
@@ -182,7 +182,7 @@ class Watch(Protocol):
         ...
 
     async def ended(self) -> None:
-        """Wait until the watch has ended, for whatever reason."""
+        """Wait until the watch has ended for any reason."""
         ...
 
     def send_bookmark(self) -> None:
@@ -196,14 +196,14 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """The uid and resourceVersion that the object must have for a write to proceed; None means no precondition."""
+    """The uid and resourceVersion that the object must have for a write to proceed; None means any."""
 
     uid: str | None = None
     resource_version: str | None = None
 
     @property
     def empty(self) -> bool:
-        """Whether there is no precondition."""
+        """Whether both are unset."""
         return self.uid is None and self.resource_version is None
 
 
@@ -290,7 +290,7 @@ class ResourceStorage(Protocol):
     async def guaranteed_update(
         self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = Preconditions(), allow_absent: bool = False
     ) -> Entry:
-        """Read the object, call `try_update`, and write the result if the object has not changed meanwhile; else try again.
+        """Read the object, call `try_update`, and write the result unless the object has changed in between; else try again.
 
         Nothing is written if the result equals the stored object.
         """

@@ -141,7 +141,7 @@ class Cacher:
             await self._freshness.filled()
         resumed = bool(requested) and not query.initial_events
         complete = not resumed or requested >= self._cache.window.start or await self._history.reach(requested)
-        # There is no await below this line, so the watch begins exactly where its initial state ends.
+        # Nothing is awaited below this line, so the watch begins exactly where its initial state ends.
         now = self._reflector.revision()
         watch = CacheWatch(self._cache.fanout, query, max(requested, now))
         if not complete:

@@ -133,7 +133,7 @@ class _RecentlyUsed:
     """The entries that have derived data, oldest first.
 
     Entries are dropped when they exceed `DERIVED_BYTES` in total, and otherwise after one to two sweep intervals, even
-    if they were used meanwhile.
+    if they have been used since.
     """
 
     def __init__(self) -> None:

@@ -232,7 +232,7 @@ class Fanout:
         return concerned
 
     def bookmark(self) -> bool:
-        """Send a bookmark to each watch that wants them. Return False if there is no such watch."""
+        """Send a bookmark to each watch that wants them. Return whether there are such watches."""
         revision = self.revision()
         wanting = [watch for watches in self._by_scope.values() for watch in watches if watch.bookmarks]
         event = [WatchEvent("BOOKMARK", None, revision)]

@@ -30,7 +30,7 @@ def last_revision(connection: sqlite3.Connection) -> int:
 
 
 def compacted_revision(connection: sqlite3.Connection) -> int:
-    """Return the revision of the last compaction, 0 if there was none."""
+    """Return the revision of the last compaction, 0 if the store was never compacted."""
     return int(connection.execute("SELECT revision FROM compaction").fetchone()[0])
 
 

@@ -141,7 +141,7 @@ class Writer:
         started = time.perf_counter()
         error = self._commit()
         self._disk = time.perf_counter() - started
-        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile, so no caller waits any more
+        with contextlib.suppress(RuntimeError):  # the loop has been closed, so no caller waits any more
             loop.call_soon_threadsafe(self._finish_batch, batch, error)
 
     def _finish_batch(self, batch: _Batch, failure: sqlite3.Error | None) -> None:
