@@ -1,4 +1,4 @@
-"""Runs a server in an event loop until a signal, through upstream's shutdown sequence; prints where it listens."""
+"""Runs a server in the event loop of this process until a signal arrives."""
 
 from __future__ import annotations
 
@@ -6,54 +6,75 @@ import asyncio
 import contextlib
 import gc
 import logging
+import resource
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final, Protocol
 
-from tetrapod.apps.wiring.process import quiet_ends, raise_file_limit
 from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.backend import CannotOpen
+from tetrapod.machinery.golang.quoting import go_quote
 
 log = logging.getLogger(__name__)
 
-
-class Runnable(Protocol):
-    """A server that `run` starts and stops."""
-
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
-    def describe(self) -> list[str]: ...
+_START_THRESHOLD: Final = 100_000
+"""The collector's threshold until the server is ready. Scanning imported modules again and again took 5 % of the start."""
 
 
-def run(make: Callable[[], Runnable]) -> int:
-    """Start, wait for SIGTERM or SIGINT, stop. Returns the exit code; what keeps it from starting is said in a line."""
+class Server(Protocol):
+    """A server that can be started and stopped."""
+
+    async def start(self) -> None:
+        """Start, and return when the server is ready."""
+        ...
+
+    async def stop(self) -> None:
+        """Stop, also if the start has not completed."""
+        ...
+
+    def describe(self) -> list[str]:
+        """Return lines for standard output, printed when the server is ready."""
+        ...
+
+
+def delay_garbage_collection() -> None:
+    """Make Python's cyclic garbage collector run less often, until the server is ready."""
+    gc.set_threshold(_START_THRESHOLD)
+
+
+def run(make: Callable[[], Server]) -> int:
+    """Start a server, wait for SIGTERM or SIGINT and stop it.
+
+    Returns:
+        the exit code. An error that prevents the start is printed in one line.
+    """
     import uvloop
 
     try:
         return uvloop.run(_run(make))
     except (OSError, Unavailable, CannotOpen, ValueError) as error:
         log.debug("not started", exc_info=True)
-        fail(str(error) or type(error).__name__)
+        print(f"Error: {str(error) or type(error).__name__}", file=sys.stderr)
         return 1
 
 
-async def _run(make: Callable[[], Runnable]) -> int:
+async def _run(make: Callable[[], Server]) -> int:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(quiet_ends)
+    loop.set_exception_handler(handle_loop_exception)
     raise_file_limit()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     server = make()
     starting = asyncio.create_task(server.start())
-    if not await _unless(stopping, starting):
+    if not await _completed_before(starting, stopping):
         starting.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await starting
         await server.stop()
         return 0
-    _settle()
+    _freeze_objects()
     for line in server.describe():
         print(line, flush=True)
     await stopping.wait()
@@ -62,15 +83,19 @@ async def _run(make: Callable[[], Runnable]) -> int:
     return 0
 
 
-def _settle() -> None:
-    """Exclude the objects of the start from garbage collection, and collect less often."""
+def _freeze_objects() -> None:
+    """Exclude the objects of the start from garbage collection, and let it run less often than Python's default.
+
+    Measured: with Python's thresholds, 10 % of the CPU time of a GET was garbage collection. Cached objects of writes survive in the
+    middle generation: collecting it after 400,000 objects stopped every request for 150 to 270 ms, after 50,000 for 35 ms.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 5, 20)
 
 
-async def _unless(event: asyncio.Event, work: asyncio.Task[None]) -> bool:
-    """Wait for the work, or for the event; True where the work was done. Its error is raised."""
+async def _completed_before(work: asyncio.Task[None], event: asyncio.Event) -> bool:
+    """Wait for a task or an event. Return whether the task completed, raising its error."""
     waiting: asyncio.Task[Any] = asyncio.create_task(_wait(event.wait()))
     await asyncio.wait({waiting, work}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
@@ -84,6 +109,26 @@ async def _wait(coroutine: Coroutine[Any, Any, Any]) -> None:
     await coroutine
 
 
-def fail(message: str) -> None:
-    """Print an error message to stderr."""
-    print(f"Error: {message}", file=sys.stderr)
+def raise_file_limit() -> None:
+    """Raise the soft limit of open files to the hard limit, as Go does (os/rlimit.go). A watch needs one or two files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def handle_loop_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log a connection lost in a TLS handshake in one line, as Go's net/http does, and any other exception with its traceback."""
+    transport = context.get("transport")
+    if "SSL" in str(context.get("message", "")) and transport is not None and transport.is_closing():
+        log.info("TLS connection lost: %s", context.get("exception"))
+        return
+    loop.default_exception_handler(context)
+
+
+def log_flags(flags: Mapping[str, str]) -> None:
+    """Log each flag in a line, at -v 2 and above. Upstream: component-base/cli/flag, PrintFlags."""
+    if not log.isEnabledFor(logging.INFO):
+        return
+    for name, value in sorted(flags.items()):
+        log.info("FLAG: --%s=%s", name, go_quote(value))

@@ -1,1 +1,1 @@
-"""The commands of `tetrapod`."""
+"""The commands: a module for each, and their flags."""

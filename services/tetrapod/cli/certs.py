@@ -1,4 +1,4 @@
-"""`tetrapod certs`: the certificates of the four services, in directories or, by a job, in Secrets of the cluster that hosts them."""
+"""`tetrapod certs`: the certificates of the four services, in directories or in Secrets of the cluster that hosts them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,37 @@ def _list(context: click.Context, parameter: click.Parameter, value: str) -> lis
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path), default=Path("certs"), show_default=True, help="Where the directories are made.")
 @click.option(
-    "--hosts", default="localhost,127.0.0.1,aggregator", show_default=True, callback=_list, help="Names of the aggregator, comma-separated."
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("certs"),
+    show_default=True,
+    help="The directory in which a directory for each service is created.",
 )
-@click.option("--service-hosts", default="", callback=_list, help="Further names of each service; {service} stands for which.")
-@click.option("--etcd-hosts", default="", callback=_list, help="Further names of etcd's members.")
-@click.option("--server", default="https://localhost:6443", show_default=True, help="The server of the admin kubeconfig.")
-@click.option("--renew-before", type=Duration(), default="720h", show_default=True, help="What ends sooner than this is made anew.")
-@click.option("--secrets", default="", metavar="PREFIX", help="In a pod: keep the directories as Secrets PREFIX-core and so on.")
-@click.option("--secret-label", multiple=True, metavar="KEY=VALUE", help="A label of those Secrets; may be repeated.")
 @click.option(
-    "--service-account", type=click.Path(path_type=Path), default=SERVICE_ACCOUNT, show_default=True, help="The pod's, for those."
+    "--hosts",
+    default="localhost,127.0.0.1,aggregator",
+    show_default=True,
+    callback=_list,
+    help="Host names and addresses of the aggregator, comma-separated.",
+)
+@click.option(
+    "--service-hosts",
+    default="",
+    callback=_list,
+    help="Additional host names of each service, comma-separated; {service} is replaced by its name.",
+)
+@click.option("--etcd-hosts", default="", callback=_list, help="Additional host names of the etcd members, comma-separated.")
+@click.option("--server", default="https://localhost:6443", show_default=True, help="The URL of the server in the admin kubeconfig.")
+@click.option("--renew-before", type=Duration(), default="720h", show_default=True, help="Renew certificates that expire sooner than this.")
+@click.option("--secrets", default="", metavar="PREFIX", help="In a pod: store the directories as Secrets PREFIX-core and so on.")
+@click.option("--secret-label", multiple=True, metavar="KEY=VALUE", help="A label of the Secrets. May be repeated.")
+@click.option(
+    "--service-account",
+    type=click.Path(path_type=Path),
+    default=SERVICE_ACCOUNT,
+    show_default=True,
+    help="The service account directory of the pod, for --secrets.",
 )
 def certs(
     out: Path,
@@ -44,7 +63,7 @@ def certs(
     secret_label: tuple[str, ...],
     service_account: Path,
 ) -> None:
-    """Make the certificates of the four services, a directory each, and an admin kubeconfig. What is there and good is kept."""
+    """Create the certificates of the four services, in a directory each, and an admin kubeconfig. Valid files are kept."""
     from tetrapod.generic.certificates.services import write_service_certificates
 
     def write() -> None:

@@ -1,8 +1,8 @@
-"""`tetrapod-etcd`: stands where something insists on starting an etcd for its API server: controller-runtime's envtest.
+"""`tetrapod-etcd`: replaces etcd for programs that start an etcd for their API server, such as controller-runtime's envtest.
 
-It takes etcd's command line, answers `/health` and `/version`, and tells `tetrapod-kube-apiserver` where to keep objects: in a SQLite
-file in its data directory, which so lives as long as etcd's would. It speaks none of etcd's protocol: for any other API server use
-etcd. Imports little: it is started before each suite, twice (`--help` is asked for first).
+It accepts etcd's command line, responds to `/health` and `/version`, and tells `tetrapod-kube-apiserver` to store objects in a SQLite
+file in its data directory, which exists as long as etcd's would. It does not implement etcd's protocol: use etcd for any other API
+server. It imports few modules, because a suite starts it twice (first with `--help`).
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-QUESTION: Final = "/tetrapod/database"
+DATABASE_PATH: Final = "/tetrapod/database"
 FILE: Final = "tetrapod.db"
 _HELP: Final = """Usage:
   tetrapod-etcd [flags]
 
-Stands in etcd's place for tetrapod-kube-apiserver, which keeps its objects in the data directory.
+Replaces etcd for tetrapod-kube-apiserver, which stores its objects in the data directory.
 
-  --data-dir 'default.etcd'                          where objects are kept
-  --listen-client-urls 'http://localhost:2379'       where /health is answered (the first URL)
-  --unsafe-no-fsync                                  always so: objects here do not outlive a power failure
+  --data-dir 'default.etcd'                          Path to the data directory.
+  --listen-client-urls 'http://localhost:2379'       List of URLs to listen on for client traffic. Only the first is used.
+  --unsafe-no-fsync                                  Always on: objects are lost in a power failure.
 
-Further flags of etcd's are accepted and mean nothing.
+Other flags of etcd are accepted and ignored.
 """
 
 
-def database_of(url: str, patience: float) -> Path | None:
-    """Where whoever listens at an etcd URL wants objects kept; None where it is no stand-in (a real etcd, or nobody)."""
+def database_of(url: str, timeout: float) -> Path | None:
+    """Return the SQLite file of the `tetrapod-etcd` that listens at a URL, or None if it is a real etcd or cannot be reached."""
     parts = urlsplit(url)
     try:
-        with socket.create_connection((parts.hostname or "localhost", parts.port or 2379), timeout=patience) as connection:
-            connection.sendall(f"GET {QUESTION} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        with socket.create_connection((parts.hostname or "localhost", parts.port or 2379), timeout=timeout) as connection:
+            connection.sendall(f"GET {DATABASE_PATH} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
             answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode("utf-8", "replace")
     except OSError:
         return None
@@ -69,13 +69,13 @@ def main() -> None:
 
 
 def serve(listener: socket.socket, database: Path) -> None:
-    """Answer, one connection after the other, until the process ends."""
-    answers = {
+    """Respond to one connection after the other until the process ends."""
+    responses = {
         "/health": b'{"health":"true","reason":""}',
         "/readyz": b"ok\n",
         "/livez": b"ok\n",
         "/version": b'{"etcdserver":"3.6.0","etcdcluster":"3.6.0"}',
-        QUESTION: str(database).encode(),
+        DATABASE_PATH: str(database).encode(),
     }
     while True:
         connection, _ = listener.accept()
@@ -83,7 +83,7 @@ def serve(listener: socket.socket, database: Path) -> None:
             connection.settimeout(5)
             try:
                 words = connection.recv(4096).split(b" ", 2)
-                body = answers.get(words[1].decode("latin-1").partition("?")[0]) if len(words) == 3 else None
+                body = responses.get(words[1].decode("latin-1").partition("?")[0]) if len(words) == 3 else None
                 status = b"404 Not Found" if body is None else b"200 OK"
                 body = body or b"404 page not found\n"
                 head = b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
@@ -93,10 +93,10 @@ def serve(listener: socket.socket, database: Path) -> None:
 
 
 def _flag(arguments: list[str], name: str) -> str:
-    """Return the value of a flag: --name=value, -name=value or --name value. The last one counts, as in Go."""
-    found = ""
-    for at, argument in enumerate(arguments):
+    """Return the last value of a flag, written as --name=value, -name=value or --name value."""
+    last = ""
+    for index, argument in enumerate(arguments):
         dashed, equals, value = argument.partition("=")
         if dashed in (f"--{name}", f"-{name}"):
-            found = value if equals else "".join(arguments[at + 1 : at + 2])
-    return found
+            last = value if equals else "".join(arguments[index + 1 : index + 2])
+    return last

@@ -1,7 +1,7 @@
-"""`python -m tetrapod.cli.healthcheck [--ca FILE] [--certificate FILE --key FILE] [URL…]`: exit 0 where each answers 200, else 1.
+"""`python -m tetrapod.cli.healthcheck [--ca FILE] [--certificate FILE --key FILE] [URL…]`: exit with 0 if each URL responds with 200.
 
-For containers' health checks and the chart's test. Only the standard library, so that asking every few seconds costs little.
-Without --ca the certificate is not verified, as a kubelet's probes do not either: the server is this container's own.
+For health checks of containers and for the chart's test. It imports only the standard library, because it is called every few seconds.
+Without --ca the certificate is not verified, as in a kubelet's probes.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ READY: Final = "https://127.0.0.1:6443/readyz"
 
 
 def main(arguments: list[str]) -> int:
-    """Request the URLs and return the exit code: 0 if all are healthy."""
+    """Request all URLs and return the exit code."""
     parser = argparse.ArgumentParser(prog="healthcheck")
-    parser.add_argument("--ca", help="the authority that the server's certificate must be of")
+    parser.add_argument("--ca", help="the CA of the server certificate")
     parser.add_argument("--certificate", help="a client certificate")
-    parser.add_argument("--key", help="its key")
+    parser.add_argument("--key", help="the key of the client certificate")
     parser.add_argument("urls", nargs="*", default=[READY])
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        context = _context(given.ca, given.certificate, given.key)
+        context = _context(options.ca, options.certificate, options.key)
     except OSError as error:
-        print(f"{given.ca or ''} {given.certificate or ''}: {error}".strip(), file=sys.stderr)
+        print(f"{options.ca or ''} {options.certificate or ''}: {error}".strip(), file=sys.stderr)
         return 1
-    bad = [url for url in given.urls if not _good(url, context)]
-    return 1 if bad else 0
+    failed = [url for url in options.urls if not _is_healthy(url, context)]
+    return 1 if failed else 0
 
 
 def _context(ca: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
@@ -42,10 +42,10 @@ def _context(ca: str | None, certificate: str | None, key: str | None) -> ssl.SS
     return context
 
 
-def _good(url: str, context: ssl.SSLContext) -> bool:
+def _is_healthy(url: str, context: ssl.SSLContext) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=4, context=context) as answer:
-            answer.read()
+        with urllib.request.urlopen(url, timeout=4, context=context) as response:
+            response.read()
     except OSError as error:
         print(f"{url}: {error}", file=sys.stderr)
         return False

@@ -1,4 +1,4 @@
-"""`tetrapod trace`: do a request, and show its way through the server instead of its answer (generic/observability/tracing/asked.py)."""
+"""`tetrapod trace`: send a request and print its trace through the server (generic/observability/tracing/asked.py)."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
     from tetrapod.generic.request import HeaderList
 
 _TYPES: Final = {"PATCH": "application/merge-patch+json"}
-_SECONDS: Final = 100.0
+_TIMEOUT: Final = 100.0
 
 
 @click.command("trace")
 @click.argument("method")
 @click.argument("path")
 @click.option(
-    "--kubeconfig", default="", help="Who asks whom; $KUBECONFIG or ~/.kube/config by default. The user must be in system:masters."
+    "--kubeconfig",
+    default="",
+    help="The kubeconfig; $KUBECONFIG or ~/.kube/config by default. The user must be in the group system:masters.",
 )
-@click.option("--filename", "-f", type=click.File("rb"), help="The request's body; - is the standard input.")
-@click.option(
-    "--content-type", default="", help="What the body is: application/yaml by default (which JSON is too), of a PATCH a merge patch."
-)
-@click.option("--header", "-H", "headers", multiple=True, help="A further header, 'Name: value'; may be repeated.")
+@click.option("--filename", "-f", type=click.File("rb"), help="The file with the request body; - is the standard input.")
+@click.option("--content-type", default="", help="The media type of the body; by default application/yaml, or a merge patch for PATCH.")
+@click.option("--header", "-H", "headers", multiple=True, help="An additional header, 'Name: value'. May be repeated.")
 @click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def trace(
     method: str, path: str, kubeconfig: str, filename: BinaryIO | None, content_type: str, headers: tuple[str, ...], output: str
 ) -> None:
-    """Do the request METHOD PATH, and show what happened to it: every filter, admission plugin and storage call, with times.
+    """Send the request METHOD PATH and print its trace: each filter, admission plugin and storage call, with times.
 
-    The request is done, not simulated (?dryRun=All in PATH is up to you). A watch, exec or followed log is traced until it has begun.
+    The request has its effects, unless PATH contains ?dryRun=All. A watch, exec or followed log is traced until it has begun.
     """
     import orjson
 
@@ -42,24 +42,24 @@ def trace(
     sent = [(name.strip().lower().encode(), value.strip().encode()) for name, _, value in (h.partition(":") for h in headers)]
     if body:
         sent.append((b"content-type", (content_type or _TYPES.get(method, "application/yaml")).encode()))
-    status, answer = _ask(kubeconfig, method, f"{path}{'&' if '?' in path else '?'}trace=1", sent, body)
+    status, answer = _send(kubeconfig, method, f"{path}{'&' if '?' in path else '?'}trace=1", sent, body)
     report = _report(answer) if status == 200 else None
     if report is None:
         raise click.ClickException(f"the server answered {status}, without a trace: {answer.decode('utf-8', 'replace').strip()}")
     click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode() if output == "json" else text(report), nl=output == "json")
 
 
-def _report(answer: bytes) -> dict[str, Any] | None:
+def _report(body: bytes) -> dict[str, Any] | None:
     import orjson
 
     try:
-        found = orjson.loads(answer)
+        report = orjson.loads(body)
     except ValueError:
         return None
-    return found if isinstance(found, dict) and "spans" in found and "traceID" in found else None
+    return report if isinstance(report, dict) and "spans" in report and "traceID" in report else None
 
 
-def _ask(kubeconfig: str, method: str, target: str, headers: HeaderList, body: bytes) -> tuple[int, bytes]:
+def _send(kubeconfig: str, method: str, target: str, headers: HeaderList, body: bytes) -> tuple[int, bytes]:
     import asyncio
 
     from tetrapod.generic.proxy import BackendError, BackendPool
@@ -71,16 +71,16 @@ def _ask(kubeconfig: str, method: str, target: str, headers: HeaderList, body: b
     except ValueError as error:
         raise click.ClickException(str(error)) from None
 
-    async def ask() -> tuple[int, bytes]:
+    async def send() -> tuple[int, bytes]:
         pool = BackendPool()
         try:
             url = server.url.rstrip("/") + target
-            status, _, answer = await pool.fetch(method, url, body, [*headers, *server.credentials()], _SECONDS, tls=server.endpoint.tls)
+            status, _, answer = await pool.fetch(method, url, body, [*headers, *server.credentials()], _TIMEOUT, tls=server.endpoint.tls)
             return status, answer
         finally:
             await pool.close()
 
     try:
-        return asyncio.run(ask())
+        return asyncio.run(send())
     except (BackendError, TimeoutError, OSError) as error:
         raise click.ClickException(f"{server.url} cannot be asked: {error or type(error).__name__}") from None

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from support.openapi import document_of
-from tetrapod.aggregator.delegation.remote import RemoteSide
+from tetrapod.aggregator.delegation.peer import PeerService
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.proxy import BackendPool, ClientTLS
 from tetrapod.generic.request import Request, StreamResponse
@@ -53,11 +53,11 @@ class Service:
 
 
 @asynccontextmanager
-async def running(service: Service) -> AsyncIterator[RemoteSide]:
+async def running(service: Service) -> AsyncIterator[PeerService]:
     server = await asyncio.start_server(service.answer, "127.0.0.1")
     pool = BackendPool()
     try:
-        yield RemoteSide("extensions", pool, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", ClientTLS())
+        yield PeerService("extensions", pool, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", ClientTLS())
     finally:
         await pool.close()
         server.close()

@@ -130,7 +130,7 @@ def test_source_and_target_have_separate_encryption(tmp_path: Path, tetrapod: Co
 async def test_a_concurrent_write_is_detected(etcd: Etcd, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write between the reading of the source and the end."""
     from tetrapod.apps import stores
-    from tetrapod.cli.migrate import moved
+    from tetrapod.cli.migrate import move
 
     source, target = stores.Store(etcd.url, prefix=prefix), stores.Store(str(tmp_path))
     backend = EtcdBackend([etcd.url])
@@ -144,6 +144,6 @@ async def test_a_concurrent_write_is_detected(etcd: Etcd, prefix: str, tmp_path:
 
         monkeypatch.setattr(stores.Store, "write", busy)
         with pytest.raises(BackupError, match="somebody wrote"):
-            await moved(source, target, keep_encrypted=False)
+            await move(source, target, keep_encrypted=False)
     finally:
         await backend.close()

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from support.server import environment
-from tetrapod.apps.wiring.process import quiet_ends
+from tetrapod.apps.process import handle_loop_exception
 
 SHOW = (
-    "import resource; from tetrapod.apps.wiring.process import raise_file_limit; "
+    "import resource; from tetrapod.apps.process import raise_file_limit; "
     "raise_file_limit(); print(resource.getrlimit(resource.RLIMIT_NOFILE))"
 )
 
@@ -45,5 +45,5 @@ async def test_a_client_that_goes_in_the_middle_of_tls_is_a_line(
 ) -> None:
     caplog.set_level(logging.INFO)
     context: dict[str, Any] = {"message": f"Fatal error on {message}", "transport": Transport(closing), "exception": RuntimeError("closed")}
-    quiet_ends(asyncio.get_running_loop(), context)
+    handle_loop_exception(asyncio.get_running_loop(), context)
     assert [(record.levelname, bool(record.exc_info)) for record in caplog.records] == [(level, level == "ERROR")]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tetrapod.apps.wiring.certificate_renewal import renewing
+from tetrapod.apps.wiring.renewal import renew_periodically
 from tetrapod.generic.certificates import authority, kubeconfig, write_kubeconfig, write_pki
 from tetrapod.generic.certificates.pki import renew_leaves
 
@@ -97,7 +97,7 @@ async def test_a_running_server_renews_what_ends_soon_and_keeps_its_authorities(
     pki = write_pki(tmp_path, ["localhost"])
     before = contents(tmp_path)
     done = asyncio.Event()
-    task = asyncio.create_task(renewing(lambda: renew_leaves(pki, renew_before=366 * 86400), done.set, interval=0))
+    task = asyncio.create_task(renew_periodically(lambda: renew_leaves(pki, renew_before=366 * 86400), done.set, interval=0))
     await asyncio.wait_for(done.wait(), 30)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

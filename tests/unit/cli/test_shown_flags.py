@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from tetrapod.apps.options.options import Options
-from tetrapod.apps.wiring.process import tell_flags
+from tetrapod.apps.process import log_flags
 
 
 def test_times_are_shown_as_durations_and_rates_as_numbers() -> None:
@@ -23,6 +23,6 @@ def test_times_are_shown_as_durations_and_rates_as_numbers() -> None:
 
 def test_the_log_tells_them_as_upstreams_does(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        tell_flags(Options().with_flags({"tls-min-version": 'V"', "request-timeout": 90.0}).flags())
+        log_flags(Options().with_flags({"tls-min-version": 'V"', "request-timeout": 90.0}).flags())
     lines = [record.getMessage() for record in caplog.records]
     assert {'FLAG: --request-timeout="1m30s"', 'FLAG: --tls-min-version="V\\""', 'FLAG: --v="1"'} <= set(lines)

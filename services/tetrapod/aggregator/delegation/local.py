@@ -7,24 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tetrapod.aggregator.delegation.groups import group_of
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server.server import GenericAPIServer
 
 
-class Delegation:
+class LocalDelegation:
     """The delegation chain.
 
     Args:
-        front: the server of paths without a group (health, version, OpenAPI).
+        aggregator: the server of paths without a group (health, version, OpenAPI).
         servers: the servers of the other local groups.
         last: the handler of groups that no server has installed.
     """
 
-    def __init__(self, front: GenericAPIServer, servers: Sequence[GenericAPIServer], last: Handler) -> None:
-        self._front = front
+    def __init__(self, aggregator: GenericAPIServer, servers: Sequence[GenericAPIServer], last: Handler) -> None:
+        self._aggregator = aggregator
         self._last = last
         self._by_group: dict[str, GenericAPIServer] = {}
-        for server in (front, *servers):
+        for server in (aggregator, *servers):
             for gv in server.source.group_versions():
                 self._by_group[gv.group] = server
 
@@ -32,17 +33,6 @@ class Delegation:
         """Pass a request to the server of its group."""
         group = group_of(request)
         if group is None:
-            return await self._front.director(request)
+            return await self._aggregator.director(request)
         server = self._by_group.get(group)
         return await (server.director(request) if server is not None else self._last(request))
-
-
-def group_of(request: Request) -> str | None:
-    """Return the API group in a path, or None if it has none."""
-    info = request.info
-    if info is not None and info.is_resource_request:
-        return info.api_group
-    parts = request.path.split("/")
-    if parts[1] == "api" and (len(parts) > 2 or request.path == "/api"):
-        return ""
-    return parts[2] if parts[1] == "apis" and len(parts) > 2 and parts[2] else None

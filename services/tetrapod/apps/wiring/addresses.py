@@ -1,7 +1,4 @@
-"""The addresses under which clients reach this server, and its registration as an endpoint of the Service `kubernetes`.
-
-They follow from flags such as `--advertise-address`, `--external-hostname` and `--endpoint-reconciler-type`.
-"""
+"""The addresses at which clients reach this server, from --advertise-address, --bind-address and --external-hostname."""
 
 from __future__ import annotations
 
@@ -9,34 +6,13 @@ import socket
 from urllib.parse import urlsplit
 
 from tetrapod.apps.options.options import UNSPECIFIED, Options
-from tetrapod.generic.client.interface import Client
-from tetrapod.generic.kubernetes_service.leases import PeerLeases
-from tetrapod.generic.kubernetes_service.objects import KubernetesEndpoints
-from tetrapod.generic.kubernetes_service.presence import Presence, may_be_endpoint
-from tetrapod.generic.kubernetes_service.reconcilers import CountReconciler, EndpointReconciler, LeaseReconciler, NoReconciler
-from tetrapod.generic.storage.backend import Backend
-
-
-def presence(options: Options, client: Client, backend: Backend, address: str) -> Presence | None:
-    """Return the reconciler of this server's endpoint, or None if no other host could reach the server at `address`."""
-    if not may_be_endpoint(address):
-        return None
-    endpoints = KubernetesEndpoints(client, options.serving.secure_port)
-    reconciler: EndpointReconciler
-    if options.endpoint.reconciler_type == "lease":
-        reconciler = LeaseReconciler(endpoints, PeerLeases(backend, options.etcd.prefix), address)
-    elif options.endpoint.reconciler_type == "master-count":
-        reconciler = CountReconciler(endpoints, address, options.endpoint.apiserver_count)
-    else:
-        reconciler = NoReconciler()
-    return Presence(reconciler)
 
 
 def reachable_address(options: Options) -> str:
     """Return the address at which others reach this server: that of a flag, or of the interface with the default route.
 
     Upstream (DefaultAdvertiseAddress, ResolveBindAddress) uses that interface also if the server listens on loopback only. Nothing
-    could reach it there, so this server then uses the loopback address and is not an endpoint of `kubernetes`. Upstream rejects to
+    could reach it there, so this server then uses the loopback address and is not an endpoint of `kubernetes`. Upstream does not
     start on `::` with IPv4 services; here IPv4 clients can connect too, and the address has the family of the services.
     """
     if options.serving.advertise_address or options.serving.bind_address not in UNSPECIFIED:

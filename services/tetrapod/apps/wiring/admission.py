@@ -1,4 +1,4 @@
-"""The admission plugins of a service that has none of its own, and what a file configures for plugins."""
+"""The admission chain of a service, as the flags configure it."""
 
 from __future__ import annotations
 
@@ -8,47 +8,31 @@ from typing import TypeAlias
 
 import click
 
-from tetrapod.apps.options.options import Options
+from tetrapod.apps.options.kubernetes import AdmissionFlags
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.configuration import Unconfigurable
 from tetrapod.generic.admission.dynamic import UnusablePlugins, standard_plugins
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.surroundings import PluginDependencies
 
-Choose: TypeAlias = Callable[[PluginDependencies, Sequence[str], Sequence[str]], list[Plugin]]
-"""The plugins of a service, of which some are turned on and some off."""
+PluginFactory: TypeAlias = Callable[[PluginDependencies, Sequence[str], Sequence[str]], list[Plugin]]
+"""Called with the dependencies and with the names of enabled and of disabled plugins; returns the plugins in order."""
 
 
-def general_admission(dependencies: PluginDependencies, options: Options) -> Chain:
-    """Return the admission chain of a service other than core.
+def build_admission(flags: AdmissionFlags, dependencies: PluginDependencies, factory: PluginFactory = standard_plugins) -> Chain:
+    """Return the admission chain.
 
-    Raises:
-        click.ClickException: the configuration of a plugin is invalid.
-    """
-    return configured_admission(standard_plugins, dependencies, options)
-
-
-def configured_admission(choose: Choose, dependencies: PluginDependencies, options: Options) -> Chain:
-    """With what --admission-control-config-file says.
+    Args:
+        factory: makes the plugins, by default those that every service has.
 
     Raises:
-        click.ClickException: the file cannot be used, or the configuration of a plugin.
+        click.ClickException: --admission-control-config-file or the configuration of a plugin is invalid.
     """
     try:
-        configured = _with_configuration(dependencies, options.admission.control_config_file)
-        return Chain(choose(configured, options.admission.enable_plugins, options.admission.disable_plugins))
+        if flags.control_config_file:
+            from tetrapod.generic.admission.configuration_file import read_configuration
+
+            dependencies = replace(dependencies, configuration=read_configuration(flags.control_config_file))
+        return Chain(factory(dependencies, flags.enable_plugins, flags.disable_plugins))
     except (Unconfigurable, UnusablePlugins) as error:
         raise click.ClickException(f"failed to apply admission: {error}") from None
-
-
-def _with_configuration(dependencies: PluginDependencies, path: str) -> PluginDependencies:
-    """Create the configured plugins.
-
-    Raises:
-        Unconfigurable: the configuration file is invalid.
-    """
-    if not path:
-        return dependencies
-    from tetrapod.generic.admission.configuration_file import read_configuration
-
-    return replace(dependencies, configuration=read_configuration(path))

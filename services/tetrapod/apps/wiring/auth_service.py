@@ -1,4 +1,4 @@
-"""The auth service's options from flags: files are read here, and what is wrong with one is said by name."""
+"""The options of the auth service. Files that flags name are read here, and errors contain their names."""
 
 from __future__ import annotations
 
@@ -26,23 +26,33 @@ _LONGEST_TOKEN: Final = 1 << 32
 
 
 def auth_options(options: Options, clients: CertificatePool, proxies: CertificatePool, *, reserve_services: bool) -> AuthOptions:
-    """`reserve_services`: users connect directly, so no certificate may claim to be one of the services."""
+    """Return the options of the auth service.
+
+    Args:
+        clients: the CAs of client certificates.
+        proxies: the CAs of front proxies.
+        reserve_services: whether users connect to this server directly. No client certificate can then be that of a service.
+
+    Raises:
+        click.ClickException, ValueError: a flag or a file is invalid.
+    """
     jwt, anonymous = jwt_options(options)
-    signing = options.authentication.service_accounts.signing_key_file or str(options.pki / "sa.key")
+    flags = options.authentication
+    signing = flags.service_accounts.signing_key_file or str(options.pki / "sa.key")
     return AuthOptions(
-        issuers=options.authentication.service_accounts.issuer,
-        audiences=options.authentication.api_audiences,
+        issuers=flags.service_accounts.issuer,
+        audiences=flags.api_audiences,
         signing_key=_signing_key(signing),
-        verification_keys=_verification_keys(options.authentication.service_accounts.key_file),
+        verification_keys=_verification_keys(flags.service_accounts.key_file),
         jwks_uri=_jwks_uri(options),
         max_token_expiration=_max_token_expiration(options),
-        extend_token_expiration=options.authentication.service_accounts.extend_token_expiration,
-        static_tokens=_static_tokens(options.authentication.token_auth_file),
-        bootstrap_tokens=options.authentication.enable_bootstrap_token_auth,
+        extend_token_expiration=flags.service_accounts.extend_token_expiration,
+        static_tokens=_static_tokens(flags.token_auth_file),
+        bootstrap_tokens=flags.enable_bootstrap_token_auth,
         client_authorities=clients,
         proxy_authorities=proxies,
-        requestheader_allowed_names=options.authentication.request_header.allowed_names,
-        requestheader_names=header_names(options.authentication.request_header),
+        requestheader_allowed_names=flags.request_header.allowed_names,
+        requestheader_names=header_names(flags.request_header),
         token_webhook=token_webhook(options),
         jwt=jwt,
         anonymous=anonymous.allowed,
@@ -55,7 +65,11 @@ def auth_options(options: Options, clients: CertificatePool, proxies: Certificat
 
 
 def _jwks_uri(options: Options) -> str:
-    """Upstream: NewOpenIDMetadataProvider, which falls back to the external address. Raises click.ClickException."""
+    """Return the URI of the key set, by default at the external address. Upstream: NewOpenIDMetadataProvider.
+
+    Raises:
+        click.ClickException: the URI of the flag is not https.
+    """
     given = options.authentication.service_accounts.jwks_uri
     if given and urlsplit(given).scheme != "https":
         raise click.ClickException(f"service-account-jwks-uri requires https scheme, parsed as: {given}")
@@ -63,7 +77,11 @@ def _jwks_uri(options: Options) -> str:
 
 
 def _max_token_expiration(options: Options) -> int:
-    """Seconds. Upstream: completion of options in pkg/controlplane/apiserver/options/options.go. Raises click.ClickException."""
+    """Return the limit in seconds. Upstream: pkg/controlplane/apiserver/options/options.go, Complete.
+
+    Raises:
+        click.ClickException: the limit is out of range.
+    """
     seconds = options.authentication.service_accounts.max_token_expiration
     if seconds and not _SHORTEST_TOKEN <= seconds <= _LONGEST_TOKEN:
         raise click.ClickException("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds")

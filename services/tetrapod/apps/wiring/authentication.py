@@ -1,4 +1,4 @@
-"""JWT authenticators and anonymous access, by --authentication-config or by --oidc-* and --anonymous-auth.
+"""JWT authenticators, the token webhook and anonymous access, from --authentication-config or from flags.
 
 Upstream: BuiltInAuthenticationOptions of pkg/kubeapiserver/options/authentication.go (Validate, ToAuthenticationConfig).
 """
@@ -25,18 +25,21 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Anonymous:
-    """Whether requests without credentials are let in, and for which paths only."""
+class AnonymousAccess:
+    """Whether requests without credentials are accepted; if `paths` is not empty, only for these paths."""
 
     allowed: bool
     paths: tuple[str, ...] = ()
 
 
-def anonymous(options: Options, config: Object | None = None) -> Anonymous:
-    """Return the options of anonymous requests from the flag, or from the file, which is read unless its content is given.
+def anonymous_access(options: Options, config: Object | None = None) -> AnonymousAccess:
+    """Return the anonymous access that the flag or the AuthenticationConfiguration configures.
+
+    Args:
+        config: the AuthenticationConfiguration; None to read its file.
 
     Raises:
-        ValueError
+        ValueError: the flag and the file exclude each other, or the file is invalid.
     """
     if config is None:
         config = _configuration(options)[0]
@@ -46,34 +49,34 @@ def anonymous(options: Options, config: Object | None = None) -> Anonymous:
             text = "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
             raise ValueError(f"anonymous: Forbidden: {text}")
         paths = tuple(condition.get("path") or "" for condition in section.get("conditions") or ())
-        return Anonymous(bool(section.get("enabled")), paths)
+        return AnonymousAccess(bool(section.get("enabled")), paths)
     if options.authentication.anonymous_auth and "AlwaysAllow" in options.authorization.mode:
         log.warning(
             "AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. "
             "You should use a different authorizer"
         )
-        return Anonymous(False)
-    return Anonymous(options.authentication.anonymous_auth)
+        return AnonymousAccess(False)
+    return AnonymousAccess(options.authentication.anonymous_auth)
 
 
-def jwt_options(options: Options) -> tuple[JwtOptions | None, Anonymous]:
-    """Return the options of JWT authentication (None if it is off), and those of anonymous requests.
+def jwt_options(options: Options) -> tuple[JwtOptions | None, AnonymousAccess]:
+    """Return the options of JWT authenticators, or None if there are none, and the anonymous access.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the configuration is invalid; the text is upstream's.
     """
     _check_flags(options)
     if not options.authentication.config and not options.authentication.oidc.issuer_url:
-        return None, anonymous(options, {})
+        return None, anonymous_access(options, {})
     from tetrapod.auth.oidc.configuration import ALL_ALGORITHMS, JwtOptions
     from tetrapod.auth.oidc.validation import validate  # which imports CEL
 
     config, data = _configuration(options)
-    allowed = anonymous(options, config)
+    access = anonymous_access(options, config)
     if errors := validate(config):
         raise ValueError(f"invalid authentication configuration: {aggregate(errors)}")
     algorithms = ALL_ALGORITHMS if options.authentication.config else options.authentication.oidc.signing_algs
-    return JwtOptions(config, options.authentication.config, data, algorithms), allowed
+    return JwtOptions(config, options.authentication.config, data, algorithms), access
 
 
 def _check_flags(options: Options) -> None:
@@ -86,7 +89,7 @@ def _check_flags(options: Options) -> None:
 
 
 def _configuration(options: Options) -> tuple[Object, str]:
-    """Read the AuthenticationConfiguration. Return it with the text of its file."""
+    """Return the AuthenticationConfiguration, and the text of its file (empty if it is made from flags)."""
     path = options.authentication.config
     if path:
         from tetrapod.auth.oidc.configuration import load_configuration
@@ -100,47 +103,49 @@ def _configuration(options: Options) -> tuple[Object, str]:
         return {}, ""
     from tetrapod.auth.oidc.configuration import OidcFlags, from_flags
 
+    oidc = options.authentication.oidc
     flags = OidcFlags(
-        options.authentication.oidc.issuer_url,
-        options.authentication.oidc.client_id,
-        read(options.authentication.oidc.ca_file).decode() if options.authentication.oidc.ca_file else "",
-        options.authentication.oidc.username_claim,
-        options.authentication.oidc.username_prefix,
-        options.authentication.oidc.groups_claim,
-        options.authentication.oidc.groups_prefix,
-        options.authentication.oidc.signing_algs,
-        _required_claims(options.authentication.oidc.required_claim),
+        issuer_url=oidc.issuer_url,
+        client_id=oidc.client_id,
+        ca=read(oidc.ca_file).decode() if oidc.ca_file else "",
+        username_claim=oidc.username_claim,
+        username_prefix=oidc.username_prefix,
+        groups_claim=oidc.groups_claim,
+        groups_prefix=oidc.groups_prefix,
+        signing_algs=oidc.signing_algs,
+        required_claims=_required_claims(oidc.required_claim),
     )
     return from_flags(flags), ""
 
 
 def _required_claims(pairs: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    claims = {}
     for pair in pairs:
         claim, equals, value = pair.partition("=")
         if not equals:
             raise ValueError(f"malformed pair, expect string=string: invalid argument {go_quote(pair)} for --oidc-required-claim")
-        found[claim.strip()] = value.strip()
-    return found
+        claims[claim.strip()] = value.strip()
+    return claims
 
 
 def token_webhook(options: Options) -> TokenWebhook | None:
-    """Return the options of the token webhook, or None if it is not configured.
+    """Return the webhook that reviews bearer tokens, or None if none is configured.
 
     Raises:
         ValueError: the kubeconfig is invalid.
     """
-    if not options.authentication.token_webhook.config_file:
+    flags = options.authentication.token_webhook
+    if not flags.config_file:
         return None
     from tetrapod.auth.service import TokenWebhook
     from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 
-    ttl = options.authentication.token_webhook.cache_ttl
+    ttl = flags.cache_ttl
     if 0 < ttl < SUCCESS_SECONDS:
         log.warning(
             "the webhook cache ttl of %s is shorter than the overall cache ttl of %s for successful token authentication attempts.",
             format_duration(ttl),
             format_duration(SUCCESS_SECONDS),
         )
-    target = read_kubeconfig(options.authentication.token_webhook.config_file)
-    return TokenWebhook(target, options.authentication.token_webhook.version, ttl)
+    target = read_kubeconfig(flags.config_file)
+    return TokenWebhook(target, version=flags.version, ttl=ttl)

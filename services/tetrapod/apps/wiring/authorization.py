@@ -1,4 +1,4 @@
-"""The authorizers, by --authorization-config or by --authorization-mode and its companions.
+"""The authorizers, from --authorization-config or from --authorization-mode and the related flags.
 
 Upstream: BuiltInAuthorizationOptions of pkg/kubeapiserver/options/authorization.go (Validate, ToAuthorizationConfig).
 """
@@ -14,7 +14,7 @@ from tetrapod.generic.configuration.files import read
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.golang.quoting import go_quote
 
-_EXCLUDED: Final = frozenset(
+_EXCLUDED_BY_CONFIG: Final = frozenset(
     {
         "authorization-mode",
         "authorization-webhook-config-file",
@@ -26,40 +26,42 @@ _EXCLUDED: Final = frozenset(
 
 
 def authorization_options(options: Options) -> AuthorizationOptions:
-    """Return the authorizers that flags or the configuration file select.
+    """Return the options of the authorizers.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: a flag or the file is invalid; the text is upstream's.
     """
-    if options.authorization.config:
-        if options.given & _EXCLUDED:
+    flags = options.authorization
+    if flags.config:
+        if options.given & _EXCLUDED_BY_CONFIG:
             text = "can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
             raise ValueError(f"--authorization-config {text}")
-        data = read(options.authorization.config)
-        return AuthorizationOptions(checked(data), options.authorization.config, data.decode(), options.authorization.policy_file)
+        data = read(flags.config)
+        return AuthorizationOptions(checked(data), flags.config, data.decode(), flags.policy_file)
     if errors := _mode_errors(options):
         raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
     webhook = WebhookFlags(
-        options.authorization.webhook_config_file,
-        options.authorization.webhook_version,
-        format_duration(options.authorization.webhook_cache_authorized_ttl),
-        format_duration(options.authorization.webhook_cache_unauthorized_ttl),
+        config_file=flags.webhook_config_file,
+        version=flags.webhook_version,
+        authorized_ttl=format_duration(flags.webhook_cache_authorized_ttl),
+        unauthorized_ttl=format_duration(flags.webhook_cache_unauthorized_ttl),
     )
-    return AuthorizationOptions(from_modes(options.authorization.mode, webhook), policy_file=options.authorization.policy_file)
+    return AuthorizationOptions(from_modes(flags.mode, webhook), policy_file=flags.policy_file)
 
 
 def _mode_errors(options: Options) -> list[str]:
-    modes, errors = options.authorization.mode, []
+    flags = options.authorization
+    modes, errors = flags.mode, []
     for mode in modes:
         if mode not in MODES:
             errors.append(f"authorization-mode {go_quote(mode)} is not a valid mode")
-        if mode == "ABAC" and not options.authorization.policy_file:
+        if mode == "ABAC" and not flags.policy_file:
             errors.append("authorization-mode ABAC's authorization policy file not passed")
-        if mode == "Webhook" and not options.authorization.webhook_config_file:
+        if mode == "Webhook" and not flags.webhook_config_file:
             errors.append("authorization-mode Webhook's authorization config file not passed")
-    if options.authorization.policy_file and "ABAC" not in modes:
+    if flags.policy_file and "ABAC" not in modes:
         errors.append("cannot specify --authorization-policy-file without mode ABAC")
-    if options.authorization.webhook_config_file and "Webhook" not in modes:
+    if flags.webhook_config_file and "Webhook" not in modes:
         errors.append("cannot specify --authorization-webhook-config-file without mode Webhook")
     if len(modes) != len(set(modes)):
         errors.append(f"authorization-mode [{' '.join(map(go_quote, modes))}] has mode specified more than once")

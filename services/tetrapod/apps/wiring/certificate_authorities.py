@@ -1,6 +1,6 @@
-"""CAs of client certificates, from files that may change while a server runs: who is left out of one is nobody from then on.
+"""CAs of client certificates, from files that may change while the server runs.
 
-Upstream: k8s.io/apiserver/pkg/server/dynamiccertificates (dynamic_cafile_content.go).
+Upstream: staging/src/k8s.io/apiserver/pkg/server/dynamiccertificates/dynamic_cafile_content.go.
 """
 
 from __future__ import annotations
@@ -24,20 +24,26 @@ _BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
 
 
 class AuthorityFiles:
-    """`pool` decides about certificates; `pem` is what it was made of."""
+    """Files with CA certificates.
+
+    Attributes:
+        pool: verifies certificates.
+        pem: the content of the files.
+
+    Args:
+        flag: the flag that names the files, for errors.
+
+    Raises:
+        click.ClickException: a file cannot be read, or contains no certificates.
+    """
 
     def __init__(self, flag: str, *files: str) -> None:
-        """Read the files.
-
-        Raises:
-            click.ClickException: a file cannot be read, or is no PEM of certificates; the flag is named.
-        """
         self.files: Sequence[str] = files
-        self.pem = b"\n".join(_checked(file, flag) for file in files)
+        self.pem = b"\n".join(_read_certificates(file, flag) for file in files)
         self.pool = CertificatePool(self.pem)
 
     def follow(self, lifecycle: Lifecycle) -> None:
-        """Take changes up until the server stops."""
+        """Reload changed files until the server stops."""
         for file in self.files:
             lifecycle.background(f"authorities/{file}", watch(file, self._reload))
 
@@ -49,7 +55,7 @@ class AuthorityFiles:
             log.info("authorities reloaded: %s", ", ".join(self.files))
 
 
-def _checked(file: str, flag: str) -> bytes:
+def _read_certificates(file: str, flag: str) -> bytes:
     pem = read_file(file, flag)
     try:
         if _BEGIN not in pem:

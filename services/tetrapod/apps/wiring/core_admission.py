@@ -1,23 +1,23 @@
-"""The admission chain of core, and of all services in one process, as flags configure it."""
+"""The admission chain of core, and of all services in one process, with the plugins of built-in kinds."""
 
 from __future__ import annotations
 
 import click
 
-from tetrapod.apps.options.options import Options
-from tetrapod.apps.wiring.admission import configured_admission
+from tetrapod.apps.options.kubernetes import AdmissionFlags
+from tetrapod.apps.wiring.admission import build_admission
 from tetrapod.core.admission.plugins import complaints, plugins
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.surroundings import PluginDependencies
 
 
-def chosen_admission(dependencies: PluginDependencies, options: Options) -> Chain:
+def build_core_admission(flags: AdmissionFlags, dependencies: PluginDependencies) -> Chain:
     """Return the admission chain.
 
     Raises:
         click.ClickException: --enable-admission-plugins or --disable-admission-plugins contain an unknown plugin, or a plugin's
             configuration is invalid.
     """
-    if problems := complaints(options.admission.enable_plugins, options.admission.disable_plugins):
+    if problems := complaints(flags.enable_plugins, flags.disable_plugins):
         raise click.ClickException("; ".join(problems))
-    return configured_admission(plugins, dependencies, options)
+    return build_admission(flags, dependencies, plugins)

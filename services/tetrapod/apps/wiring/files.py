@@ -8,10 +8,10 @@ import click
 
 
 def read_file(path: str | Path, flag: str) -> bytes:
-    """Read the file that a flag names.
+    """Return the content of a file.
 
     Raises:
-        click.ClickException: it cannot be read; the flag is named.
+        click.ClickException: the file cannot be read; the text contains the flag.
     """
     try:
         return Path(path).read_bytes()

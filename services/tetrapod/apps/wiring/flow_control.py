@@ -1,4 +1,4 @@
-"""Priority and fairness at the front door: by `--enable-priority-and-fairness`, over the two --max-…-inflight flags together."""
+"""Priority and fairness at the server of clients, with the concurrency limit of the two --max-*-inflight flags together."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.server.routes import Routes
 
 
-def flow_control(
+def build_flow_control(
     options: Options, routes: Routes, client: Client, lifecycle: Lifecycle, statistics: Stats | None = None, *, forwards: bool = False
 ) -> FlowControl | None:
-    """None where it is switched off, or nothing is limited at all. `forwards`: requests go on to other processes."""
+    """Return flow control and add its debug endpoints, or return None if it is disabled or nothing is limited.
+
+    Args:
+        statistics: returns the number and size of a resource's objects, to estimate the work of a list.
+        forwards: whether requests are forwarded to other processes.
+    """
     limit = options.generic.max_requests_inflight + options.generic.max_mutating_requests_inflight
     if not options.generic.enable_priority_and_fairness or limit <= 0:
         return None

@@ -1,4 +1,4 @@
-"""Whether this process competes with others for the controllers, as `--leader-elect` and the store say."""
+"""Leader election of controllers, as the flags configure it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership
 
 
-def leadership(options: Options, service: str, client: Client) -> Leadership:
-    """SQLite has one process: no lease is made, or waited for. Raises UsageError.
+def build_leadership(options: Options, service: str, client: Client) -> Leadership:
+    """Return the leader election of a service's controllers. Over SQLite there is one process, which always leads.
 
-    The names are our own: a kube-controller-manager of upstream's may run beside, with a lease of its own.
+    The leases have names of their own, so that an upstream kube-controller-manager can run with its own lease.
+
+    Raises:
+        click.UsageError: the flags contradict each other.
     """
-    if not options.leader_election.leader_elect or not options.etcd.servers:
+    flags = options.leader_election
+    if not flags.leader_elect or not options.etcd.servers:
         return ALONE
     from tetrapod.generic.client.leaderelection.config import ElectionConfig
     from tetrapod.generic.client.leaderelection.elector import Elector
@@ -22,11 +26,11 @@ def leadership(options: Options, service: str, client: Client) -> Leadership:
 
     try:
         config = ElectionConfig(
-            f"{options.leader_election.resource_name}-{service}",
-            options.leader_election.resource_namespace,
-            options.leader_election.lease_duration,
-            options.leader_election.renew_deadline,
-            options.leader_election.retry_period,
+            name=f"{flags.resource_name}-{service}",
+            namespace=flags.resource_namespace,
+            lease_duration=flags.lease_duration,
+            renew_deadline=flags.renew_deadline,
+            retry_period=flags.retry_period,
         )
     except ValueError as error:
         raise click.UsageError(f"--leader-elect-*: {error}") from None

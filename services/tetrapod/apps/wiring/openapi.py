@@ -1,4 +1,4 @@
-"""Puts the OpenAPI endpoints of one source into a server's routes."""
+"""The OpenAPI endpoints of a server."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
 
 def install_openapi(routes: Routes, source: DocumentSource, *, behind: bool = False) -> None:
-    """`behind`: the server stands behind the aggregator, which takes its documents over."""
+    """Add the OpenAPI endpoints.
+
+    Args:
+        behind: whether the server is behind the aggregator, which reads its documents.
+    """
 
     @cache
     def handlers() -> OpenAPIHandlers:
-        from tetrapod.generic.openapi.handlers import OpenAPIHandlers  # a twentieth of what is imported, for the first who asks
+        from tetrapod.generic.openapi.handlers import OpenAPIHandlers  # at the first request: 5 % of all imports
 
         return OpenAPIHandlers(source, behind=behind)
 

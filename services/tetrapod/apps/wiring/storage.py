@@ -1,4 +1,4 @@
-"""Which store: etcd where servers are named, else SQLite under the data directory; and whether it is one that we can work on."""
+"""The store: etcd if --etcd-servers is given, otherwise SQLite in the data directory. And the check that its content can be used."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import ssl
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
+from tetrapod.apps.options.etcd import EtcdFlags
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import complaint
@@ -19,60 +20,60 @@ if TYPE_CHECKING:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
 _PROTOBUF: Final = b"k8s\x00"
-_PATIENCE: Final = 3.0
+_EARLY_TIMEOUT: Final = 3.0
 
 
 @runtime_checkable
 class _Checked(Protocol):
-    """A backend of several members."""
+    """A backend that can check that its members belong to one cluster."""
 
     async def check(self) -> None: ...
 
 
 def open_backend(options: Options) -> Backend:
-    """Open the store that the flags select.
+    """Return the store.
 
     Raises:
-        CannotOpen: the file is not a database of this program.
-        ValueError: the value of a flag is invalid.
+        CannotOpen: the file is not a database of Tetrapod.
+        ValueError: a flag or a file is invalid.
     """
     if options.etcd.servers:
-        return _etcd(options)
+        return _etcd(options.etcd)
     from tetrapod.generic.storage.sqlite.backend import HISTORY_SECONDS, SqliteBackend
 
     return SqliteBackend(options.database, history_seconds=options.etcd.compaction_interval or HISTORY_SECONDS)
 
 
-def _etcd(options: Options) -> EtcdBackend:
+def _etcd(flags: EtcdFlags) -> EtcdBackend:
     from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
-    if options.etcd.cafile:
+    if flags.cafile:
         try:
-            ssl.create_default_context(cafile=options.etcd.cafile)
+            ssl.create_default_context(cafile=flags.cafile)
         except ssl.SSLError:
-            raise ValueError(f"--etcd-cafile: {options.etcd.cafile}: no certificates in PEM") from None
+            raise ValueError(f"--etcd-cafile: {flags.cafile}: no certificates in PEM") from None
         except OSError as error:
-            raise ValueError(f"--etcd-cafile: {complaint('open', options.etcd.cafile, error)}") from None
-    if bool(options.etcd.certfile) != bool(options.etcd.keyfile):
+            raise ValueError(f"--etcd-cafile: {complaint('open', flags.cafile, error)}") from None
+    if bool(flags.certfile) != bool(flags.keyfile):
         raise ValueError("--etcd-certfile and --etcd-keyfile go together")
-    if options.etcd.certfile:
-        check_pair(CertificatePair(options.etcd.certfile, options.etcd.keyfile), "etcd-certfile", "etcd-keyfile")
-    files = (options.etcd.cafile or None, options.etcd.certfile or None, options.etcd.keyfile or None)
-    return EtcdBackend(options.etcd.servers, *files, compaction_seconds=options.etcd.compaction_interval)
+    if flags.certfile:
+        check_pair(CertificatePair(flags.certfile, flags.keyfile), "etcd-certfile", "etcd-keyfile")
+    files = (flags.cafile or None, flags.certfile or None, flags.keyfile or None)
+    return EtcdBackend(flags.servers, *files, compaction_seconds=flags.compaction_interval)
 
 
 async def check_early(backend: Backend, root: str) -> None:
-    """`check_backend`, if the store answers now; who starts before its store has the check again when that is there."""
+    """Call `check_backend`, if the store answers now. If it starts later than this server, the start hook checks it."""
     with contextlib.suppress(Unavailable, TimeoutError):
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_EARLY_TIMEOUT):
             await check_backend(backend, root)
 
 
 async def check_backend(backend: Backend, root: str) -> None:
-    """Once it answers, before anything is written.
+    """Wait for the store and check, before anything is written, that this server can use it.
 
     Raises:
-        CannotOpen: several clusters, or objects that a stock kube-apiserver stored in a form that is not read here.
+        CannotOpen: the etcd members belong to several clusters, or a kube-apiserver has stored objects as protobuf.
     """
     if isinstance(backend, _Checked):
         await backend.check()

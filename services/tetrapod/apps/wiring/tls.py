@@ -1,4 +1,4 @@
-"""TLS of the serving side by its flags; what is wrong with a file or a name is said before anything listens.
+"""TLS of the listener, as the flags configure it. Invalid files and names are reported before the server listens.
 
 Upstream: SecureServingOptions of k8s.io/apiserver/pkg/server/options/serving.go, component-base/cli/flag/namedcertkey_flag.go.
 """
@@ -18,10 +18,14 @@ from tetrapod.machinery.golang.quoting import go_quote
 
 
 def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence[str]) -> ServingTLS:
-    """Return the TLS configuration of the server.
+    """Return the configuration of TLS.
+
+    Args:
+        pair: the default certificate and key.
+        client_cas: files of CAs, which the server names to clients that may present a certificate.
 
     Raises:
-        ValueError: with upstream's text where it has one.
+        ValueError: a flag or a file is invalid; the text is upstream's, if it has one.
     """
     if not 0 <= flags.secure_port < 65536:
         text = "must be between 1 and 65535, inclusive. It cannot be turned off with 0"
@@ -30,7 +34,7 @@ def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence
     ciphers = openssl_ciphers(flags.tls_cipher_suites)
     if flags.tls_cipher_suites and not ciphers:
         version = ssl.TLSVersion.TLSv1_3
-    if version < ssl.TLSVersion.TLSv1_2:  # OpenSSL's levels of security know no MD5 and SHA-1
+    if version < ssl.TLSVersion.TLSv1_2:  # OpenSSL's higher security levels exclude MD5 and SHA-1
         ciphers = f"{ciphers or 'DEFAULT'}:@SECLEVEL=0"
     check_pair(pair, "tls-cert-file", "tls-private-key-file")
     named = [named_pair(value) for value in flags.tls_sni_cert_key]
@@ -38,18 +42,18 @@ def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence
 
 
 def named_pair(value: str) -> CertificatePair:
-    """`cert,key` or `cert,key:name,name`; without names those of the certificate.
+    """Return the certificate and key of a value `cert,key` or `cert,key:name,name`. Without names those of the certificate count.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the value is invalid; the text is upstream's.
     """
-    refusal = f'invalid argument {go_quote(value)} for "--tls-sni-cert-key" flag: '
+    prefix = f'invalid argument {go_quote(value)} for "--tls-sni-cert-key" flag: '
     files, colon, names = value.partition(":")
     if colon and not names.strip():
-        raise ValueError(f"{refusal}empty names list is not allowed")
+        raise ValueError(f"{prefix}empty names list is not allowed")
     certificate, comma, key = files.partition(",")
     if not comma or "," in key:
-        raise ValueError(f"{refusal}expected comma separated certificate and key file paths")
+        raise ValueError(f"{prefix}expected comma separated certificate and key file paths")
     pair = CertificatePair(certificate.strip(), key.strip())
     check_pair(pair, "tls-sni-cert-key", "tls-sni-cert-key")
     if colon:
@@ -60,10 +64,10 @@ def named_pair(value: str) -> CertificatePair:
 
 
 def check_pair(pair: CertificatePair, certificate_flag: str, key_flag: str) -> None:
-    """Check that a certificate and its key can be read and belong together.
+    """Check that a certificate and a key belong together.
 
     Raises:
-        ValueError: a file cannot be read or is malformed, or the key does not belong to the certificate.
+        ValueError: a file cannot be read, does not contain a certificate or key, or the key belongs to another certificate.
     """
     for path, flag in ((pair.certificate, certificate_flag), (pair.key, key_flag)):
         try:

@@ -7,7 +7,7 @@ from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.observability.tracing.provider import Tracing
 
 
-def tracing_of(options: Options, lifecycle: Lifecycle, service: str = "") -> Tracing | None:
+def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> Tracing | None:
     """Return the tracing configuration with its exporter, or None if no traces are exported.
 
     Args:

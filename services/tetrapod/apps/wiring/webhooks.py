@@ -1,4 +1,4 @@
-"""The one client for webhooks of a process: admission's, and conversion's where custom resources are served."""
+"""The webhook client of a process, shared by admission and by the conversion of custom resources."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.generic.webhook.services import StoredServices
 
 
-def webhook_client(options: Options, storages: StorageFactory, lifecycle: Lifecycle) -> WebhookClient:
-    """Return the client of webhooks, which is closed at shutdown."""
+def build_webhook_client(options: Options, storages: StorageFactory, lifecycle: Lifecycle) -> WebhookClient:
+    """Return the webhook client, which is closed at shutdown."""
     client = WebhookClient(StoredServices(storages, by_endpoints=options.aggregation.enable_routing))
     lifecycle.on_shutdown("webhooks", client.close)
     return client

@@ -1,4 +1,4 @@
-"""The server of a process by its flags: TLS, the chain of filters, and what stands below them."""
+"""The HTTPS server of a process: the filter chain and its listener, as the flags configure them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tetrapod.apps.options.options import Options
-from tetrapod.apps.wiring.tracing import tracing_of
+from tetrapod.apps.wiring.tracing import build_tracing
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """What a process asks of each request. `service`: its name where it stands behind a front, which writes the events of requests."""
+class FilterConfig:
+    """The parts of the filter chain that do not follow from flags.
+
+    Attributes:
+        server_name: the name of the server in metrics and logs.
+        service: the name of a service behind the aggregator, which then writes the audit events; "" for the server of clients.
+    """
 
     authenticator: RequestAuthenticator
     authorizer: Authorizer
@@ -36,27 +41,33 @@ class Door:
     service: str = ""
 
 
-def listener(director: Handler, options: Options, door: Door, tls: ServingTLS, lifecycle: Lifecycle) -> HttpServer:
-    """Not started yet. Raises ValueError for flags of tracing that are no good."""
+def build_http_server(director: Handler, options: Options, config: FilterConfig, tls: ServingTLS, lifecycle: Lifecycle) -> HttpServer:
+    """Return the server, which is not started.
+
+    Args:
+        director: the handler behind the filters.
+
+    Raises:
+        ValueError: the configuration of tracing is invalid.
+    """
     chain = ChainConfig(
-        authenticator=door.authenticator,
-        authorizer=door.authorizer,
-        draining=door.draining,
+        authenticator=config.authenticator,
+        authorizer=config.authorizer,
+        draining=config.draining,
         request_timeout=options.generic.request_timeout,
         max_requests_inflight=options.generic.max_requests_inflight,
         max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,
-        flow_control=door.flow_control,
-        audit=door.audit,
-        tracing=tracing_of(options, lifecycle, door.service),
-        notify_aggregator=bool(door.service),
+        flow_control=config.flow_control,
+        audit=config.audit,
+        tracing=build_tracing(options, lifecycle, config.service),
+        notify_aggregator=bool(config.service),
         scheduler=FairScheduler(FairScheduling(enabled=options.tetrapod.fair_scheduling)),
         cors_allowed_origins=options.generic.cors_allowed_origins,
         strict_transport_security=options.generic.strict_transport_security_directives,
-        server_name=door.server_name,
+        server_name=config.server_name,
     )
-    handler = build_handler_chain(director, chain)
     return HttpServer(
-        handler,
+        build_handler_chain(director, chain),
         contended=chain.contended,
         host=options.serving.bind_address,
         port=options.serving.secure_port,

@@ -1,0 +1,134 @@
+"""One of the other services, as a handler of requests and as a source of discovery and OpenAPI documents."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+import orjson
+
+from tetrapod.aggregator.delegation.connection import PeerConnection
+from tetrapod.aggregator.delegation.documents import PeerDocuments
+from tetrapod.aggregator.delegation.groups import AGGREGATOR_GROUP, service_of
+from tetrapod.generic.discovery import documents
+from tetrapod.generic.discovery.negotiation import AGGREGATED
+from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS
+from tetrapod.generic.observability.tracing import hop
+from tetrapod.generic.observability.tracing.spans import current, start
+from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
+from tetrapod.generic.proxy.forward import forward
+from tetrapod.generic.proxy.headers import DROPPED_FROM_PEERS, Unsendable, forwarded_headers
+from tetrapod.generic.request import Request, Response
+from tetrapod.machinery import status
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.types import groups as builtin_groups
+
+log = logging.getLogger(__name__)
+
+_ACCEPT: Final = "application/json;" + ";".join(f"{key}={value}" for key, value in AGGREGATED)
+_SHORT_INTERVAL: Final = 0.5
+"""Seconds between refreshes of discovery: of extensions, whose groups change, and after an error."""
+_LONG_INTERVAL: Final = 30.0
+
+
+class PeerService:
+    """A service: a handler of requests and a `DiscoverySource`.
+
+    Attributes:
+        generation: counts the changes of its discovery.
+        known: set once its discovery has been read. It then stays available, also while the service is not.
+        documents: its OpenAPI documents.
+    """
+
+    def __init__(self, name: str, pool: BackendPool, url: str, tls: ClientTLS) -> None:
+        self.name = name
+        self._connection = PeerConnection(name, pool, url, tls)
+        self._pool, self._endpoint = pool, self._connection.endpoint
+        self._items: dict[bool, list[Object]] = {True: [], False: []}
+        self._etags: dict[bool, str] = {}
+        self._builtin = [group for group in builtin_groups() if group.name != AGGREGATOR_GROUP and service_of(group.name) == name]
+        self.generation = 0
+        self.known = asyncio.Event()
+        self.documents = PeerDocuments(self._connection)
+
+    async def handle(self, request: Request) -> Response:
+        """Forward a request with the headers of its user.
+
+        Raises:
+            StatusError: the service cannot be reached.
+        """
+        try:
+            if current() is not None:
+                return await self._handle_traced(request)
+            audit = request.audit
+            if audit is None:
+                return await forward(self._pool, self._endpoint, request, dropped=DROPPED_FROM_PEERS)
+            from tetrapod.generic.audit import findings
+
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + findings.request_header(audit)
+            response = await forward(self._pool, self._endpoint, request, headers=headers, dropped=DROPPED_FROM_PEERS)
+            findings.take_response(audit, request, response)
+            return response
+        except (BackendError, Unsendable) as error:
+            log.info("%s cannot be reached: %s", self.name, error)
+            unsent = isinstance(error, BackendError) and error.unsent
+            raise status.service_unavailable(f"error trying to reach service: {error}", RETRY_SECONDS if unsent else 0) from None
+
+    async def _handle_traced(self, request: Request) -> Response:
+        """Forward a request as a span, and add the spans of the service below it."""
+        from tetrapod.generic.audit import findings
+
+        with start(f"service {self.name}") as span:
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + hop.request_headers(span)
+            audit = request.audit
+            if audit is not None:
+                headers += findings.request_header(audit)
+            response = await forward(
+                self._pool, self._endpoint, request, headers=headers, target=hop.target(request, span), dropped=DROPPED_FROM_PEERS
+            )
+            if audit is not None:
+                findings.take_response(audit, request, response)
+            hop.graft(response, span)
+            return response
+
+    # --- DiscoverySource
+
+    def core_versions(self) -> list[str]:
+        """Return the versions of the legacy core group."""
+        return [version for group in self._builtin if not group.name for version in group.versions]
+
+    def groups(self) -> list[Object]:
+        """Return the built-in groups. Groups of custom resources are registered one by one."""
+        return [documents.api_group(group.name, group.versions, typed=False) for group in self._builtin if group.name]
+
+    def resources(self, group: str, version: str) -> Object | None:
+        """Return None: requests for the resources of a version are forwarded."""
+        return None
+
+    def aggregated(self, core: bool) -> list[Object]:
+        """Return the items of the aggregated document of `/api` or `/apis`."""
+        return self._items[core]
+
+    async def follow(self) -> None:
+        """Refresh the aggregated documents until cancelled."""
+        while True:
+            try:
+                for core in (True, False):
+                    await self._refresh(core)
+                self.known.set()
+                interval = _SHORT_INTERVAL if self.name == "extensions" else _LONG_INTERVAL
+            except (BackendError, TimeoutError, ValueError, KeyError) as error:
+                log.debug("discovery of %s: %s", self.name, error)
+                interval = _SHORT_INTERVAL
+            await asyncio.sleep(interval)
+
+    async def _refresh(self, core: bool) -> None:
+        code, headers, body = await self._connection.get("/api" if core else "/apis", _ACCEPT, self._etags.get(core, ""))
+        if code == 304:
+            return
+        if code != 200:
+            raise ValueError(f"status {code}")
+        self._items[core] = orjson.loads(body)["items"]
+        self._etags[core] = next((v.decode("latin-1") for k, v in headers if k == b"etag"), "")
+        self.generation += 1

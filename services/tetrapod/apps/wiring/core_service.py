@@ -1,0 +1,61 @@
+"""The configuration of the core service, and of its connections to kubelets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tetrapod.apps.options.kubernetes import KubeletFlags
+from tetrapod.apps.options.options import Options
+from tetrapod.apps.wiring.files import read_file
+from tetrapod.core.service import CoreConfig
+from tetrapod.core.subresources.locations import KubeletConfig
+from tetrapod.generic.proxy import ClientTLS
+
+
+def core_config(options: Options, *, address: str, ca: str, authentication: Callable[[], dict[str, str]], apart: str = "") -> CoreConfig:
+    """Return the configuration of the core service.
+
+    Args:
+        address: the address at which others reach this server.
+        ca: the PEM of the serving CA.
+        authentication: returns the data of the ConfigMap `extension-apiserver-authentication`.
+        apart: the name of this process if core is a process of its own.
+
+    Raises:
+        click.ClickException: a file for kubelets cannot be read.
+    """
+    return CoreConfig(
+        service_network=options.workloads.service_cluster_ip_range,
+        node_ports=options.workloads.service_node_port_range,
+        advertise_address=address,
+        port=options.serving.secure_port,
+        ca=ca,
+        authentication=authentication,
+        controllers=options.tetrapod.controllers,
+        kubelet=kubelet_config(options.kubelet),
+        collection_delay=options.tetrapod.collection_delay,
+        apart=apart,
+        event_ttl=options.workloads.event_ttl,
+        allow_privileged=options.workloads.allow_privileged,
+    )
+
+
+def kubelet_config(flags: KubeletFlags) -> KubeletConfig:
+    """Return the configuration of connections to kubelets. Without a CA their certificates are not verified.
+
+    Upstream: pkg/kubelet/client/kubelet_client.go, KubeletClientConfig.
+
+    Raises:
+        click.ClickException: a file cannot be read.
+    """
+    for path, name in ((flags.client_certificate, "kubelet-client-certificate"), (flags.client_key, "kubelet-client-key")):
+        if path:
+            read_file(path, name)
+    authority = flags.certificate_authority
+    tls = ClientTLS(
+        ca_data=read_file(authority, "kubelet-certificate-authority").decode() if authority else "",
+        insecure=not authority,
+        certificate=flags.client_certificate,
+        key=flags.client_key,
+    )
+    return KubeletConfig(tls, flags.preferred_address_types)

@@ -1,0 +1,65 @@
+"""Authentication and authorization of a service behind the aggregator.
+
+The identity headers of the aggregator and client certificates are verified here; the auth service reviews tokens and resolves rules.
+"""
+
+from __future__ import annotations
+
+from tetrapod.apps.options.options import Options
+from tetrapod.apps.wiring.authentication import anonymous_access
+from tetrapod.apps.wiring.authentication_trust import header_names
+from tetrapod.generic.authentication.bearer import BearerAuthenticator, WebSocketAuthenticator
+from tetrapod.generic.authentication.certificates import CertificatePool
+from tetrapod.generic.authentication.delegating import TokenReviewer
+from tetrapod.generic.authentication.interface import RequestAuthenticator
+from tetrapod.generic.authentication.requestheader import RequestHeaderAuthenticator
+from tetrapod.generic.authentication.shared_cache import SharedCache
+from tetrapod.generic.authentication.sharedtokens import SharedTokens
+from tetrapod.generic.authentication.tokencache import SUCCESS_SECONDS, CachedTokenAuthenticator
+from tetrapod.generic.authentication.union import UnionAuthenticator
+from tetrapod.generic.authentication.x509 import X509Authenticator
+from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, RuleSetCache, SubjectAccessReviewer
+from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.generic.authorization.union import HealthPaths, Named, UnionAuthorizer
+from tetrapod.generic.client.rest import RestClient
+from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.storage.interface import StorageFactory
+
+
+def delegated_authenticator(
+    options: Options, auth: RestClient, shared: SharedCache | None, clients: CertificatePool, proxies: CertificatePool
+) -> RequestAuthenticator:
+    """Return an authenticator of identity headers, client certificates and bearer tokens.
+
+    Args:
+        auth: a client of the auth service.
+        shared: the cache of token reviews that replicas share, if any.
+        clients: the CAs of client certificates.
+        proxies: the CAs of front proxies.
+    """
+    reviews = SharedTokens(shared, "auth", SUCCESS_SECONDS) if shared is not None else None
+    tokens = CachedTokenAuthenticator(TokenReviewer(auth), shared=reviews)
+    access = anonymous_access(options)
+    request_header = options.authentication.request_header
+    audiences = options.authentication.api_audiences
+    return UnionAuthenticator(
+        [
+            RequestHeaderAuthenticator(proxies, request_header.allowed_names, header_names(request_header)),
+            X509Authenticator(clients),
+            BearerAuthenticator(tokens, audiences),
+            WebSocketAuthenticator(tokens, audiences),
+        ],
+        anonymous=access.allowed,
+        anonymous_paths=access.paths,
+    )
+
+
+def delegated_authorizer(auth: RestClient, storage: StorageFactory, lifecycle: Lifecycle) -> Authorizer:
+    """Return an authorizer that uses RBAC rules resolved by the auth service, and its SubjectAccessReviews otherwise."""
+    rules = RuleSetCache(auth, storage)
+
+    async def follow_rules() -> None:
+        lifecycle.background("rule-sets", rules.run())
+
+    lifecycle.on_start("start-authorization-informers", follow_rules)
+    return UnionAuthorizer([Named("", HealthPaths()), Named("", DelegatingAuthorizer(rules, SubjectAccessReviewer(auth)))])

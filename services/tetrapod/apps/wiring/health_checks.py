@@ -1,0 +1,63 @@
+"""The health checks that every server has, with upstream's names.
+
+Upstream: staging/src/k8s.io/apiserver/pkg/server/options/etcd.go, pkg/server/config.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tetrapod.apps.options.etcd import EtcdFlags
+from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
+from tetrapod.generic.lifecycle.lifecycle import Check, Lifecycle
+from tetrapod.generic.registry.lister import Lister
+from tetrapod.generic.storage.interface import StorageFactory
+from tetrapod.machinery.timestamps import now
+
+
+def add_storage_checks(lifecycle: Lifecycle, flags: EtcdFlags, probe: Check, validate: Check) -> None:
+    """Add the checks `etcd`, `etcd-readiness` and `informer-sync`, and the start hook `storage-readiness`.
+
+    `etcd-readiness` has a timeout of its own: a slow store makes the server unready, so that it gets no more requests, but not dead.
+
+    Args:
+        probe: sends a request to the store.
+        validate: checks that the server can use the objects in the store. The server is not ready before that has succeeded.
+    """
+
+    def with_timeout(seconds: float) -> Check:
+        async def check() -> None:
+            async with asyncio.timeout(seconds):
+                await probe()
+
+        return check
+
+    lifecycle.add_check("etcd", with_timeout(flags.healthcheck_timeout))
+    lifecycle.add_check("etcd-readiness", with_timeout(flags.readycheck_timeout), ("readyz",))
+    lifecycle.add_check("informer-sync", lifecycle.informers_synced, ("readyz",))
+    lifecycle.on_start("storage-readiness", validate)
+
+
+def add_certificate_check(lifecycle: Lifecycle, certificate: str) -> None:
+    """Add the check `loopback-serving-certificate`, which fails if the serving certificate has expired. The file is read each time."""
+
+    async def check() -> None:
+        from cryptography import x509  # not at start-up: it costs 20 ms
+
+        serving = x509.load_pem_x509_certificate(await asyncio.to_thread(Path(certificate).read_bytes))
+        if serving.not_valid_after_utc < now():
+            raise RuntimeError("serving certificate expired")
+
+    lifecycle.add_check("loopback-serving-certificate", check, ("healthz", "livez"))
+
+
+def add_admission_checks(lifecycle: Lifecycle, storages: StorageFactory) -> None:
+    """Add the start hooks that wait for the data of every request: the namespaces, and the number of objects for flow control."""
+    namespaces = Lister(storages, NAMESPACES)
+
+    async def load() -> None:
+        await namespaces.list()
+
+    lifecycle.on_start("start-apiserver-admission-initializer", load)
+    lifecycle.on_start("storage-object-count-tracker-hook", load)

@@ -1,0 +1,21 @@
+"""What the commands that run a server do first."""
+
+from __future__ import annotations
+
+import logging
+
+from tetrapod.apps.options.options import Options
+
+log = logging.getLogger("tetrapod")
+
+
+def prepare(options: Options) -> None:
+    """Configure the log and the garbage collector, and log the flags."""
+    from tetrapod.apps.process import delay_garbage_collection, log_flags
+    from tetrapod.generic.observability.logs import configure
+
+    delay_garbage_collection()
+    configure(options.logging.format, options.verbosity)
+    log_flags(options.flags())
+    if options.ignored:
+        log.warning("flags without a meaning here, ignored: %s", ", ".join(f"--{name}" for name in options.ignored))

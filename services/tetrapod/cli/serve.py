@@ -1,0 +1,33 @@
+"""`tetrapod serve SERVICE`: one of the four services as a process of its own."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tetrapod.apps.options.options import Options
+from tetrapod.cli.flags import ProgramCommand, with_flags
+from tetrapod.cli.prepare import prepare
+
+
+@click.group()
+def serve() -> None:
+    """Run one of the four services on its own, over etcd."""
+
+
+def _serve_command(name: str) -> ProgramCommand:
+    @with_flags(name, name=name)
+    def command(options: Options) -> None:
+        prepare(options)
+        from tetrapod.apps.process import run
+        from tetrapod.apps.separate import separate_service
+
+        sys.exit(run(separate_service(name, options)))
+
+    command.help = f"Run {name} on its own."
+    return command
+
+
+for _name in ("aggregator", "core", "extensions", "auth"):
+    serve.add_command(_serve_command(_name))

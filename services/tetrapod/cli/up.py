@@ -1,0 +1,31 @@
+"""`tetrapod up`: all four services in one process."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from tetrapod.apps.options.options import Options
+from tetrapod.cli.flags import with_flags
+from tetrapod.cli.prepare import prepare
+
+if TYPE_CHECKING:
+    from tetrapod.apps.embedded import Embedded
+
+
+@with_flags("up", name="up")
+def up(options: Options) -> None:
+    """Run all four services in one process, over SQLite or etcd, with certificates of its own."""
+    prepare(options)
+    from tetrapod.apps.embedded import Embedded
+    from tetrapod.apps.process import run
+    from tetrapod.generic.configuration.files import complaint
+
+    def make() -> Embedded:
+        try:
+            options.data_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(complaint("mkdir", str(options.data_dir), error)) from None
+        return Embedded(options)
+
+    sys.exit(run(make))
