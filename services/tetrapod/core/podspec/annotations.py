@@ -105,24 +105,24 @@ def match_fields(meta: Object, spec: Object, path: str) -> list[FieldError]:
     pod = spec.get("securityContext") or {}
     errors: list[FieldError] = []
     if pod.get("seccompProfile") and _SECCOMP_POD in annotations:
-        errors += _agree("seccomp", annotations[_SECCOMP_POD], pod["seccompProfile"], f"{path}.securityContext.seccompProfile")
+        errors += _matches_field("seccomp", annotations[_SECCOMP_POD], pod["seccompProfile"], f"{path}.securityContext.seccompProfile")
     containers = list(all_containers(spec, path))
     for container, at in containers:
         profile = (container.get("securityContext") or {}).get("seccompProfile")
         annotation = annotations.get(_SECCOMP_CONTAINER + (container.get("name") or ""))
         if profile and annotation is not None:
-            errors += _agree("seccomp", annotation, profile, f"{at}.securityContext.seccompProfile")
+            errors += _matches_field("seccomp", annotation, profile, f"{at}.securityContext.seccompProfile")
     if (spec.get("os") or {}).get("name") == "windows":
         return errors
     for container, at in containers:
         profile = (container.get("securityContext") or {}).get("appArmorProfile") or pod.get("appArmorProfile")
         annotation = annotations.get(APP_ARMOR + (container.get("name") or ""))
         if profile and annotation is not None:
-            errors += _agree("apparmor", annotation, profile, f"{at}.securityContext.appArmorProfile")
+            errors += _matches_field("apparmor", annotation, profile, f"{at}.securityContext.appArmorProfile")
     return errors
 
 
-def _agree(profile_kind: str, annotation: str, profile: Object, path: str) -> list[FieldError]:
+def _matches_field(profile_kind: str, annotation: str, profile: Object, path: str) -> list[FieldError]:
     kind = profile.get("type")
     if kind == "Localhost":
         if not annotation.startswith(_LOCALHOST):

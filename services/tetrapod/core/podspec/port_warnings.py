@@ -12,7 +12,7 @@ from tetrapod.machinery.gvk import Object
 _Placed = tuple[str, Object]
 
 
-class _Others:
+class _OtherPorts:
     """The ports with one number and protocol, indexed by host address, so that only conflicting ones are visited."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ def port_warnings(containers: list[tuple[Object, str]]) -> list[str]:
 
 def _definitions(placed: list[_Placed]) -> list[str]:
     out: list[str] = []
-    seen: dict[tuple[int, str], _Others] = defaultdict(_Others)
+    seen: dict[tuple[int, str], _OtherPorts] = defaultdict(_OtherPorts)
     for port_path, port in placed:
         if port.get("hostIP") and not port.get("hostPort"):
             out.append(f"{port_path}: hostIP set without hostPort: {_go_struct(port)}")

@@ -14,13 +14,13 @@ _ZERO: Final = Quantity.of("0")
 def qos_class(spec: Object) -> str:
     """Return the class; resources at pod level take precedence over those of containers."""
     resources = spec.get("resources") or {}
-    if any(_counts(name) for kind in ("requests", "limits") for name in resources.get(kind) or ()):
+    if any(_is_pod_level_resource(name) for kind in ("requests", "limits") for name in resources.get(kind) or ()):
         return _of(resources)
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     return _common([_of(container.get("resources") or {}) for container in containers])
 
 
-def _counts(name: str) -> bool:
+def _is_pod_level_resource(name: str) -> bool:
     """Return whether a pod can have the resource at pod level."""
     return name in _RESOURCES or name.startswith("hugepages-")
 

@@ -81,7 +81,7 @@ def _empty_dir(source: Object, path: str) -> list[FieldError]:
     return []
 
 
-def _bag(name_key: str) -> _Check:
+def _items_source(name_key: str) -> _Check:
     """Return a check of a Secret or ConfigMap volume, whose name is in the field `name_key`."""
 
     def check(source: Object, path: str) -> list[FieldError]:
@@ -137,7 +137,7 @@ _SOURCES: Final[dict[str, tuple[str, str, _Check]]] = {
     "gitRepo": ("gitRepo", "gitRepo", sources.git_repo),
     "gcePersistentDisk": ("gcePersistentDisk", "persistentDisk", sources.gce_disk),
     "awsElasticBlockStore": ("awsElasticBlockStore", "awsElasticBlockStore", sources.aws_disk),
-    "secret": ("secret", "secret", _bag("secretName")),
+    "secret": ("secret", "secret", _items_source("secretName")),
     "nfs": ("nfs", "nfs", sources.nfs),
     "iscsi": ("iscsi", "iscsi", sources.iscsi),
     "glusterfs": ("glusterfs", "glusterfs", sources.glusterfs),
@@ -150,7 +150,7 @@ _SOURCES: Final[dict[str, tuple[str, str, _Check]]] = {
     "downwardAPI": ("downwarAPI", "downwardAPI", _downward),
     "fc": ("fc", "fc", sources.fc),
     "flexVolume": ("flexVolume", "flexVolume", sources.flex_volume),
-    "configMap": ("configMap", "configMap", _bag("name")),
+    "configMap": ("configMap", "configMap", _items_source("name")),
     "azureFile": ("azureFile", "azureFile", sources.requires("secretName", "shareName")),
     "vsphereVolume": ("vsphereVolume", "vsphereVolume", sources.requires("volumePath")),
     "photonPersistentDisk": ("photonPersistentDisk", "photonPersistentDisk", sources.requires("pdID")),

@@ -31,7 +31,7 @@ _POD_ORDER: Final = (
     *(("securityContext", key) for key in ("supplementalGroupsPolicy", "seLinuxChangePolicy")),
     *(("", key) for key in ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")),
 )
-_TOLD_BY_VALUE: Final = frozenset({"sysctls", "hostPID", "hostIPC"})
+_FORBIDDEN_IF_TRUE: Final = frozenset({"sysctls", "hostPID", "hostIPC"})
 """Fields that are rejected only if they are true or not empty; all others are rejected whenever they are set."""
 _CONTAINER_ORDER: Final = (
     "appArmorProfile",
@@ -148,7 +148,7 @@ def _windows(spec: Object, containers: _Containers, path: str) -> list[FieldErro
     for part, key in _POD_ORDER:
         holder = (spec.get(part) or {}) if part else spec
         value = holder.get(key)
-        if value is not None and (value or key not in _TOLD_BY_VALUE):
+        if value is not None and (value or key not in _FORBIDDEN_IF_TRUE):
             errors.append(field.forbidden(f"{path}.{part}.{key}" if part else f"{path}.{key}", _NOT_ON_WINDOWS))
     for container, at in containers:
         context = container.get("securityContext") or {}

@@ -166,14 +166,14 @@ async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: s
         response = await forward(
             pool, endpoint, request, target=target, headers=headers, host=host, only_upgraded=True, dropped=DROPPED_FOR_BROWSERS
         )
-        return await _led_back(response, request, Links(prefix, endpoint.authority, host))
+        return await _with_rewritten_links(response, request, Links(prefix, endpoint.authority, host))
     except BackendError as error:
         if upgrade:
             raise not_upgraded(error) from None
         raise unreachable(error) from None
 
 
-async def _led_back(response: Response, request: Request, links: Links) -> Response:
+async def _with_rewritten_links(response: Response, request: Request, links: Links) -> Response:
     """Rewrite links in redirects and HTML pages."""
     headers = dict(response.headers)
     if location := headers.get(b"location"):

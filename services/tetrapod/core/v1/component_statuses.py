@@ -23,7 +23,8 @@ from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.table import Column, TableConvertor
 
 Probe = Callable[[], Awaitable[None]]
-_PATIENCE: Final = 1.0
+_PROBE_TIMEOUT: Final = 1.0
+"""Seconds. The components are on this machine."""
 _PORTS: Final = {"controller-manager": 10257, "scheduler": 10259}
 
 
@@ -53,18 +54,20 @@ class ComponentStatusRest(Rest):
         probe = self._probes.get(name)
         if probe is None:
             raise status.not_found(GroupResource("", "componentstatus"), name)
-        return await _look(name, probe)
+        return await _component_status(name, probe)
 
     async def list(self, ctx: Context, options: Any) -> Object:
         items = []
         if labels.parse(options.label_selector).matches({}):
             selector = fields.parse(options.field_selector)
-            statuses = [await _look(name, probe) for name, probe in self._probes.items() if selector.matches({"metadata.name": name})]
+            statuses = [
+                await _component_status(name, probe) for name, probe in self._probes.items() if selector.matches({"metadata.name": name})
+            ]
             items = [{key: obj[key] for key in ("metadata", "conditions")} for obj in statuses]
         return {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items}
 
 
-async def _look(name: str, probe: Probe) -> Object:
+async def _component_status(name: str, probe: Probe) -> Object:
     """Run the probe and return a ComponentStatus."""
     try:
         await probe()
@@ -85,7 +88,7 @@ def _health_at(port: int) -> Probe:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # no verification: the server is on this machine
         url = f"https://127.0.0.1:{port}/healthz"
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_PROBE_TIMEOUT):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
                 try:
                     writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")

@@ -1,4 +1,4 @@
-"""ServiceAccount. Upstream: pkg/registry/core/serviceaccount/strategy.go, pkg/api/serviceaccount/warnings.go."""
+"""ServiceAccount. Upstream: pkg/registry/core/serviceaccount/strategy.go, pkg/api/serviceaccount."""
 
 from __future__ import annotations
 

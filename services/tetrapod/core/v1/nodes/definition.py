@@ -1,6 +1,6 @@
 """The resource definition of nodes, and their warnings.
 
-Upstream: pkg/registry/core/node/storage/storage.go, pkg/api/node/warnings.go.
+Upstream: pkg/registry/core/node/storage/storage.go, pkg/api/node.
 """
 
 from __future__ import annotations

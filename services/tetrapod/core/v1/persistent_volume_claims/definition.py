@@ -1,6 +1,6 @@
 """The resource definition of persistentvolumeclaims, with defaults and warnings.
 
-Upstream: pkg/registry/core/persistentvolumeclaim/storage/storage.go, pkg/api/persistentvolumeclaim/util.go.
+Upstream: pkg/registry/core/persistentvolumeclaim/storage/storage.go, pkg/api/persistentvolumeclaim.
 """
 
 from __future__ import annotations

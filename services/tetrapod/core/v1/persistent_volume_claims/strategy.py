@@ -19,11 +19,11 @@ class ClaimStrategy(KindStrategy):
     """The strategy of PersistentVolumeClaim, which keeps dataSource and dataSourceRef consistent."""
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        _settle_sources(obj["spec"], {})
+        _complete_data_sources(obj["spec"], {})
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-        _settle_sources(spec, old_spec)
+        _complete_data_sources(spec, old_spec)
         _normalize(old_spec)  # the stored claim may predate dataSourceRef
 
 
@@ -36,7 +36,7 @@ class ClaimStatusStrategy(StatusStrategy):
             (new.get("status") or {}).pop("healthStatus", None)
 
 
-def _settle_sources(spec: Object, old_spec: Object) -> None:
+def _complete_data_sources(spec: Object, old_spec: Object) -> None:
     """Drop data sources that are not supported and copy dataSource to dataSourceRef or the reverse."""
     ref = spec.get("dataSourceRef")
     if ref is not None and ref.get("namespace") and old_spec.get("dataSourceRef") is None:

@@ -29,7 +29,7 @@ _RESIZE_STATUSES: Final = frozenset(
         "NodeResizeInfeasible",
     }
 )
-_ONLY: Final = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_IMMUTABLE_SPEC: Final = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -58,8 +58,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
             del spec["storageClassName"]
     if (new.get("status") or {}).get("phase") == "Bound":
         _keep_size_and_attributes(spec, old_copy)
-    if _semantic(spec) != _semantic(old_copy):
-        errors.append(field.forbidden("spec", f"{_ONLY}\n{spec_difference('PersistentVolumeClaimSpec', old_copy, spec)}"))
+    if _comparable(spec) != _comparable(old_copy):
+        errors.append(field.forbidden("spec", f"{_IMMUTABLE_SPEC}\n{spec_difference('PersistentVolumeClaimSpec', old_copy, spec)}"))
     errors += _shrinking(new_spec, old_spec, old)
     errors += immutable(new_spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode")
     return errors + _attributes_class(new_spec.get("volumeAttributesClassName"), old_spec.get("volumeAttributesClassName"), old)
@@ -84,7 +84,7 @@ def _keep_size_and_attributes(spec: Object, old_spec: Object) -> None:
     spec["volumeAttributesClassName"] = old_spec.get("volumeAttributesClassName")
 
 
-def _semantic(spec: Object) -> Object:
+def _comparable(spec: Object) -> Object:
     """Return the spec in a form that compares as upstream's semantic equality does: without empty values, quantities parsed."""
     semantic = {k: v for k, v in spec.items() if (v is not None if k in _POINTERS else v not in (None, "", [], {}))}
     if resources := semantic.get("resources"):

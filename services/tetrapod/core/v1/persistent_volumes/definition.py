@@ -1,6 +1,6 @@
 """The resource definition of persistentvolumes, with defaults and warnings.
 
-Upstream: pkg/registry/core/persistentvolume/storage/storage.go, pkg/apis/core/v1/defaults.go, pkg/api/persistentvolume/util.go.
+Upstream: pkg/registry/core/persistentvolume/storage/storage.go, pkg/apis/core/v1/defaults.go, pkg/api/persistentvolume.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
         errors.append(field.invalid("volumeMode", spec.get("volumeMode"), FIELD_IMMUTABLE))
     affinity = old_spec.get("nodeAffinity")
-    if affinity is not None and not _only_ga(spec.get("nodeAffinity"), affinity):
+    if affinity is not None and not _moves_beta_labels_to_ga(spec.get("nodeAffinity"), affinity):
         shown = None if spec.get("nodeAffinity") is None else internal("VolumeNodeAffinity", spec["nodeAffinity"])
         errors.append(field.invalid("nodeAffinity", shown, f"{FIELD_IMMUTABLE}, except for updating from beta label to GA"))
     if old_spec.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
@@ -223,12 +223,12 @@ def _sources_of(spec: Object) -> Object:
     return {kind: spec[kind] for kind in _SOURCES if spec.get(kind) is not None}
 
 
-def _only_ga(new: Any, old: Any) -> bool:
+def _moves_beta_labels_to_ga(new: Any, old: Any) -> bool:
     """Return whether two node affinities are equal except for beta label keys that changed to their GA names."""
     if isinstance(new, dict) and isinstance(old, dict):
         if new.keys() != old.keys():
             return False
-        return all(_only_ga(new[k], old[k]) or (k == "key" and _GA_LABELS.get(old[k]) == new[k]) for k in new)
+        return all(_moves_beta_labels_to_ga(new[k], old[k]) or (k == "key" and _GA_LABELS.get(old[k]) == new[k]) for k in new)
     if isinstance(new, list) and isinstance(old, list):
-        return len(new) == len(old) and all(map(_only_ga, new, old))
+        return len(new) == len(old) and all(map(_moves_beta_labels_to_ga, new, old))
     return bool(new == old)

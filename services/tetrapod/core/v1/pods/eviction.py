@@ -19,12 +19,12 @@ from tetrapod.machinery.gvk import GroupKind, GroupResource, GroupVersionResourc
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
 
-_REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
-_SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_BUDGET_VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_SEVERAL_BUDGETS: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 _MAX_DISRUPTED: Final = 2000
 _BUDGETS: Final = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 _KIND: Final = GroupKind("policy", "Eviction")
-_RECORD: Final = GroupResource("", "Pod")
+_POD_RECORD: Final = GroupResource("", "Pod")
 _EVICTED: Final[Object] = {
     "type": "DisruptionTarget",
     "status": "True",
@@ -78,7 +78,7 @@ class EvictionRest(Rest):
             if selector is not None and labels.from_label_selector(selector).matches(pod_labels):
                 budgets.append(entry.peek())
         if len(budgets) > 1:
-            raise StatusError(500, "", _SEVERAL)
+            raise StatusError(500, "", _SEVERAL_BUDGETS)
         return budgets[0] if budgets else None
 
     async def _use(self, ctx: Context, budget: Object, pod: str) -> None:
@@ -141,7 +141,7 @@ def _check(preconditions: Object, pod: Object) -> None:
     ):
         if (expected := preconditions.get(key)) and expected != meta.get(key):
             message = f"the {label} in the precondition ({expected}) does not match the {label} in record ({meta.get(key)})."
-            raise status.conflict(_RECORD, meta.get("name") or "", f"{message} The object might {explanation}")
+            raise status.conflict(_POD_RECORD, meta.get("name") or "", f"{message} The object might {explanation}")
 
 
 def _take(budget: Object, pod: str) -> None:
@@ -149,7 +149,7 @@ def _take(budget: Object, pod: str) -> None:
     budget_status = budget.setdefault("status", {})
     name = budget["metadata"]["name"]
     if (budget_status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
-        raise _refusal(f"The disruption budget {name} is still being processed by the server.", 10)
+        raise _too_many_requests(f"The disruption budget {name} is still being processed by the server.", 10)
     allowed = budget_status.get("disruptionsAllowed") or 0
     if allowed < 0:
         raise status.forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
@@ -157,7 +157,7 @@ def _take(budget: Object, pod: str) -> None:
         raise status.forbidden(BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
     if allowed == 0:
         text = f"The disruption budget {name} needs {budget_status.get('desiredHealthy', 0)} healthy pods and has "
-        raise _refusal(f"{text}{budget_status.get('currentHealthy', 0)} currently", 0)
+        raise _too_many_requests(f"{text}{budget_status.get('currentHealthy', 0)} currently", 0)
     budget_status["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
         _deny(budget)
@@ -168,14 +168,14 @@ class _Unchecked(Strategy):
     """A strategy without validation, for the server's own status update."""
 
 
-def _refusal(message: str, retry_after: int) -> StatusError:
+def _too_many_requests(message: str, retry_after: int) -> StatusError:
     """Return the error 429.
 
     Args:
         retry_after: seconds, or 0 to leave it out.
     """
     details: Object = {"causes": [{"reason": "DisruptionBudget", "message": message}]}
-    error = StatusError(429, "TooManyRequests", _REFUSED, details)
+    error = StatusError(429, "TooManyRequests", _BUDGET_VIOLATED, details)
     if retry_after:
         details["retryAfterSeconds"] = retry_after
     return error

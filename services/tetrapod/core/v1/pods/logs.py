@@ -23,7 +23,7 @@ _NUMBERS: Final = {"tailLines": 0, "limitBytes": 1, "sinceSeconds": 1}
 _FLAGS: Final = ("follow", "previous", "timestamps")
 _PASSED: Final = ("sinceSeconds", "sinceTime", "tailLines", "limitBytes")
 _TEXT: Final = [(b"content-type", b"text/plain")]
-_LONGEST_REFUSAL: Final = 200_000
+_LONGEST_ERROR: Final = 200_000
 _USAGE: Final = Counter(
     "kube_apiserver_pod_logs_insecure_backend_total",
     "Total number of requests for pods/logs sliced by usage type: enforce_tls, skip_tls_allowed, skip_tls_denied",
@@ -59,15 +59,15 @@ class LogRest(Rest):
         try:
             connection = await self._backends.pool.exchange(kubelet, "GET", target, [])
             if not 200 <= connection.status <= 206:
-                raise _refused(connection.status, (await connection.read(_LONGEST_REFUSAL)).decode(errors="replace"), name)
+                raise _kubelet_error(connection.status, (await connection.read(_LONGEST_ERROR)).decode(errors="replace"), name)
         except BackendError as error:
             if isinstance(error.__cause__, SSLCertVerificationError):
                 _UNVERIFIED.add()
             raise status.StatusError(500, "", f'Get "https://{kubelet.authority}{target}": {error}') from None
-        return _answer(connection)
+        return _log_response(connection)
 
 
-def _answer(connection: BackendConnection) -> Response:
+def _log_response(connection: BackendConnection) -> Response:
     """Return the response for the kubelet's: whole if it has been read completely, else streamed."""
     whole = connection.complete_body()
     if whole is not None:
@@ -83,7 +83,7 @@ def _answer(connection: BackendConnection) -> Response:
     return StreamResponse(200, list(_TEXT), run)
 
 
-def _refused(code: int, text: str, name: str) -> status.StatusError:
+def _kubelet_error(code: int, text: str, name: str) -> status.StatusError:
     """Return the error for an error response of the kubelet, as client-go would."""
     if code == 500:
         return status.internal_error(text)

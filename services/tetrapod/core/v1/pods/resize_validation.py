@@ -31,7 +31,7 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
         errors.append(field.invalid("spec", stored_class, "Pod QOS Class may not change as a result of resizing"))
     if not _node_supports(old):
         errors.append(field.forbidden("spec", "Pod running on node without support for resize"))
-    pod_level = _of_the_pod(old_spec) or _of_the_pod(spec)
+    pod_level = _has_pod_level_resources(old_spec) or _has_pod_level_resources(spec)
     if pod_level:
         errors += _pod_level(spec, old_spec)
     if ordering := _ordering(spec, old_spec):
@@ -49,7 +49,7 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def _of_the_pod(spec: Object) -> bool:
+def _has_pod_level_resources(spec: Object) -> bool:
     """Return whether a pod spec sets pod-level requests or limits."""
     resources = spec.get("resources") or {}
     return bool(resources.get("requests") or resources.get("limits"))

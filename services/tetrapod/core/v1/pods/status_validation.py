@@ -189,7 +189,7 @@ def _allocated(statuses: list[Object], containers: list[Object], kind: str, path
             at = f"{path}[{i}].allocatedResourcesStatus[{j}]"
             container = by_name.get(status.get("name"))
             if container is not None:
-                errors += _asked_for(resource.get("name") or "", container.get("resources") or {}, at)
+                errors += _declared_by_container(resource.get("name") or "", container.get("resources") or {}, at)
             seen: set[str] = set()
             for k, one in enumerate(resource.get("resources") or ()):
                 health, identity = one.get("health") or "", one.get("resourceID") or ""
@@ -201,7 +201,7 @@ def _allocated(statuses: list[Object], containers: list[Object], kind: str, path
     return errors
 
 
-def _asked_for(name: str, resources: Object, path: str) -> list[FieldError]:
+def _declared_by_container(name: str, resources: Object, path: str) -> list[FieldError]:
     if not name.startswith("claim:"):
         if name in (resources.get("requests") or {}):
             return []

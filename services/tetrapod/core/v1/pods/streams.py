@@ -34,7 +34,7 @@ _STREAMING: Final = Counter(
     "proxy_type. proxy_type is proxied_to_kubelet when the kubelet handles the request directly; otherwise translated_at_apiserver.",
     ("subresource", "proxy_type"),
 )
-_SPEAKS_WEBSOCKET: Final = "ExtendWebSocketsToKubelet"
+_WEBSOCKET_FEATURE: Final = "ExtendWebSocketsToKubelet"
 """The feature that such a kubelet's node declares."""
 
 
@@ -57,7 +57,9 @@ class _StreamRest(Rest):
         if result.decision is not Decision.ALLOW:
             raise status.forbidden(PODS, request.info.name, result.reason)
 
-    async def _pass(self, request: Request, pod: Object, path: str, query: list[tuple[str, str]], streams: Streams | None) -> Response:
+    async def _connect_to_kubelet(
+        self, request: Request, pod: Object, path: str, query: list[tuple[str, str]], streams: Streams | None
+    ) -> Response:
         """Forward the request to the kubelet, raising StatusError.
 
         Args:
@@ -71,13 +73,13 @@ class _StreamRest(Rest):
             raise status.bad_request("Upgrade request required")
         target = f"{path}?{urlencode(query)}" if query else path
         try:
-            return await self._answer(
-                request, kubelet, target, streams, translated=_SPEAKS_WEBSOCKET not in (node.get("declaredFeatures") or ())
+            return await self._forward(
+                request, kubelet, target, streams, translated=_WEBSOCKET_FEATURE not in (node.get("declaredFeatures") or ())
             )
         except BackendError as error:
             raise not_upgraded(error) from None
 
-    async def _answer(self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool) -> Response:
+    async def _forward(self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool) -> Response:
         """Forward the request, translating WebSocket to SPDY if `translated`."""
         from tetrapod.generic.http.websocket import offered_protocols
         from tetrapod.generic.proxy.streamtranslator import PROTOCOL, translate  # imported at the first request for a stream
@@ -104,13 +106,13 @@ class ExecRest(_StreamRest):
         pod = await self._pod(ctx, name)
         container = choose_container(pod, (options.get("container") or [""])[0])
         query = [("command", word) for word in options.get("command") or ()] if ctx.subresource == "exec" else []
-        streams = Streams(**{option: _asked(options, option) for option in _STREAMS})
+        streams = Streams(**{option: _is_requested(options, option) for option in _STREAMS})
         query += [(kubelet_name, "1") for option, kubelet_name in _STREAMS.items() if getattr(streams, option)]
         kubelet_path = f"/{ctx.subresource}/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}"
-        return await self._pass(request, pod, kubelet_path, sorted(query, key=lambda pair: pair[0]), streams)
+        return await self._connect_to_kubelet(request, pod, kubelet_path, sorted(query, key=lambda pair: pair[0]), streams)
 
 
-def _asked(options: dict[str, list[str]], name: str) -> bool:
+def _is_requested(options: dict[str, list[str]], name: str) -> bool:
     """Return whether a boolean query parameter is set."""
     return (options.get(name) or ["false"])[0].lower() not in ("false", "0")
 
@@ -132,4 +134,4 @@ class PortForwardRest(_StreamRest):
         ports = [_port(text) for texts in values for text in texts.split(",")]
         pod = await self._pod(ctx, name)
         query = [("port", ",".join(ports))] if ports else []
-        return await self._pass(request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None)
+        return await self._connect_to_kubelet(request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None)

@@ -55,15 +55,15 @@ class _PodState:
         for condition in status.get("conditions") or []:
             if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
                 self.reason = "SchedulingGated"
-        initializing = self._look_at_init(spec, status, sidecars)
+        initializing = self._read_init_containers(spec, status, sidecars)
         if not initializing or _initialized(status):
-            self._look_at_containers(status)
+            self._read_containers(status)
         if pod["metadata"].get("deletionTimestamp") and status.get("reason") == "NodeLost":
             self.reason = "Unknown"
         elif pod["metadata"].get("deletionTimestamp") and status.get("phase") not in ("Succeeded", "Failed"):
             self.reason = "Terminating"
 
-    def _look_at_init(self, spec: Object, status: Object, sidecars: set[str]) -> bool:
+    def _read_init_containers(self, spec: Object, status: Object, sidecars: set[str]) -> bool:
         """Process the init containers; return whether the pod is still initializing."""
         total = len(spec.get("initContainers") or [])
         for i, container in enumerate(status.get("initContainerStatuses") or []):
@@ -89,7 +89,7 @@ class _PodState:
             return True
         return False
 
-    def _look_at_containers(self, status: Object) -> None:
+    def _read_containers(self, status: Object) -> None:
         """Process the containers. Restarts of init containers other than sidecars no longer count."""
         self.restarts, self.last_restart = self._sidecar_restarts, self._sidecar_last
         running = False

@@ -80,12 +80,12 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     errors += _gates(spec.get("schedulingGates") or [], old_spec.get("schedulingGates") or [])
     if spec == old_spec:
         return errors
-    munged = _munged(spec, old_spec)
+    restored_spec = _with_mutable_fields_restored(spec, old_spec)
     if old_spec.get("schedulingGates"):
-        errors += _gated(munged, old_spec)
+        errors += _gated(restored_spec, old_spec)
     old_struct = internal("PodSpec", old_spec)
-    if internal("PodSpec", munged) != old_struct:
-        text = f"pod updates may not change fields other than {','.join(_UPDATABLE)}\n{spec_difference('PodSpec', old_spec, munged)}"
+    if internal("PodSpec", restored_spec) != old_struct:
+        text = f"pod updates may not change fields other than {','.join(_UPDATABLE)}\n{spec_difference('PodSpec', old_spec, restored_spec)}"
         errors.append(field.forbidden("spec", text))
     return errors
 
@@ -128,46 +128,46 @@ def _gates(new: list[Object], old: list[Object]) -> list[FieldError]:
     ]
 
 
-def _munged(spec: Object, old_spec: Object) -> Object:
+def _with_mutable_fields_restored(spec: Object, old_spec: Object) -> Object:
     """Return the new spec with the old values of all fields that may change."""
-    munged = dict(spec)
+    restored_spec = dict(spec)
     for kind in ("containers", "initContainers"):
-        if munged.get(kind):
+        if restored_spec.get(kind):
             old_containers = old_spec.get(kind) or []
-            munged[kind] = [{**c, "image": old_containers[i].get("image", "")} for i, c in enumerate(munged[kind])]
+            restored_spec[kind] = [{**c, "image": old_containers[i].get("image", "")} for i, c in enumerate(restored_spec[kind])]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        munged.pop(name, None)
+        restored_spec.pop(name, None)
         if name in old_spec:
-            munged[name] = old_spec[name]
-    if (old_spec.get("terminationGracePeriodSeconds") or 0) < 0 and munged.get("terminationGracePeriodSeconds") == 1:
-        munged["terminationGracePeriodSeconds"] = old_spec["terminationGracePeriodSeconds"]
-    return munged
+            restored_spec[name] = old_spec[name]
+    if (old_spec.get("terminationGracePeriodSeconds") or 0) < 0 and restored_spec.get("terminationGracePeriodSeconds") == 1:
+        restored_spec["terminationGracePeriodSeconds"] = old_spec["terminationGracePeriodSeconds"]
+    return restored_spec
 
 
-def _gated(munged: Object, old_spec: Object) -> list[FieldError]:
+def _gated(restored_spec: Object, old_spec: Object) -> list[FieldError]:
     """Validate changes of node selector and node affinity, which may be narrowed while scheduling gates hold the pod back.
 
-    It restores the old values of both in `munged`, so that the comparison that follows ignores them.
+    It restores the old values of both in `restored_spec`, so that the comparison that follows ignores them.
     """
     errors: list[FieldError] = []
-    new, old = munged.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
+    new, old = restored_spec.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
     if new != old:
         if any(new.get(key) != value for key, value in old.items()):
             text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
             errors.append(field.invalid("spec.nodeSelector", dict(sorted(new.items())) or None, text))
-        munged.pop("nodeSelector", None)
+        restored_spec.pop("nodeSelector", None)
         if old:
-            munged["nodeSelector"] = old
-    affinity, old_affinity = munged.get("affinity") or {}, old_spec.get("affinity") or {}
+            restored_spec["nodeSelector"] = old
+    affinity, old_affinity = restored_spec.get("affinity") or {}, old_spec.get("affinity") or {}
     if affinity.get("nodeAffinity") == old_affinity.get("nodeAffinity"):
         return errors
     errors += _node_affinity(affinity.get("nodeAffinity") or {}, old_affinity.get("nodeAffinity") or {})
     restored = {k: v for k, v in affinity.items() if k != "nodeAffinity"}
     if old_affinity.get("nodeAffinity") is not None:
         restored["nodeAffinity"] = old_affinity["nodeAffinity"]
-    munged.pop("affinity", None)
+    restored_spec.pop("affinity", None)
     if restored or old_spec.get("affinity") is not None:
-        munged["affinity"] = restored
+        restored_spec["affinity"] = restored
     return errors
 
 

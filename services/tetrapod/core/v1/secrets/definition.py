@@ -1,6 +1,6 @@
 """The resource definition of secrets, with defaults, warnings and columns.
 
-Upstream: pkg/registry/core/secret/strategy.go, pkg/api/secret/warnings.go.
+Upstream: pkg/registry/core/secret/strategy.go, pkg/api/secret.
 """
 
 from __future__ import annotations

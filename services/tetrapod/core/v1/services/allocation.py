@@ -18,7 +18,8 @@ from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.status import StatusError, internal_error, invalid
 
 KIND: Final = GroupKind("", "Service")
-_BEFORE_DUMMY_PORTS: Final = 32768
+_DUMMY_PORT_BASE: Final = 32768
+"""A dry run numbers the node ports that it would allocate from the next number on."""
 
 
 class Allocation:
@@ -171,7 +172,7 @@ class Allocation:
 
     async def _any_port(self) -> int:
         """Allocate and return any free port, raising PortError."""
-        port = max(self._taken_ports, default=_BEFORE_DUMMY_PORTS) + 1 if self._dry_run else await self._ports.take_any()
+        port = max(self._taken_ports, default=_DUMMY_PORT_BASE) + 1 if self._dry_run else await self._ports.take_any()
         self._taken_ports.append(port)
         return port
 

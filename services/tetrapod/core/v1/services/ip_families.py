@@ -16,12 +16,12 @@ _PATH = "spec.ipFamilyPolicy"
 _SINGLE = "SingleStack"
 
 
-def settle_families(spec: Object, old_spec: Object | None, ours: str) -> list[FieldError]:
+def set_ip_families(spec: Object, old_spec: Object | None, cluster_family: str) -> list[FieldError]:
     """Set ipFamilies and ipFamilyPolicy of a Service.
 
     Args:
         old_spec: the stored spec, or None on create.
-        ours: the cluster's IP family, "IPv4" or "IPv6".
+        cluster_family: the cluster's IP family, "IPv4" or "IPv6".
 
     Returns:
         Errors for addresses, families or policies that the cluster does not support.
@@ -42,24 +42,24 @@ def settle_families(spec: Object, old_spec: Object | None, ours: str) -> list[Fi
                 errors.append(field.invalid(_PATH, policy, text.format(subject)))
     if ips[:1] != [HEADLESS]:
         for i, ip in enumerate(ips[len(families) :], len(families)):
-            if (family := family_of(ip)) != ours:
+            if (family := family_of(ip)) != cluster_family:
                 errors.append(field.invalid(f"spec.clusterIPs[{i}]", ips, f"{family} is not configured on this cluster"))
             else:
                 families.append(family)
     if errors:
         return errors
     if spec.get("clusterIP") == HEADLESS and not spec.get("selector"):
-        spec["ipFamilies"] = _of_anything(families or [ours], policy)
+        spec["ipFamilies"] = _families_without_selector(families or [cluster_family], policy)
         return []
     if policy == "RequireDualStack":
         errors.append(field.invalid(_PATH, policy, "this cluster is not configured for dual-stack services"))
     errors += [
         field.invalid(f"spec.ipFamilies[{i}]", family, "not configured on this cluster")
         for i, family in enumerate(families)
-        if family != ours
+        if family != cluster_family
     ]
     if not errors:
-        spec["ipFamilies"] = families or [ours]
+        spec["ipFamilies"] = families or [cluster_family]
     return errors
 
 
@@ -98,7 +98,7 @@ def _released(spec: Object, old_spec: Object, policy: str) -> list[FieldError]:
     return errors
 
 
-def _of_anything(families: list[str], policy: str) -> list[str]:
+def _families_without_selector(families: list[str], policy: str) -> list[str]:
     """Return the families of a headless Service without selector.
 
     These are both families, unless the Service is single-stack, because users manage its endpoints.

@@ -13,7 +13,7 @@ from tetrapod.core.v1.services import validation, warnings
 from tetrapod.core.v1.services.allocation import KIND, Allocation, release
 from tetrapod.core.v1.services.changes import addresses_of, drop_unused, normalize_addresses, patch_allocated, ports_of
 from tetrapod.core.v1.services.defaults import set_defaults
-from tetrapod.core.v1.services.ip_families import settle_families
+from tetrapod.core.v1.services.ip_families import set_ip_families
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.status import StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
@@ -68,7 +68,7 @@ class ServiceStrategy(Strategy):
         allocation = Allocation(self.addresses, self.ports, ctx.dry_run)
         obj.setdefault("spec", {})
         normalize_addresses(obj, None)
-        await offloaded(ctx.large, self._settle_families, obj, None)
+        await offloaded(ctx.large, self._set_ip_families, obj, None)
         try:
             await allocation.create(obj)
         except BaseException:
@@ -83,7 +83,7 @@ class ServiceStrategy(Strategy):
         allocation = Allocation(self.addresses, self.ports, ctx.dry_run)
         patch_allocated(new, old)
         normalize_addresses(new, old)
-        await offloaded(ctx.large, self._settle_families, new, old)
+        await offloaded(ctx.large, self._set_ip_families, new, old)
         try:
             await allocation.update(new, old)
         except BaseException:
@@ -97,14 +97,14 @@ class ServiceStrategy(Strategy):
     async def after_delete(self, ctx: Context, obj: Object) -> None:
         await release(self.addresses, self.ports, addresses_of(obj), ports_of(obj))
 
-    def _settle_families(self, new: Object, old: Object | None) -> None:
+    def _set_ip_families(self, new: Object, old: Object | None) -> None:
         """Set the IP families of the Service before anything is allocated.
 
         Raises:
             StatusError: 422, the cluster does not support the requested families.
         """
         old_spec = None if old is None else old.get("spec") or {}
-        if errors := settle_families(new["spec"], old_spec, self.addresses.family):
+        if errors := set_ip_families(new["spec"], old_spec, self.addresses.family):
             raise invalid(KIND, str(new["metadata"].get("name", "")), errors)
 
 
