@@ -40,6 +40,10 @@ SETTLE: Final = 4.0
 Upstream looks for new resources every 30 seconds, and clients that delete in the foreground rely on seeing the object for a while. Tests of
 operators set it to 0.
 """
+_STEP: Final = 16
+"""Owners or dependents of an object that are examined in one step of the event loop. Reads of this process' own resources do not wait, and
+take 40 µs each: the 7,000 owners of a ConfigMap of 500 kB took a step of 290 ms.
+"""
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
@@ -155,8 +159,8 @@ class GarbageCollector:
         self._absent.discard(uid)
         self._nodes[uid] = node
         owners = node.owners
-        for owner, _ in () if old is None else old.owners:
-            if all(owner != o for o, _ in owners):
+        if old is not None:
+            for owner in {owner for owner, _ in old.owners}.difference(owner for owner, _ in owners):
                 self._unlink(owner, uid)
         for owner, _ in owners:
             self._dependents.setdefault(owner, set()).add(uid)
@@ -208,7 +212,9 @@ class GarbageCollector:
             return
         references = live["metadata"].get("ownerReferences") or []
         solid, waiting, dangling = [], [], []
-        for reference in references:
+        for i, reference in enumerate(references):
+            if i % _STEP == _STEP - 1:
+                await asyncio.sleep(0)
             owner = await self._owner(reference, node.namespace)
             if owner is None:
                 dangling.append(reference)
@@ -240,7 +246,9 @@ class GarbageCollector:
     async def _foreground(self, node: Node) -> None:
         """Queue the dependents for deletion, and drop the finalizer when no dependent with blockOwnerDeletion remains."""
         blocking = False
-        for uid in list(self._dependents.get(node.uid, ())):
+        for i, uid in enumerate(list(self._dependents.get(node.uid, ()))):
+            if i % _STEP == _STEP - 1:
+                await asyncio.sleep(0)
             dependent = self._nodes.get(uid)
             if dependent is None:
                 continue
