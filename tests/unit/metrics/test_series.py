@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tetrapod.generic.metrics.collectors import OVERFLOWS, Counter, Gauge, Histogram, Summary, collectors, series
+from tetrapod.generic.metrics import collectors, series
+from tetrapod.generic.metrics.collectors import OVERFLOWS, Counter, Gauge, Histogram, Summary
 from tetrapod.generic.observability.exposition import native
 
 _LABELS = ("group", "resource", "verb")

@@ -1,0 +1,1 @@
+"""The debug endpoints: profiles, z-pages and verbosity."""

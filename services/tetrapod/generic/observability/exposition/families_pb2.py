@@ -24,35 +24,35 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*tetrapod/generic/observability/exposition/families.proto\x12\x13tetrapod.exposition\"+\n\tTimestamp\x12\x0f\n\x07seconds\x18\x01 \x01(\x03\x12\r\n\x05nanos\x18\x02 \x01(\x05\"(\n\tLabelPair\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\x16\n\x05Gauge\x12\r\n\x05value\x18\x01 \x01(\x01\"S\n\x07\x43ounter\x12\r\n\x05value\x18\x01 \x01(\x01\x12\x39\n\x11\x63reated_timestamp\x18\x03 \x01(\x0b\x32\x1e.tetrapod.exposition.Timestamp\"+\n\x08Quantile\x12\x10\n\x08quantile\x18\x01 \x01(\x01\x12\r\n\x05value\x18\x02 \x01(\x01\"\x9f\x01\n\x07Summary\x12\x14\n\x0csample_count\x18\x01 \x01(\x04\x12\x12\n\nsample_sum\x18\x02 \x01(\x01\x12/\n\x08quantile\x18\x03 \x03(\x0b\x32\x1d.tetrapod.exposition.Quantile\x12\x39\n\x11\x63reated_timestamp\x18\x04 \x01(\x0b\x32\x1e.tetrapod.exposition.Timestamp\"7\n\x06\x42ucket\x12\x18\n\x10\x63umulative_count\x18\x01 \x01(\x04\x12\x13\n\x0bupper_bound\x18\x02 \x01(\x01\",\n\nBucketSpan\x12\x0e\n\x06offset\x18\x01 \x01(\x11\x12\x0e\n\x06length\x18\x02 \x01(\r\"\xf9\x02\n\tHistogram\x12\x14\n\x0csample_count\x18\x01 \x01(\x04\x12\x12\n\nsample_sum\x18\x02 \x01(\x01\x12+\n\x06\x62ucket\x18\x03 \x03(\x0b\x32\x1b.tetrapod.exposition.Bucket\x12\x39\n\x11\x63reated_timestamp\x18\x0f \x01(\x0b\x32\x1e.tetrapod.exposition.Timestamp\x12\x0e\n\x06schema\x18\x05 \x01(\x11\x12\x16\n\x0ezero_threshold\x18\x06 \x01(\x01\x12\x12\n\nzero_count\x18\x07 \x01(\x04\x12\x36\n\rnegative_span\x18\t \x03(\x0b\x32\x1f.tetrapod.exposition.BucketSpan\x12\x16\n\x0enegative_delta\x18\n \x03(\x12\x12\x36\n\rpositive_span\x18\x0c \x03(\x0b\x32\x1f.tetrapod.exposition.BucketSpan\x12\x16\n\x0epositive_delta\x18\r \x03(\x12\"\xf3\x01\n\x06Metric\x12-\n\x05label\x18\x01 \x03(\x0b\x32\x1e.tetrapod.exposition.LabelPair\x12)\n\x05gauge\x18\x02 \x01(\x0b\x32\x1a.tetrapod.exposition.Gauge\x12-\n\x07\x63ounter\x18\x03 \x01(\x0b\x32\x1c.tetrapod.exposition.Counter\x12-\n\x07summary\x18\x04 \x01(\x0b\x32\x1c.tetrapod.exposition.Summary\x12\x31\n\thistogram\x18\x07 \x01(\x0b\x32\x1e.tetrapod.exposition.Histogram\"\x86\x01\n\x0cMetricFamily\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04help\x18\x02 \x01(\t\x12-\n\x04type\x18\x03 \x01(\x0e\x32\x1f.tetrapod.exposition.MetricType\x12+\n\x06metric\x18\x04 \x03(\x0b\x32\x1b.tetrapod.exposition.Metric*M\n\nMetricType\x12\x0b\n\x07\x43OUNTER\x10\x00\x12\t\n\x05GAUGE\x10\x01\x12\x0b\n\x07SUMMARY\x10\x02\x12\x0b\n\x07UNTYPED\x10\x03\x12\r\n\tHISTOGRAM\x10\x04')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n8tetrapod/generic/observability/exposition/families.proto\x12\x13tetrapod.exposition\"+\n\tTimestamp\x12\x0f\n\x07seconds\x18\x01 \x01(\x03\x12\r\n\x05nanos\x18\x02 \x01(\x05\"(\n\tLabelPair\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\x16\n\x05Gauge\x12\r\n\x05value\x18\x01 \x01(\x01\"S\n\x07\x43ounter\x12\r\n\x05value\x18\x01 \x01(\x01\x12\x39\n\x11\x63reated_timestamp\x18\x03 \x01(\x0b\x32\x1e.tetrapod.exposition.Timestamp\"+\n\x08Quantile\x12\x10\n\x08quantile\x18\x01 \x01(\x01\x12\r\n\x05value\x18\x02 \x01(\x01\"\x9f\x01\n\x07Summary\x12\x14\n\x0csample_count\x18\x01 \x01(\x04\x12\x12\n\nsample_sum\x18\x02 \x01(\x01\x12/\n\x08quantile\x18\x03 \x03(\x0b\x32\x1d.tetrapod.exposition.Quantile\x12\x39\n\x11\x63reated_timestamp\x18\x04 \x01(\x0b\x32\x1e.tetrapod.exposition.Timestamp\"7\n\x06\x42ucket\x12\x18\n\x10\x63umulative_count\x18\x01 \x01(\x04\x12\x13\n\x0bupper_bound\x18\x02 \x01(\x01\",\n\nBucketSpan\x12\x0e\n\x06offset\x18\x01 \x01(\x11\x12\x0e\n\x06length\x18\x02 \x01(\r\"\xf9\x02\n\tHistogram\x12\x14\n\x0csample_count\x18\x01 \x01(\x04\x12\x12\n\nsample_sum\x18\x02 \x01(\x01\x12+\n\x06\x62ucket\x18\x03 \x03(\x0b\x32\x1b.tetrapod.exposition.Bucket\x12\x39\n\x11\x63reated_timestamp\x18\x0f \x01(\x0b\x32\x1e.tetrapod.exposition.Timestamp\x12\x0e\n\x06schema\x18\x05 \x01(\x11\x12\x16\n\x0ezero_threshold\x18\x06 \x01(\x01\x12\x12\n\nzero_count\x18\x07 \x01(\x04\x12\x36\n\rnegative_span\x18\t \x03(\x0b\x32\x1f.tetrapod.exposition.BucketSpan\x12\x16\n\x0enegative_delta\x18\n \x03(\x12\x12\x36\n\rpositive_span\x18\x0c \x03(\x0b\x32\x1f.tetrapod.exposition.BucketSpan\x12\x16\n\x0epositive_delta\x18\r \x03(\x12\"\xf3\x01\n\x06Metric\x12-\n\x05label\x18\x01 \x03(\x0b\x32\x1e.tetrapod.exposition.LabelPair\x12)\n\x05gauge\x18\x02 \x01(\x0b\x32\x1a.tetrapod.exposition.Gauge\x12-\n\x07\x63ounter\x18\x03 \x01(\x0b\x32\x1c.tetrapod.exposition.Counter\x12-\n\x07summary\x18\x04 \x01(\x0b\x32\x1c.tetrapod.exposition.Summary\x12\x31\n\thistogram\x18\x07 \x01(\x0b\x32\x1e.tetrapod.exposition.Histogram\"\x86\x01\n\x0cMetricFamily\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04help\x18\x02 \x01(\t\x12-\n\x04type\x18\x03 \x01(\x0e\x32\x1f.tetrapod.exposition.MetricType\x12+\n\x06metric\x18\x04 \x03(\x0b\x32\x1b.tetrapod.exposition.Metric*M\n\nMetricType\x12\x0b\n\x07\x43OUNTER\x10\x00\x12\t\n\x05GAUGE\x10\x01\x12\x0b\n\x07SUMMARY\x10\x02\x12\x0b\n\x07UNTYPED\x10\x03\x12\r\n\tHISTOGRAM\x10\x04')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tetrapod.generic.observability.exposition.families_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_METRICTYPE']._serialized_start=1336
-  _globals['_METRICTYPE']._serialized_end=1413
-  _globals['_TIMESTAMP']._serialized_start=67
-  _globals['_TIMESTAMP']._serialized_end=110
-  _globals['_LABELPAIR']._serialized_start=112
-  _globals['_LABELPAIR']._serialized_end=152
-  _globals['_GAUGE']._serialized_start=154
-  _globals['_GAUGE']._serialized_end=176
-  _globals['_COUNTER']._serialized_start=178
-  _globals['_COUNTER']._serialized_end=261
-  _globals['_QUANTILE']._serialized_start=263
-  _globals['_QUANTILE']._serialized_end=306
-  _globals['_SUMMARY']._serialized_start=309
-  _globals['_SUMMARY']._serialized_end=468
-  _globals['_BUCKET']._serialized_start=470
-  _globals['_BUCKET']._serialized_end=525
-  _globals['_BUCKETSPAN']._serialized_start=527
-  _globals['_BUCKETSPAN']._serialized_end=571
-  _globals['_HISTOGRAM']._serialized_start=574
-  _globals['_HISTOGRAM']._serialized_end=951
-  _globals['_METRIC']._serialized_start=954
-  _globals['_METRIC']._serialized_end=1197
-  _globals['_METRICFAMILY']._serialized_start=1200
-  _globals['_METRICFAMILY']._serialized_end=1334
+  _globals['_METRICTYPE']._serialized_start=1350
+  _globals['_METRICTYPE']._serialized_end=1427
+  _globals['_TIMESTAMP']._serialized_start=81
+  _globals['_TIMESTAMP']._serialized_end=124
+  _globals['_LABELPAIR']._serialized_start=126
+  _globals['_LABELPAIR']._serialized_end=166
+  _globals['_GAUGE']._serialized_start=168
+  _globals['_GAUGE']._serialized_end=190
+  _globals['_COUNTER']._serialized_start=192
+  _globals['_COUNTER']._serialized_end=275
+  _globals['_QUANTILE']._serialized_start=277
+  _globals['_QUANTILE']._serialized_end=320
+  _globals['_SUMMARY']._serialized_start=323
+  _globals['_SUMMARY']._serialized_end=482
+  _globals['_BUCKET']._serialized_start=484
+  _globals['_BUCKET']._serialized_end=539
+  _globals['_BUCKETSPAN']._serialized_start=541
+  _globals['_BUCKETSPAN']._serialized_end=585
+  _globals['_HISTOGRAM']._serialized_start=588
+  _globals['_HISTOGRAM']._serialized_end=965
+  _globals['_METRIC']._serialized_start=968
+  _globals['_METRIC']._serialized_end=1211
+  _globals['_METRICFAMILY']._serialized_start=1214
+  _globals['_METRICFAMILY']._serialized_end=1348
 # @@protoc_insertion_point(module_scope)
