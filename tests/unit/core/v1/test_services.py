@@ -8,7 +8,7 @@ import pytest
 
 from tetrapod.core.v1.services import validation
 from tetrapod.core.v1.services.changes import drop_unused, patch_allocated
-from tetrapod.core.v1.services.ip_families import settle_families
+from tetrapod.core.v1.services.ip_families import set_ip_families
 from tetrapod.machinery.gvk import Object
 
 
@@ -49,10 +49,10 @@ def test_errors_name_the_invalid_fields(spec: Object, wanted: list[str]) -> None
 
 
 def test_one_family_is_all_that_a_single_stack_cluster_gives() -> None:
-    assert settle_families({"type": "ClusterIP", "ipFamilyPolicy": "RequireDualStack"}, None, "IPv4")
-    assert settle_families({"type": "ClusterIP", "ipFamilies": ["IPv6"]}, None, "IPv4")
+    assert set_ip_families({"type": "ClusterIP", "ipFamilyPolicy": "RequireDualStack"}, None, "IPv4")
+    assert set_ip_families({"type": "ClusterIP", "ipFamilies": ["IPv6"]}, None, "IPv4")
     spec: Object = {"type": "ClusterIP", "ipFamilyPolicy": "PreferDualStack"}
-    assert settle_families(spec, None, "IPv4") == []
+    assert set_ip_families(spec, None, "IPv4") == []
     assert spec["ipFamilies"] == ["IPv4"]
 
 
@@ -60,9 +60,9 @@ def test_a_second_family_is_given_up_by_asking_for_a_single_stack() -> None:
     before = {"type": "ClusterIP", "clusterIP": "None", "clusterIPs": ["None"], "ipFamilies": ["IPv4", "IPv6"]}
     before["ipFamilyPolicy"] = "RequireDualStack"
     spec: Object = {**before, "ipFamilies": ["IPv4"]}
-    assert [error.field for error in settle_families(spec, before, "IPv4")] == ["spec.ipFamilyPolicy"]
+    assert [error.field for error in set_ip_families(spec, before, "IPv4")] == ["spec.ipFamilyPolicy"]
     spec = {**before, "ipFamilyPolicy": "SingleStack"}
-    assert settle_families(spec, before, "IPv4") == []
+    assert set_ip_families(spec, before, "IPv4") == []
     assert spec["ipFamilies"] == ["IPv4"]
 
 
