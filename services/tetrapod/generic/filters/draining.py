@@ -8,6 +8,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/waitgroup.go, with_ret
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from tetrapod.generic.peers.names import UNTOUCHED
 from tetrapod.generic.request import Handler, Request, Response
@@ -33,10 +34,9 @@ class Draining:
 
     async def wait(self, timeout: float) -> None:
         """Wait until no request is in flight, at most `timeout` seconds."""
-        try:
-            await asyncio.wait_for(self._idle.wait(), timeout)
-        except TimeoutError:
-            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):  # asyncio.wait_for may lose a cancellation before Python 3.12
+                await self._idle.wait()
 
     def enter(self) -> None:
         """Count a request that starts."""

@@ -133,7 +133,8 @@ async def _run(endpoint: str, name: str, check: Check) -> str | None:
     """Run a check and return why it failed, or None. The outcome is counted for /metrics/slis."""
     failure: str | None = None
     try:
-        await asyncio.wait_for(check(), 10)
+        async with asyncio.timeout(10):
+            await check()
     except Exception as error:
         failure = str(error) or type(error).__name__
     HEALTHCHECK.set((name, endpoint), 0.0 if failure else 1.0)

@@ -88,7 +88,8 @@ class Hooks:
             self._background(f"informer/{self._name}", self._mirror.run())
         if not self._mirror.synced.is_set():
             try:
-                await asyncio.wait_for(self._mirror.synced.wait(), _PATIENCE)
+                async with asyncio.timeout(_PATIENCE):
+                    await self._mirror.synced.wait()
             except TimeoutError:
                 return False
         return True
