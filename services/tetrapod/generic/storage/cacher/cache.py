@@ -40,7 +40,8 @@ class Cache:
 
     def replace(self, entries: Entries, revision: int) -> None:
         """Replace the content of the cache. Open watches end, because the changes in between are unknown."""
-        self.entries = entries
+        former, self.entries = self.entries, entries
+        former.release()
         self.window = Window(revision, most=self._window_size, counters=self.counters)
         self.filled = True
         self.fanout.close()
