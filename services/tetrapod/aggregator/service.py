@@ -1,6 +1,6 @@
 """The aggregator service: APIService records, request routing, merged discovery and OpenAPI, and their controllers.
 
-The assembly in cli/ passes a server in which the aggregator installs its own resource, the handler of all local services, and their
+The package `apps` passes a server in which the aggregator installs its own resource, the handler of all local services, and their
 discovery sources. The aggregator does not import the other services.
 
 Upstream: kube-aggregator/pkg/apiserver/apiserver.go.

@@ -99,7 +99,7 @@ class SeparateService(Program):
         """Return a client of another service, which uses those of its replicas that are ready.
 
         Raises:
-            click.UsageError: there are no URLs, or one is invalid.
+            click.UsageError: the flag with the URLs is missing, or a URL is invalid.
         """
         self.balance(urls, name)
         return http_client(self.pool, urls[0], self.own_tls, user_agent)
@@ -108,7 +108,7 @@ class SeparateService(Program):
         """Distribute the connections to another service over its replicas.
 
         Raises:
-            click.UsageError: there are no URLs, or one is invalid.
+            click.UsageError: the flag with the URLs is missing, or a URL is invalid.
         """
         if not urls:
             raise click.UsageError(f"--{name}-url is needed to serve {self.name} on its own")

@@ -1,6 +1,6 @@
 """`AuthService`: the authenticators, authorizers, resources, routes and hooks of the auth service.
 
-The cli package creates it: in a process of its own, or in the single process, where `authenticator`, `authorizer` and
+The package `apps` creates it: in a process of its own, or in the single process, where `authenticator`, `authorizer` and
 `token_request_rest` are passed to the other services. Storage, options and a client for controllers are arguments.
 """
 
@@ -72,7 +72,7 @@ class TokenWebhook:
 
 @dataclass(frozen=True, slots=True)
 class AuthOptions:
-    """The options of `AuthService`, taken from flags of kube-apiserver; the cli package has already read the files."""
+    """The options of `AuthService`, taken from flags of kube-apiserver; the package `apps` has already read the files."""
 
     issuers: Sequence[str] = ("https://kubernetes.default.svc",)  # --service-account-issuer; new tokens carry the first one
     audiences: Sequence[str] = ()  # --api-audiences; if empty, the first issuer

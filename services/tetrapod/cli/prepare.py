@@ -1,4 +1,4 @@
-"""What the commands that run a server do first."""
+"""The preparation of a process in which a command runs a server."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ def prepare(options: Options) -> None:
     configure(options.logging.format, options.verbosity)
     log_flags(options.flags())
     if options.ignored:
-        log.warning("flags without a meaning here, ignored: %s", ", ".join(f"--{name}" for name in options.ignored))
+        log.warning("ignoring flags that have no effect here: %s", ", ".join(f"--{name}" for name in options.ignored))

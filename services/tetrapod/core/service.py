@@ -1,6 +1,6 @@
 """`CoreService`, the service of the built-in groups: resources, allocators, bootstrap and node-less controllers.
 
-The assembly in cli/ passes in everything that it depends on. It does not know the other services.
+The package `apps` passes in everything that it depends on. It does not know the other services.
 """
 
 from __future__ import annotations

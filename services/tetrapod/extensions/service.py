@@ -1,7 +1,7 @@
 """The extensions service: CustomResourceDefinitions and custom resources.
 
-It installs its resources in a generic server and registers itself as the fallback for all groups that are not installed. The assembly
-in cli/ passes its dependencies; it does not import other services.
+It installs its resources in a generic server and registers itself as the fallback for all groups that are not installed. The package
+`apps` passes its dependencies; it does not import other services.
 """
 
 from __future__ import annotations

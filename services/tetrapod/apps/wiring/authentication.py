@@ -60,7 +60,7 @@ def anonymous_access(options: Options, config: Object | None = None) -> Anonymou
 
 
 def jwt_options(options: Options) -> tuple[JwtOptions | None, AnonymousAccess]:
-    """Return the options of JWT authenticators, or None if there are none, and the anonymous access.
+    """Return the options of JWT authenticators, or None without such authenticators, and the anonymous access.
 
     Raises:
         ValueError: the configuration is invalid; the text is upstream's.
