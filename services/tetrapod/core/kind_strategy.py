@@ -122,6 +122,6 @@ class KindStrategy(Strategy):
         return self._ttl
 
 
-def status_of(strategy: Strategy, **options: Any) -> StatusStrategy:
+def status_strategy(strategy: Strategy, **options: Any) -> StatusStrategy:
     """Return the strategy of the `/status` subresource of a kind."""
     return StatusStrategy(strategy, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tetrapod.core.defaults import cluster as defaults
-from tetrapod.core.kind_strategy import status_of
+from tetrapod.core.kind_strategy import status_strategy
 from tetrapod.core.strategies.admission_policies import GROUP, BindingStrategy, ParamAccess, PolicyStrategy, StaticNames
 from tetrapod.core.strategies.webhook_store import WebhookStore
 from tetrapod.core.tables import policies as tables
@@ -74,7 +74,7 @@ def validating_policies(access: ParamAccess) -> ResourceDefinition:
         whole_update=policies.validate_update,
         status=True,
     )
-    status = status_of(strategy, keep_metadata=ALL_METADATA, validate=policies.validate_status)
+    status = status_strategy(strategy, keep_metadata=ALL_METADATA, validate=policies.validate_status)
     return builtin(
         GROUP,
         "validatingadmissionpolicies",

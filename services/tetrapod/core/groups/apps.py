@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tetrapod.core.defaults import workloads as defaults
-from tetrapod.core.kind_strategy import KindStrategy, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.strategies.counted_annotations import (
     ROLLBACK_TO,
     TEMPLATE_GENERATION,
@@ -111,7 +111,7 @@ def replica_sets() -> ResourceDefinition:
         initial_status={"replicas": 0},
         generation=["spec"],
     )
-    status = status_of(strategy, validate=validation.validate_replica_set_status)
+    status = status_strategy(strategy, validate=validation.validate_replica_set_status)
     return builtin("apps", "replicasets", strategy, table=tables.REPLICA_SETS, subresources={"status": status, "scale": scale()})
 
 
@@ -128,7 +128,7 @@ def stateful_set_definition() -> ResourceDefinition:
         generation=["spec"],
         name=name_is_dns_label,
     )
-    status = status_of(strategy, validate=stateful_sets.validate_status)
+    status = status_strategy(strategy, validate=stateful_sets.validate_status)
     return builtin("apps", "statefulsets", strategy, table=tables.STATEFUL_SETS, subresources={"status": status, "scale": scale()})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tetrapod.core.conversion.autoscaling import convert_autoscaler, default_autoscaler_v1, without_v1_annotations
 from tetrapod.core.defaults.autoscaling import default_autoscaler_v2, default_behavior
-from tetrapod.core.kind_strategy import KindStrategy, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.tables import workloads as tables
 from tetrapod.core.validation import autoscalers
 from tetrapod.generic.registry.builtin import builtin
@@ -43,7 +43,7 @@ def horizontal_pod_autoscalers() -> ResourceDefinition:
         strategy,
         versions=("v2", "v1"),
         table=tables.HORIZONTAL_POD_AUTOSCALERS,
-        subresources={"status": status_of(strategy, validate=autoscalers.validate_status)},
+        subresources={"status": status_strategy(strategy, validate=autoscalers.validate_status)},
         convert=convert_autoscaler,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tetrapod.core.kind_strategy import status_of
+from tetrapod.core.kind_strategy import status_strategy
 from tetrapod.core.strategies.job_store import JobStore
 from tetrapod.core.strategies.jobs import CronJobStrategy, JobStrategy
 from tetrapod.core.tables import workloads as tables
@@ -23,7 +23,7 @@ def cron_jobs() -> ResourceDefinition:
 def jobs() -> ResourceDefinition:
     """Return the definition of Jobs."""
     strategy = JobStrategy()
-    status = status_of(strategy, validate=job_status.validate)
+    status = status_strategy(strategy, validate=job_status.validate)
     return replace(builtin("batch", "jobs", strategy, table=tables.JOBS, subresources={"status": status}), store=JobStore)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import networking as defaults
-from tetrapod.core.kind_strategy import KindStrategy, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.tables import networking as tables
 from tetrapod.core.validation import endpoint_slices, ingresses, network_policies, service_networks
 from tetrapod.core.warnings import others as warnings
@@ -80,7 +80,7 @@ def ingress_definition() -> ResourceDefinition:
         strategy,
         storage_prefix="ingress",
         table=tables.INGRESSES,
-        subresources={"status": status_of(strategy, validate=ingresses.validate_status)},
+        subresources={"status": status_strategy(strategy, validate=ingresses.validate_status)},
     )
 
 
@@ -110,7 +110,7 @@ def network_policy_definition() -> ResourceDefinition:
 def service_cidrs() -> ResourceDefinition:
     """Return the definition of ServiceCIDRs."""
     strategy = KindStrategy(validate=service_networks.validate_cidrs, whole_update=service_networks.validate_cidrs_update, status=True)
-    status = status_of(strategy, keep_metadata=ALL_METADATA)
+    status = status_strategy(strategy, keep_metadata=ALL_METADATA)
     return builtin("networking.k8s.io", "servicecidrs", strategy, table=tables.SERVICE_CIDRS, subresources={"status": status})
 
 

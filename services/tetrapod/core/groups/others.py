@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tetrapod.core.defaults import cluster as defaults
 from tetrapod.core.groups.events import new_events
-from tetrapod.core.kind_strategy import KindStrategy, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningRequestStrategy, SigningStatusStrategy
 from tetrapod.core.strategies.pod_certificates import PodCertificateStatusStrategy, PodCertificateStrategy
 from tetrapod.core.strategies.priority_classes import PriorityClassStore
@@ -126,7 +126,7 @@ def flow_schema_definition() -> ResourceDefinition:
         generation=["spec"],
         revalidates_generate_name=True,
     )
-    status = status_of(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
+    status = status_strategy(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
     return builtin("flowcontrol.apiserver.k8s.io", "flowschemas", strategy, table=tables.FLOW_SCHEMAS, subresources={"status": status})
 
 
@@ -139,7 +139,7 @@ def priority_levels() -> ResourceDefinition:
         generation=["spec"],
         revalidates_generate_name=True,
     )
-    status = status_of(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
+    status = status_strategy(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
     return builtin(
         "flowcontrol.apiserver.k8s.io",
         "prioritylevelconfigurations",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import devices as defaults
-from tetrapod.core.kind_strategy import KindStrategy, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.strategies.devices import GROUP, DeviceClassStrategy, SliceStrategy, slice_warnings
 from tetrapod.core.strategies.resource_claims import AdminStrategy, ClaimAccess, ClaimStatusStrategy
 from tetrapod.core.tables import policies as tables
@@ -36,7 +36,7 @@ def device_taint_rules() -> ResourceDefinition:
         generation=["spec"],
         unconditional_update=False,
     )
-    status = status_of(strategy, keep_metadata=ALL_METADATA, validate=claims.validate_taint_rule_status)
+    status = status_strategy(strategy, keep_metadata=ALL_METADATA, validate=claims.validate_taint_rule_status)
     return builtin(GROUP, "devicetaintrules", strategy, table=tables.DEVICE_TAINT_RULES, subresources={"status": status})
 
 

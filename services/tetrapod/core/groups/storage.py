@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import volumes as defaults
-from tetrapod.core.kind_strategy import KindStrategy, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.tables import cluster as cluster_tables
 from tetrapod.core.tables import storage as tables
 from tetrapod.core.validation import csi, migrations
@@ -111,7 +111,7 @@ def volume_attachments() -> ResourceDefinition:
         unconditional_update=False,
         returns_deleted=True,
     )
-    status = status_of(strategy, keep_metadata=ALL_METADATA, validate=attachments.validate_status, revalidates_generate_name=True)
+    status = status_strategy(strategy, keep_metadata=ALL_METADATA, validate=attachments.validate_status, revalidates_generate_name=True)
     return builtin("storage.k8s.io", "volumeattachments", strategy, table=tables.VOLUME_ATTACHMENTS, subresources={"status": status})
 
 
@@ -129,7 +129,7 @@ def storage_version_migrations() -> ResourceDefinition:
         "storageversionmigrations",
         strategy,
         table=cluster_tables.STORAGE_VERSION_MIGRATIONS,
-        subresources={"status": status_of(strategy, keep_metadata=ALL_METADATA, validate=migrations.validate_status)},
+        subresources={"status": status_strategy(strategy, keep_metadata=ALL_METADATA, validate=migrations.validate_status)},
     )
 
 

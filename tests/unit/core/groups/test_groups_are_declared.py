@@ -15,7 +15,12 @@ _NOBODY = cast(Any, None)
 _DEFINITIONS = {
     f"{d.group}/{d.resource}": d
     for d in itertools.chain(
-        *(group.definitions() for group in (apps, autoscaling, batch, networking, policy, storage)),
+        apps.definitions(),
+        autoscaling.definitions(),
+        batch.definitions(),
+        networking.definitions(),
+        policy.definitions(),
+        storage.definitions(),
         networking.discovery_definitions(),
         storage.migration_definitions(),
         others.certificate_definitions(None),
