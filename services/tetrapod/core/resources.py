@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource, storage
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource
+from tetrapod.core.storage import resources as storage_resources
+from tetrapod.core.storagemigration import resources
 from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.strategies.resource_claims import ClaimAccess
 from tetrapod.core.v1 import resources as v1
@@ -47,8 +49,8 @@ def definitions(
         *networking.discovery_definitions(),
         *policy.definitions(),
         *resource.definitions(devices),
-        *storage.definitions(),
-        *storage.migration_definitions(),
+        *storage_resources.definitions(),
+        *resources.definitions(),
         *admissionregistration.definitions(params),
     ]
     forget_facts()

@@ -9,13 +9,13 @@ import pytest
 
 from support.growth import assert_linear
 from tetrapod.core.podspec import scheduling
+from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
 from tetrapod.core.v1.pods import validation as pods_validation
 from tetrapod.core.v1.services import address_validation
 from tetrapod.core.validation import (
     admission_policies,
     claim_status,
-    csi,
     devices,
     flow_schemas,
     job_policies,
@@ -96,7 +96,7 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
     ),
     "a claim": (lambda given: claim_status.validate_status(given, claim(2)), claim),
     "topology keys": (
-        csi.validate_node,
+        csi_nodes.validate,
         lambda n: {"metadata": {"name": "n"}, "spec": {"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": names(n)}]}},
     ),
     "conditions of a flow schema": (lambda given: flow_schemas.validate_status(given, {}), conditions),

@@ -208,21 +208,3 @@ PRIORITY_LEVELS: Final = TableConvertor(
     ),
     _priority_level_row,
 )
-
-
-def _migration_row(obj: Object) -> list[Any]:
-    resource = spec_of(obj).get("resource") or {}
-    group = f".{resource['group']}" if resource.get("group") else ""
-    states = {c.get("type"): c.get("status") for c in status_of(obj).get("conditions") or []}
-    state = next((t for t in ("Succeeded", "Failed", "Running") if states.get(t) == "True"), "Unknown")
-    return [name_of(obj), f"{resource.get('resource', '')}{group}", state]
-
-
-STORAGE_VERSION_MIGRATIONS: Final = TableConvertor(
-    (
-        Column("Name"),
-        Column("Resource"),
-        Column("Status"),
-    ),
-    _migration_row,
-)

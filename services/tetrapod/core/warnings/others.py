@@ -50,23 +50,3 @@ def runtime_class(obj: Object, old: Object | None) -> list[str]:
     """Return warnings about deprecated labels in the node selector."""
     selector = (obj.get("scheduling") or {}).get("nodeSelector") or {}
     return [f"scheduling.nodeSelector: {text}" for text in map(deprecated_label, selector) if text]
-
-
-def storage_class(obj: Object, old: Object | None) -> list[str]:
-    """Return warnings about deprecated labels in the allowed topologies."""
-    warnings = []
-    for i, term in enumerate(obj.get("allowedTopologies") or ()):
-        for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
-            if text := deprecated_label(expression.get("key") or ""):
-                warnings.append(f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {text}")
-    return warnings
-
-
-def storage_capacity(obj: Object, old: Object | None) -> list[str]:
-    """Return warnings about deprecated labels in the node topology."""
-    topology = obj.get("nodeTopology") or {}
-    warnings = [f"nodeTopology.matchLabels.{key}: {text}" for key in topology.get("matchLabels") or () if (text := deprecated_label(key))]
-    for i, expression in enumerate(topology.get("matchExpressions") or ()):
-        if text := deprecated_label(expression.get("key") or ""):
-            warnings.append(f"nodeTopology.matchExpressions[{i}].key: {text}")
-    return warnings

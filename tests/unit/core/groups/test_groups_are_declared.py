@@ -5,8 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource, storage
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.storage import resources as storage_resources
+from tetrapod.core.storagemigration import resources
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 
@@ -20,9 +22,9 @@ _DEFINITIONS = {
         batch.definitions(),
         networking.definitions(),
         policy.definitions(),
-        storage.definitions(),
+        storage_resources.definitions(),
         networking.discovery_definitions(),
-        storage.migration_definitions(),
+        resources.definitions(),
         others.certificate_definitions(None),
         others.coordination_definitions(),
         others.event_definitions(3600),

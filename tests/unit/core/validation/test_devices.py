@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
-from tetrapod.core.validation import claim_status, csi, flow_schemas, node_kinds, resource_claims, signing_requests
+from tetrapod.core.validation import claim_status, flow_schemas, node_kinds, resource_claims, signing_requests
 from tetrapod.core.validation.devices import fully_qualified, json_object
 from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery.gvk import Object
@@ -94,7 +95,7 @@ def test_a_changed_claim_template_is_judged_as_a_new_one_too() -> None:
 
 def test_a_driver_named_twice_is_reported_before_its_topology_keys() -> None:
     driver = {"name": "d", "nodeID": "n", "topologyKeys": ["/x"]}
-    found = [(error.field, error.type) for error in csi.validate_node({"spec": {"drivers": [driver, driver]}})]
+    found = [(error.field, error.type) for error in csi_nodes.validate({"spec": {"drivers": [driver, driver]}})]
     keys = ("spec.drivers[1]", "FieldValueInvalid")
     assert found == [("spec.drivers[0]", "FieldValueInvalid"), ("spec.drivers[1].name", "FieldValueDuplicate"), keys]
 

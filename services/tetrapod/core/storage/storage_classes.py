@@ -1,21 +1,49 @@
-"""Validation of StorageClass and VolumeAttributesClass.
+"""StorageClasses.
 
-Upstream: pkg/apis/storage/validation/validation.go.
+Upstream: pkg/registry/storage/storageclass/strategy.go and pkg/apis/storage/validation.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+from tetrapod.core.cells import AGE, NAME, age, name_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec.label_warnings import deprecated_label
 from tetrapod.core.validation.names import fixed, known, qualified_name
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
 
 _MOST_PARAMETERS: Final = 512
 _PARAMETERS_SIZE: Final = 256 * 1024
 _RECLAIM: Final = frozenset({"Delete", "Retain"})
 _BINDING: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of StorageClasses."""
+    strategy = KindStrategy(
+        default=set_defaults,
+        validate=validate,
+        validate_update=validate_update,
+        revalidates_generate_name=True,
+        warnings=warnings,
+        returns_deleted=True,
+    )
+    return builtin("storage.k8s.io", "storageclasses", strategy, table=TABLE)
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a StorageClass."""
+    if obj.get("reclaimPolicy") is None:
+        obj["reclaimPolicy"] = "Delete"
+    if obj.get("volumeBindingMode") is None:
+        obj["volumeBindingMode"] = "Immediate"
 
 
 def provisioner(name: str, path: str) -> list[FieldError]:
@@ -75,13 +103,58 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return [error for key in frozen for error in fixed(new.get(key), old.get(key), key)]
 
 
-def validate_attributes(obj: Object) -> list[FieldError]:
-    """Validate a VolumeAttributesClass."""
-    errors = provisioner(obj.get("driverName") or "", "driverName")
-    return errors + parameters(obj.get("parameters") or {}, "parameters", needed=True)
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return warnings about deprecated labels in the allowed topologies."""
+    warnings = []
+    for i, term in enumerate(obj.get("allowedTopologies") or ()):
+        for j, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            if text := deprecated_label(expression.get("key") or ""):
+                warnings.append(f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {text}")
+    return warnings
 
 
-def validate_attributes_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated VolumeAttributesClass, whose driver and parameters are immutable."""
-    changed = [key for key in ("driverName", "parameters") if (new.get(key) or None) != (old.get(key) or None)]
-    return [field.forbidden(key, f"updates to {key} are forbidden.") for key in changed] + validate_attributes(new)
+def _row(obj: Object) -> list[Any]:
+    return [
+        name_of(obj),
+        obj.get("provisioner", ""),
+        obj.get("reclaimPolicy") or "Delete",
+        obj.get("volumeBindingMode") or "Immediate",
+        bool(obj.get("allowVolumeExpansion")),
+        age(obj),
+    ]
+
+
+def _storage_classes(classes: Sequence[Object]) -> Callable[[Object], list[Any]]:
+    """Return the row function of a list, which marks the default class.
+
+    The default is the most recently created class with the annotation; of several created in the same second, the first by name.
+    """
+    candidates = [(obj["metadata"].get("creationTimestamp") or "", name_of(obj)) for obj in classes if _says_default(obj)]
+    latest = max((time for time, _ in candidates), default="")
+    default = min((name for time, name in candidates if time == latest), default=None)
+
+    def row(obj: Object) -> list[Any]:
+        name, *others = _row(obj)
+        return [f"{name} (default)" if name == default else name, *others]
+
+    return row
+
+
+def _says_default(obj: Object) -> bool:
+    """Return whether an annotation marks the class as default."""
+    annotations = obj["metadata"].get("annotations") or {}
+    return any(annotations.get(f"storageclass.{word}kubernetes.io/is-default-class") == "true" for word in ("", "beta."))
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Provisioner"),
+        Column("ReclaimPolicy"),
+        Column("VolumeBindingMode"),
+        Column("AllowVolumeExpansion"),
+        AGE,
+    ),
+    _row,
+    of_list=_storage_classes,
+)

@@ -1,24 +1,45 @@
-"""Validation of VolumeAttachment.
+"""VolumeAttachments.
 
-Upstream: pkg/apis/storage/validation/validation.go.
+Upstream: pkg/registry/storage/volumeattachment/strategy.go and pkg/apis/storage/validation.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.v1.persistent_volumes.validation import inline_volume
 from tetrapod.core.validation.names import complaints, csi_driver_name, in_range
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import ALL_METADATA
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, is_long_name_caseless
+from tetrapod.machinery.table import Column, TableConvertor
 
 _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 _DRIVER: Final = 63
 _MESSAGE: Final = 1024
 _METADATA: Final = 256 * 1024
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of VolumeAttachments."""
+    strategy = KindStrategy(
+        validate=validate,
+        whole_update=validate_update,
+        revalidates_generate_name=True,
+        status=True,
+        initial_status={"attached": False},
+        unconditional_update=False,
+        returns_deleted=True,
+    )
+    status = status_strategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status, revalidates_generate_name=True)
+    return builtin("storage.k8s.io", "volumeattachments", strategy, table=TABLE, subresources={"status": status})
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -84,3 +105,28 @@ def _failure(failure: Object, path: str) -> list[FieldError]:
     if (code := failure.get("errorCode")) is not None and code < 0:
         errors += in_range(code, 0, 2**31 - 1, f"{path}.errorCode")
     return errors
+
+
+def _row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    return [
+        name_of(obj),
+        spec.get("attacher", ""),
+        (spec.get("source") or {}).get("persistentVolumeName") or "",
+        spec.get("nodeName", ""),
+        bool(status_of(obj).get("attached")),
+        age(obj),
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Attacher", format="name"),
+        Column("PV"),
+        Column("Node"),
+        Column("Attached", "boolean"),
+        AGE,
+    ),
+    _row,
+)

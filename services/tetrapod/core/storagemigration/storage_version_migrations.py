@@ -1,21 +1,45 @@
-"""Validation of StorageVersionMigration.
+"""StorageVersionMigrations.
 
-Upstream: pkg/apis/storagemigration/validation/validation.go.
+Upstream: pkg/registry/storagemigration/strategy.go and pkg/apis/storagemigration/validation.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
+from tetrapod.core.cells import name_of, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.validation.conditions import FIELDS, conditions
 from tetrapod.core.validation.names import complaints
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import ALL_METADATA
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain
+from tetrapod.machinery.table import Column, TableConvertor
 
 _WELL_FORMED: Final = re.compile(r"[1-9][0-9]*", re.ASCII).fullmatch
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of StorageVersionMigrations."""
+    strategy = KindStrategy(
+        validate=validate,
+        validate_update=validate_update,
+        status=True,
+        unconditional_update=False,
+        revalidates_generate_name=True,
+    )
+    return builtin(
+        "storagemigration.k8s.io",
+        "storageversionmigrations",
+        strategy,
+        table=TABLE,
+        subresources={"status": status_strategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)},
+    )
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -63,3 +87,21 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 def _is(listed: list[Object], kind: str) -> bool:
     return any(c.get("type") == kind and c.get("status") == "True" for c in listed)
+
+
+def _row(obj: Object) -> list[Any]:
+    resource = spec_of(obj).get("resource") or {}
+    group = f".{resource['group']}" if resource.get("group") else ""
+    states = {c.get("type"): c.get("status") for c in status_of(obj).get("conditions") or []}
+    state = next((t for t in ("Succeeded", "Failed", "Running") if states.get(t) == "True"), "Unknown")
+    return [name_of(obj), f"{resource.get('resource', '')}{group}", state]
+
+
+TABLE: Final = TableConvertor(
+    (
+        Column("Name"),
+        Column("Resource"),
+        Column("Status"),
+    ),
+    _row,
+)

@@ -1,0 +1,54 @@
+"""CSIStorageCapacities.
+
+Upstream: pkg/registry/storage/csistoragecapacity/strategy.go and pkg/apis/storage/validation.
+"""
+
+from __future__ import annotations
+
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec.label_warnings import deprecated_label
+from tetrapod.core.validation import quantities, shown
+from tetrapod.core.validation.names import dns_subdomain, immutable
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_selector
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of CSIStorageCapacities."""
+    strategy = KindStrategy(
+        validate=validate,
+        validate_update=validate_update,
+        revalidates_generate_name=True,
+        warnings=warnings,
+        unconditional_update=False,
+    )
+    return builtin("storage.k8s.io", "csistoragecapacities", strategy)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a CSIStorageCapacity."""
+    errors = validate_label_selector(obj.get("nodeTopology"), "nodeTopology")
+    errors += dns_subdomain(obj.get("storageClassName") or "", "storageClassName")
+    if (capacity := obj.get("capacity")) is not None:
+        errors += quantities.not_negative(quantities.quantity(capacity), "capacity")
+    return errors
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Reject changes of nodeTopology and storageClassName."""
+    topology, name = new.get("nodeTopology"), new.get("storageClassName") or ""
+    errors = shown.immutable(topology, old.get("nodeTopology"), "nodeTopology", shown.selector(topology))
+    return errors + immutable(name, old.get("storageClassName") or "", "storageClassName")
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return warnings about deprecated labels in the node topology."""
+    topology = obj.get("nodeTopology") or {}
+    warnings = [f"nodeTopology.matchLabels.{key}: {text}" for key in topology.get("matchLabels") or () if (text := deprecated_label(key))]
+    for i, expression in enumerate(topology.get("matchExpressions") or ()):
+        if text := deprecated_label(expression.get("key") or ""):
+            warnings.append(f"nodeTopology.matchExpressions[{i}].key: {text}")
+    return warnings

@@ -1,0 +1,46 @@
+"""VolumeAttributesClasses.
+
+Upstream: pkg/registry/storage/volumeattributesclass/strategy.go and pkg/apis/storage/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.cells import AGE, NAME, age, name_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.storage.storage_classes import parameters, provisioner
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+
+TABLE: Final = TableConvertor(
+    (NAME, Column("DriverName"), AGE),
+    lambda obj: [name_of(obj), obj.get("driverName", ""), age(obj)],
+)
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of VolumeAttributesClasses."""
+    strategy = KindStrategy(
+        validate=validate,
+        whole_update=validate_update,
+        returns_deleted=True,
+        revalidates_generate_name=True,
+    )
+    return builtin("storage.k8s.io", "volumeattributesclasses", strategy, table=TABLE)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a VolumeAttributesClass."""
+    errors = provisioner(obj.get("driverName") or "", "driverName")
+    return errors + parameters(obj.get("parameters") or {}, "parameters", needed=True)
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated VolumeAttributesClass, whose driver and parameters are immutable."""
+    changed = [key for key in ("driverName", "parameters") if (new.get(key) or None) != (old.get(key) or None)]
+    return [field.forbidden(key, f"updates to {key} are forbidden.") for key in changed] + validate(new)
