@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource
+from tetrapod.core.discovery import resources as discovery_resources
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, policy, resource
+from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.storage import resources as storage_resources
 from tetrapod.core.storagemigration import resources
 from tetrapod.core.strategies.admission_policies import ParamAccess
@@ -45,8 +47,8 @@ def definitions(
         *others.flow_control_definitions(),
         *autoscaling.definitions(),
         *batch.definitions(),
-        *networking.definitions(),
-        *networking.discovery_definitions(),
+        *networking_resources.definitions(),
+        *discovery_resources.definitions(),
         *policy.definitions(),
         *resource.definitions(devices),
         *storage_resources.definitions(),

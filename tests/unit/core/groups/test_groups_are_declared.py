@@ -5,8 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, networking, others, policy, resource
+from tetrapod.core.discovery import resources as discovery_resources
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, policy, resource
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.storage import resources as storage_resources
 from tetrapod.core.storagemigration import resources
 from tetrapod.generic.registry.context import Context
@@ -20,10 +22,10 @@ _DEFINITIONS = {
         apps.definitions(),
         autoscaling.definitions(),
         batch.definitions(),
-        networking.definitions(),
+        networking_resources.definitions(),
         policy.definitions(),
         storage_resources.definitions(),
-        networking.discovery_definitions(),
+        discovery_resources.definitions(),
         resources.definitions(),
         others.certificate_definitions(None),
         others.coordination_definitions(),

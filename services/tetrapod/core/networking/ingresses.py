@@ -1,16 +1,18 @@
-"""Validation of Ingress and IngressClass.
+"""Ingresses.
 
-Upstream: pkg/apis/networking/validation/validation.go.
+Upstream: pkg/registry/networking/ingress/strategy.go and pkg/apis/networking/validation.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from tetrapod.core.validation import shown
+from tetrapod.core.cells import AGE, NAME, NONE, age, more, name_of, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.validation.names import address, complaints, port_number
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
-from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_sloppy
 from tetrapod.machinery.gvk import Object
@@ -20,15 +22,37 @@ from tetrapod.machinery.names import (
     is_path_segment_name,
     is_valid_port_name,
     is_wildcard_dns1123_subdomain,
-    validate_namespace_name,
 )
+from tetrapod.machinery.table import Column, TableConvertor
 
 _CLASS: Final = "kubernetes.io/ingress.class"
 _SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
 _SUFFIXES: Final = ("/..", "/.")
 _PATH_TYPES: Final = frozenset({"Exact", "Prefix", "ImplementationSpecific"})
 _NO_ADDRESS: Final = "must be a DNS name, not an IP address"
-_LONGEST_CONTROLLER: Final = 250
+
+_INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of Ingresses."""
+    strategy = KindStrategy(
+        validate=validate,
+        whole_update=validate_update,
+        warnings=warnings,
+        status=True,
+        initial_status={"loadBalancer": {}},
+        generation=["spec"],
+        revalidates_generate_name=True,
+    )
+    return builtin(
+        "networking.k8s.io",
+        "ingresses",
+        strategy,
+        storage_prefix="ingress",
+        table=TABLE,
+        subresources={"status": status_strategy(strategy, validate=validate_status)},
+    )
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -125,7 +149,7 @@ def _backend(backend: Object, path: str) -> list[FieldError]:
     if resource is not None and service is not None:
         return [field.invalid(path, "", "cannot set both resource and service backends")]
     if resource is not None:
-        return _reference(resource, f"{path}.resource", "")
+        return object_reference(resource, f"{path}.resource", "")
     if service is None:
         return [field.invalid(path, "", "resource or service backend is required")]
     if name := service.get("name"):
@@ -144,7 +168,7 @@ def _backend(backend: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _reference(reference: Object, path: str, no_kind: str | None) -> list[FieldError]:
+def object_reference(reference: Object, path: str, no_kind: str | None) -> list[FieldError]:
     """Validate a reference to an object of any kind.
 
     Args:
@@ -179,34 +203,35 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def validate_class(obj: Object) -> list[FieldError]:
-    """Validate an IngressClass."""
-    spec = obj.get("spec") or {}
-    controller, parameters = spec.get("controller") or "", spec.get("parameters")
-    errors = [field.too_long("spec.controller", _LONGEST_CONTROLLER)] if len(controller) > _LONGEST_CONTROLLER else []
-    errors += domain_prefixed_path(controller, "spec.controller")
-    if parameters is None:
-        return errors
-    path = "spec.parameters"
-    errors += _reference(parameters, path, None) + _scope(parameters, path)
-    return errors + [field.required(f"{path}.{key}") for key in ("kind", "name") if not parameters.get(key)]
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return a warning if a new Ingress has the deprecated class annotation."""
+    if old is not None or _INGRESS_CLASS not in (obj["metadata"].get("annotations") or {}):
+        return []
+    return [f"annotation \"{_INGRESS_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"]
 
 
-def _scope(parameters: Object, path: str) -> list[FieldError]:
-    scope, namespace, at = parameters.get("scope"), parameters.get("namespace"), f"{path}.namespace"
-    match scope:
-        case None:
-            return [field.required(f"{path}.scope")]
-        case "Cluster":
-            return [field.forbidden(at, "`parameters.scope` is set to 'Cluster'")] if namespace is not None else []
-        case "Namespace":
-            if namespace is None:
-                return [field.required(at, "`parameters.scope` is set to 'Namespace'")]
-            return [field.invalid(at, namespace, text) for text in validate_namespace_name(namespace, False)]
-    return [field.not_supported(f"{path}.scope", scope, ["Cluster", "Namespace"])]
+def _row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    hosts = [r["host"] for r in spec.get("rules") or [] if r.get("host")]
+    addresses = [i.get("ip") or i.get("hostname") or "" for i in (status_of(obj).get("loadBalancer") or {}).get("ingress") or []]
+    return [
+        name_of(obj),
+        NONE if (name := spec.get("ingressClassName")) is None else name,
+        more(hosts, 3) or "*",
+        ",".join(sorted({a for a in addresses if a})),
+        "80, 443" if spec.get("tls") else "80",
+        age(obj),
+    ]
 
 
-def validate_class_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated IngressClass, whose controller is immutable."""
-    controller, old_controller = ((obj.get("spec") or {}).get("controller") or "" for obj in (new, old))
-    return shown.immutable(controller, old_controller, "spec.controller") + validate_class(new)
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Class"),
+        Column("Hosts"),
+        Column("Address"),
+        Column("Ports"),
+        AGE,
+    ),
+    _row,
+)

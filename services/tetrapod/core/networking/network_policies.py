@@ -1,21 +1,61 @@
-"""Validation of NetworkPolicy.
+"""NetworkPolicies.
 
-Upstream: pkg/apis/networking/validation/validation.go.
+Upstream: pkg/registry/networking/networkpolicy/strategy.go and pkg/apis/networking/validation.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.core.cells import AGE, NAME, age, name_of, selector_text, spec_of
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.names import network, port_number_or_name
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
+from tetrapod.machinery.addresses import cidr_warnings
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
+from tetrapod.machinery.table import Column, TableConvertor
 
 _PROTOCOLS: Final = ["TCP", "UDP", "SCTP"]
 _TYPES: Final = ["Ingress", "Egress"]
+
+TABLE: Final = TableConvertor(
+    (NAME, Column("Pod-Selector"), AGE),
+    lambda obj: [name_of(obj), selector_text(spec_of(obj).get("podSelector")), age(obj)],
+)
+
+
+class NetworkPolicyStrategy(KindStrategy):
+    """The strategy of NetworkPolicy."""
+
+    distinguishes_empty = True
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of NetworkPolicies."""
+    strategy = NetworkPolicyStrategy(
+        default=set_defaults,
+        validate=validate,
+        warnings=warnings,
+        whole_update=validate_update,
+        generation=["spec"],
+    )
+    return builtin("networking.k8s.io", "networkpolicies", strategy, table=TABLE)
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a NetworkPolicy."""
+    spec = obj.setdefault("spec", {})
+    for rule in [*(spec.get("ingress") or ()), *(spec.get("egress") or ())]:
+        for port in rule.get("ports") or ():
+            if port.get("protocol") is None:
+                port["protocol"] = "TCP"
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -113,3 +153,17 @@ def _block(block: Object, path: str, known: list[str]) -> list[FieldError]:
         if smaller.version != outer.version or smaller.network_address not in outer or outer.prefixlen >= smaller.prefixlen:
             errors.append(field.invalid(at, part, "must be a strict subset of `cidr`"))
     return errors
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return warnings about the CIDRs of a NetworkPolicy."""
+    warnings: list[str] = []
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for i, rule in enumerate((obj.get("spec") or {}).get(direction) or ()):
+            for j, peer in enumerate(rule.get(peers) or ()):
+                block, path = peer.get("ipBlock") or {}, f"spec.{direction}[{i}].{peers}[{j}].ipBlock"
+                warnings += cidr_warnings(f"{path}.cidr", block.get("cidr") or "")
+                warnings += [
+                    text for k, cidr in enumerate(block.get("except") or ()) for text in cidr_warnings(f"{path}.except[{k}]", cidr)
+                ]
+    return warnings

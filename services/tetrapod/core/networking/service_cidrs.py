@@ -1,23 +1,41 @@
-"""Validation of ServiceCIDR and IPAddress.
+"""ServiceCIDRs.
 
-Upstream: pkg/apis/networking/validation/validation.go.
+Upstream: pkg/registry/networking/servicecidr/strategy.go and pkg/apis/networking/validation.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
+from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.validation.names import IMMUTABLE, complaints
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import ALL_METADATA
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import is_valid_cidr, is_valid_ip
-from tetrapod.machinery.equality import same
+from tetrapod.machinery.addresses import is_valid_cidr
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_dns1123_subdomain, is_path_segment_name
+from tetrapod.machinery.table import Column, TableConvertor
 
 _ONE_EACH = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
 
+TABLE: Final = TableConvertor(
+    (NAME, Column("CIDRs"), AGE),
+    lambda obj: [name_of(obj), ",".join(spec_of(obj).get("cidrs") or []), age(obj)],
+)
 
-def validate_cidrs(obj: Object) -> list[FieldError]:
+
+def definition() -> ResourceDefinition:
+    """Return the definition of ServiceCIDRs."""
+    strategy = KindStrategy(validate=validate, whole_update=validate_update, status=True)
+    status = status_strategy(strategy, keep_metadata=ALL_METADATA)
+    return builtin("networking.k8s.io", "servicecidrs", strategy, table=TABLE, subresources={"status": status})
+
+
+def validate(obj: Object) -> list[FieldError]:
     """Validate a new ServiceCIDR: one or two CIDRs, at most one per IP family."""
     cidrs, path = (obj.get("spec") or {}).get("cidrs") or [], "spec.cidrs"
     if not cidrs:
@@ -31,7 +49,7 @@ def validate_cidrs(obj: Object) -> list[FieldError]:
     return errors
 
 
-def validate_cidrs_update(new: Object, old: Object) -> list[FieldError]:
+def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated ServiceCIDR: a second CIDR may be added, existing ones are immutable."""
     cidrs, old_cidrs = ((obj.get("spec") or {}).get("cidrs") or [] for obj in (new, old))
     path = "spec.cidrs"
@@ -39,36 +57,7 @@ def validate_cidrs_update(new: Object, old: Object) -> list[FieldError]:
         return []
     if len(old_cidrs) == 1 and len(cidrs) == 2:
         errors = [] if cidrs[0] == old_cidrs[0] else [field.invalid(f"{path}[0]", cidrs[0], IMMUTABLE)]
-        return errors + validate_cidrs(new)
+        return errors + validate(new)
     if len(old_cidrs) != len(cidrs):
         return [field.invalid(path, (new.get("spec") or {}).get("cidrs"), IMMUTABLE)]
     return [field.invalid(f"{path}[{i}]", new, IMMUTABLE) for i, (new, old) in enumerate(zip(cidrs, old_cidrs, strict=True)) if new != old]
-
-
-def address_name(name: str, prefix: bool) -> list[str]:
-    """Validate the name of an IPAddress, which must be a canonical IP address."""
-    return is_valid_ip(name)
-
-
-def validate_address(obj: Object) -> list[FieldError]:
-    """Validate a new IPAddress."""
-    parent, path = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
-    if parent is None:
-        return [field.required(path)]
-    errors: list[FieldError] = []
-    if group := parent.get("group"):
-        errors += complaints(is_dns1123_subdomain, group, f"{path}.group")
-    for key in ("resource", "name"):
-        if value := parent.get(key):
-            errors += complaints(is_path_segment_name, value, f"{path}.{key}")
-        else:
-            errors.append(field.required(f"{path}.{key}"))
-    if namespace := parent.get("namespace"):
-        errors += complaints(is_path_segment_name, namespace, f"{path}.namespace")
-    return errors
-
-
-def validate_address_update(new: Object, old: Object) -> list[FieldError]:
-    """Reject a change of spec.parentRef."""
-    parent, old_parent = ((obj.get("spec") or {}).get("parentRef") for obj in (new, old))
-    return [] if same(parent, old_parent) else [field.invalid("spec.parentRef", None, IMMUTABLE)]

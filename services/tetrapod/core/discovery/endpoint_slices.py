@@ -1,19 +1,28 @@
-"""Validation of EndpointSlice.
+"""EndpointSlices.
 
-Upstream: pkg/apis/discovery/validation/validation.go.
+Upstream: pkg/registry/discovery/endpointslice/strategy.go and pkg/apis/discovery/validation.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from tetrapod.core.cells import AGE, MAX_ENDPOINTS, NAME, UNSET, age, more, name_of
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label, dns_subdomain, not_special_address
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
-from tetrapod.machinery.addresses import is_ipv4, is_ipv6, is_valid_ip, is_valid_ip_for_legacy_field
+from tetrapod.machinery.addresses import ip_warnings, is_ipv4, is_ipv6, is_valid_ip, is_valid_ip_for_legacy_field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_fully_qualified_domain_name, is_qualified_name, is_valid_label_value
+from tetrapod.machinery.names import is_dns1123_subdomain, is_fully_qualified_domain_name, is_qualified_name, is_valid_label_value
+from tetrapod.machinery.table import Column, TableConvertor
+
+_HOST_NAME = "kubernetes.io/hostname"
+
 
 _TYPES: Final = frozenset({"IPv4", "IPv6", "FQDN"})
 _PROTOCOLS: Final = frozenset({"TCP", "UDP", "SCTP"})
@@ -21,6 +30,59 @@ _MOST_ENDPOINTS: Final = 1000
 _MOST_ADDRESSES: Final = 100
 _MOST_PORTS: Final = 20000
 _MOST_HINTS: Final = 8
+
+_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+_OUR_CONTROLLERS: Final = frozenset({"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"})
+"""The managers of EndpointSlices whose addresses are always canonical, so that they are not checked."""
+
+
+class EndpointSliceStrategy(KindStrategy):
+    """The strategy of EndpointSlice: a change of labels increments the generation too; deprecatedTopology is dropped."""
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        _drop_topology(obj, frozenset())
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        old_endpoints = old.get("endpoints") or ()
+        if not same(new.get("endpoints"), old_endpoints or None):
+            new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1  # even if the changed fields are dropped
+            _drop_topology(new, frozenset((e.get("deprecatedTopology") or {}).get(_HOST_NAME, "") for e in old_endpoints))
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
+
+
+def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
+    """Drop deprecatedTopology. Upstream: dropTopologyOnV1.
+
+    A valid hostname in it becomes nodeName if nodeName is unset and the stored slice had that hostname.
+    """
+    for endpoint in obj.get("endpoints") or ():
+        node = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOST_NAME, "")
+        if endpoint.get("nodeName") is None and node in known_nodes and not is_dns1123_subdomain(node):
+            endpoint["nodeName"] = node
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of EndpointSlices."""
+    strategy = EndpointSliceStrategy(
+        default=set_defaults,
+        validate=validate,
+        whole_update=validate,
+        revalidates_generate_name=True,
+        warnings=warnings,
+        generation=["addressType", "endpoints", "ports"],
+    )
+    return builtin("discovery.k8s.io", "endpointslices", strategy, table=TABLE)
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of an EndpointSlice."""
+    for port in obj.get("ports") or ():
+        if port.get("name") is None:
+            port["name"] = ""
+        if port.get("protocol") is None:
+            port["protocol"] = "TCP"
 
 
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
@@ -119,3 +181,42 @@ def _ports(ports: list[Object]) -> list[FieldError]:
         if (app := port.get("appProtocol")) is not None:
             errors += complaints(is_qualified_name, app, f"{path}.appProtocol")
     return errors
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return warnings about an EndpointSlice."""
+    warnings = ["spec.addressType: FQDN endpoints are deprecated"] if old is None and obj.get("addressType") == "FQDN" else []
+    if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) in _OUR_CONTROLLERS:
+        return warnings
+    for i, endpoint in enumerate(obj.get("endpoints") or ()):
+        for j, address in enumerate(endpoint.get("addresses") or ()):
+            warnings += ip_warnings(f"endpoints[{i}].addresses[{j}]", address)
+    return warnings
+
+
+def _row(obj: Object) -> list[Any]:
+    ports = obj.get("ports")
+    if ports is None:
+        port_text = UNSET if not obj.get("ports") else ""
+    else:
+        port_text = more((str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in ports), MAX_ENDPOINTS)
+    addresses = [a for e in obj.get("endpoints") or [] for a in e.get("addresses") or []]
+    return [
+        name_of(obj),
+        obj.get("addressType", ""),
+        port_text or UNSET,
+        more(addresses, MAX_ENDPOINTS) or UNSET,
+        age(obj),
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("AddressType"),
+        Column("Ports"),
+        Column("Endpoints"),
+        AGE,
+    ),
+    _row,
+)

@@ -1,0 +1,98 @@
+"""IngressClasses.
+
+Upstream: pkg/registry/networking/ingressclass/strategy.go and pkg/apis/networking/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.networking import ingresses
+from tetrapod.core.validation import shown
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import field
+from tetrapod.machinery.domain_paths import domain_prefixed_path
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import validate_namespace_name
+from tetrapod.machinery.table import Column, TableConvertor
+
+_LONGEST_CONTROLLER: Final = 250
+
+_DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of IngressClasses."""
+    strategy = KindStrategy(
+        default=set_defaults,
+        validate=validate,
+        whole_update=validate_update,
+        revalidates_generate_name=True,
+        generation=["spec"],
+    )
+    return builtin("networking.k8s.io", "ingressclasses", strategy, table=TABLE)
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of an IngressClass."""
+    parameters = (obj.get("spec") or {}).get("parameters")
+    if parameters is not None and parameters.get("scope") is None:
+        parameters["scope"] = "Cluster"
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate an IngressClass."""
+    spec = obj.get("spec") or {}
+    controller, parameters = spec.get("controller") or "", spec.get("parameters")
+    errors = [field.too_long("spec.controller", _LONGEST_CONTROLLER)] if len(controller) > _LONGEST_CONTROLLER else []
+    errors += domain_prefixed_path(controller, "spec.controller")
+    if parameters is None:
+        return errors
+    path = "spec.parameters"
+    errors += ingresses.object_reference(parameters, path, None) + _scope(parameters, path)
+    return errors + [field.required(f"{path}.{key}") for key in ("kind", "name") if not parameters.get(key)]
+
+
+def _scope(parameters: Object, path: str) -> list[FieldError]:
+    scope, namespace, at = parameters.get("scope"), parameters.get("namespace"), f"{path}.namespace"
+    match scope:
+        case None:
+            return [field.required(f"{path}.scope")]
+        case "Cluster":
+            return [field.forbidden(at, "`parameters.scope` is set to 'Cluster'")] if namespace is not None else []
+        case "Namespace":
+            if namespace is None:
+                return [field.required(at, "`parameters.scope` is set to 'Namespace'")]
+            return [field.invalid(at, namespace, text) for text in validate_namespace_name(namespace, False)]
+    return [field.not_supported(f"{path}.scope", scope, ["Cluster", "Namespace"])]
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated IngressClass, whose controller is immutable."""
+    controller, old_controller = ((obj.get("spec") or {}).get("controller") or "" for obj in (new, old))
+    return shown.immutable(controller, old_controller, "spec.controller") + validate(new)
+
+
+def _row(obj: Object) -> list[Any]:
+    parameters = spec_of(obj).get("parameters")
+    text = NONE
+    if parameters is not None:
+        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") is not None else ""
+        text = f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
+    default = (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
+    return [f"{name_of(obj)} (default)" if default else name_of(obj), spec_of(obj).get("controller", ""), text, age(obj)]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Controller"),
+        Column("Parameters"),
+        AGE,
+    ),
+    _row,
+)

@@ -1,0 +1,77 @@
+"""IPAddresses.
+
+Upstream: pkg/registry/networking/ipaddress/strategy.go and pkg/apis/networking/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.cells import NAME, NONE, age, name_of, spec_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.validation.names import IMMUTABLE, complaints
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import field
+from tetrapod.machinery.addresses import is_valid_ip
+from tetrapod.machinery.equality import same
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_dns1123_subdomain, is_path_segment_name
+from tetrapod.machinery.table import Column, TableConvertor
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of IPAddresses."""
+    strategy = KindStrategy(
+        validate=validate,
+        validate_update=validate_update,
+        name=validate_name,
+        revalidates_generate_name=True,
+    )
+    return builtin("networking.k8s.io", "ipaddresses", strategy, table=TABLE)
+
+
+def validate_name(name: str, prefix: bool) -> list[str]:
+    """Validate the name of an IPAddress, which must be a canonical IP address."""
+    return is_valid_ip(name)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a new IPAddress."""
+    parent, path = (obj.get("spec") or {}).get("parentRef"), "spec.parentRef"
+    if parent is None:
+        return [field.required(path)]
+    errors: list[FieldError] = []
+    if group := parent.get("group"):
+        errors += complaints(is_dns1123_subdomain, group, f"{path}.group")
+    for key in ("resource", "name"):
+        if value := parent.get(key):
+            errors += complaints(is_path_segment_name, value, f"{path}.{key}")
+        else:
+            errors.append(field.required(f"{path}.{key}"))
+    if namespace := parent.get("namespace"):
+        errors += complaints(is_path_segment_name, namespace, f"{path}.namespace")
+    return errors
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Reject a change of spec.parentRef."""
+    parent, old_parent = ((obj.get("spec") or {}).get("parentRef") for obj in (new, old))
+    return [] if same(parent, old_parent) else [field.invalid("spec.parentRef", None, IMMUTABLE)]
+
+
+def _row(obj: Object) -> list[Any]:
+    """Return three cells for two columns, as upstream does: the age has no column."""
+    parent = spec_of(obj).get("parentRef")
+    text = NONE
+    if parent is not None:
+        group = f".{parent['group']}" if parent.get("group") else ""
+        parts = [f"{parent.get('resource', '')}{group}".lower()]
+        parts += [parent["namespace"]] if parent.get("namespace") else []
+        parts.append(parent.get("name", ""))
+        text = "/".join(parts)
+    return [name_of(obj), text, age(obj)]
+
+
+TABLE: Final = TableConvertor((NAME, Column("ParentRef")), _row)
