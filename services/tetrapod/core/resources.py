@@ -6,9 +6,13 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, policy, resource
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, resource
 from tetrapod.core.networking import resources as networking_resources
+from tetrapod.core.node import resources as node_resources
+from tetrapod.core.policy import resources as policy_resources
+from tetrapod.core.scheduling import resources as scheduling_resources
 from tetrapod.core.storage import resources as storage_resources
 from tetrapod.core.storagemigration import resources
 from tetrapod.core.strategies.admission_policies import ParamAccess
@@ -40,16 +44,16 @@ def definitions(
         *v1.definitions(subresources, addresses, ports, event_ttl),
         *apps.definitions(),
         *others.certificate_definitions(authorizer),
-        *others.coordination_definitions(),
+        *coordination_resources.definitions(),
         *others.event_definitions(event_ttl),
-        *others.node_definitions(),
-        *others.scheduling_definitions(),
+        *node_resources.definitions(),
+        *scheduling_resources.definitions(),
         *others.flow_control_definitions(),
         *autoscaling.definitions(),
         *batch.definitions(),
         *networking_resources.definitions(),
         *discovery_resources.definitions(),
-        *policy.definitions(),
+        *policy_resources.definitions(),
         *resource.definitions(devices),
         *storage_resources.definitions(),
         *resources.definitions(),

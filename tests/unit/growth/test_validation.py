@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.growth import assert_linear
+from tetrapod.core.node import runtime_classes
 from tetrapod.core.podspec import scheduling
 from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
@@ -19,7 +20,6 @@ from tetrapod.core.validation import (
     devices,
     flow_schemas,
     job_policies,
-    node_kinds,
     signing_requests,
     slice_devices,
     webhooks,
@@ -79,7 +79,7 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
         lambda n: {"webhooks": [{"name": "a.b.c", "admissionReviewVersions": names(n)}]},
     ),
     "tolerations of a class": (
-        node_kinds.validate_runtime,
+        runtime_classes.validate,
         lambda n: {"metadata": {"name": "r"}, "scheduling": {"tolerations": [{"key": name} for name in names(n)]}},
     ),
     "topology spread": (

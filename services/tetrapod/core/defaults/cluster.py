@@ -52,12 +52,6 @@ def default_match_resources(match: Object) -> None:
             rule["scope"] = "*"
 
 
-def default_priority_class(obj: Object) -> None:
-    """Set the defaults of a PriorityClass."""
-    if obj.get("preemptionPolicy") is None:
-        obj["preemptionPolicy"] = "PreemptLowerPriority"
-
-
 def default_flow_schema(obj: Object) -> None:
     """Set the defaults of a FlowSchema."""
     spec = obj.setdefault("spec", {})

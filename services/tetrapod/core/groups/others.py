@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from tetrapod.core.defaults import cluster as defaults
 from tetrapod.core.groups.events import new_events
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningRequestStrategy, SigningStatusStrategy
 from tetrapod.core.strategies.pod_certificates import PodCertificateStatusStrategy, PodCertificateStrategy
-from tetrapod.core.strategies.priority_classes import PriorityClassStore
 from tetrapod.core.tables import cluster as tables
-from tetrapod.core.validation import flow_schemas, leases, pod_certificates, trust_bundles
-from tetrapod.core.validation import node_kinds as classes
-from tetrapod.core.warnings import others as warnings
+from tetrapod.core.validation import flow_schemas, pod_certificates, trust_bundles
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.builtin import builtin
-from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import WHOLE_METADATA
 from tetrapod.machinery.gvk import Object
-
-
-class LeaseStrategy(KindStrategy):
-    """The strategy of Lease. The fields of coordinated leader election are dropped, because its feature gate is off, as upstream."""
-
-    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        for key in ("strategy", "preferredHolder"):
-            (obj.get("spec") or {}).pop(key, None)
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        for key in ("strategy", "preferredHolder"):
-            if (old.get("spec") or {}).get(key) is None:
-                (new.get("spec") or {}).pop(key, None)
 
 
 def _of_spec(key: str) -> Callable[[Object], str]:
@@ -86,37 +68,6 @@ def pod_certificate_requests(authorizer: Authorizer | None) -> ResourceDefinitio
     )
 
 
-def lease_definition() -> ResourceDefinition:
-    """Return the definition of Leases."""
-    strategy = LeaseStrategy(validate=leases.validate, create_on_update=True, unconditional_update=False, metadata="plain")
-    return builtin("coordination.k8s.io", "leases", strategy, table=tables.LEASES)
-
-
-def runtime_classes() -> ResourceDefinition:
-    """Return the definition of RuntimeClasses."""
-    strategy = KindStrategy(
-        validate=classes.validate_runtime,
-        whole_update=classes.validate_runtime_update,
-        revalidates_generate_name=True,
-        warnings=warnings.runtime_class,
-        create_on_update=True,
-        unconditional_update=False,
-        metadata="plain",
-    )
-    return builtin("node.k8s.io", "runtimeclasses", strategy, table=tables.RUNTIME_CLASSES)
-
-
-def priority_classes() -> ResourceDefinition:
-    """Return the definition of PriorityClasses."""
-    strategy = KindStrategy(
-        default=defaults.default_priority_class,
-        validate=classes.validate_priority,
-        whole_update=classes.validate_priority_update,
-        generation=["value"],
-    )
-    return replace(builtin("scheduling.k8s.io", "priorityclasses", strategy, table=tables.PRIORITY_CLASSES), store=PriorityClassStore)
-
-
 def flow_schema_definition() -> ResourceDefinition:
     """Return the definition of FlowSchemas."""
     strategy = KindStrategy(
@@ -158,11 +109,6 @@ def certificate_definitions(authorizer: Authorizer | None) -> list[ResourceDefin
     return [signing_requests(), cluster_trust_bundles(), pod_certificate_requests(authorizer)]
 
 
-def coordination_definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
-    return [lease_definition()]
-
-
 def event_definitions(ttl: int) -> list[ResourceDefinition]:
     """Return the definitions of the group. Those of core/v1 are listed there.
 
@@ -170,16 +116,6 @@ def event_definitions(ttl: int) -> list[ResourceDefinition]:
         ttl: seconds until an event is deleted.
     """
     return [new_events(ttl)]
-
-
-def node_definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
-    return [runtime_classes()]
-
-
-def scheduling_definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
-    return [priority_classes()]
 
 
 def flow_control_definitions() -> list[ResourceDefinition]:

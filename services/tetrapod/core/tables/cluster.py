@@ -60,33 +60,6 @@ EVENTS: Final = TableConvertor(
 )
 
 
-def _lease_row(obj: Object) -> list[Any]:
-    return [name_of(obj), spec_of(obj).get("holderIdentity") or "", age(obj)]
-
-
-LEASES: Final = TableConvertor((NAME, Column("Holder"), AGE), _lease_row)
-RUNTIME_CLASSES: Final = TableConvertor(
-    (NAME, Column("Handler"), AGE),
-    lambda obj: [name_of(obj), obj.get("handler", ""), age(obj)],
-)
-PRIORITY_CLASSES: Final = TableConvertor(
-    (
-        NAME,
-        Column("Value", "integer"),
-        Column("Global-Default", "boolean"),
-        AGE,
-        Column("PreemptionPolicy"),
-    ),
-    lambda obj: [
-        name_of(obj),
-        obj.get("value") or 0,
-        bool(obj.get("globalDefault")),
-        age(obj),
-        obj.get("preemptionPolicy") or "PreemptLowerPriority",
-    ],
-)
-
-
 def _csr_condition(obj: Object) -> str:
     conditions = status_of(obj).get("conditions") or []
     types = {c.get("type") for c in conditions}

@@ -289,27 +289,3 @@ HORIZONTAL_POD_AUTOSCALERS: Final = TableConvertor(
     ),
     _autoscaler_row,
 )
-
-
-def _disruption_budget_row(obj: Object) -> list[Any]:
-    spec = spec_of(obj)
-    minimum, maximum = spec.get("minAvailable"), spec.get("maxUnavailable")
-    return [
-        name_of(obj),
-        "N/A" if minimum is None else str(minimum),
-        "N/A" if maximum is None else str(maximum),
-        status_of(obj).get("disruptionsAllowed") or 0,
-        age(obj),
-    ]
-
-
-POD_DISRUPTION_BUDGETS: Final = TableConvertor(
-    (
-        NAME,
-        Column("Min Available"),
-        Column("Max Unavailable"),
-        Column("Allowed Disruptions", "integer"),
-        AGE,
-    ),
-    _disruption_budget_row,
-)

@@ -5,10 +5,14 @@ from typing import Any, cast
 
 import pytest
 
+from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, policy, resource
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, resource
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.networking import resources as networking_resources
+from tetrapod.core.node import resources as node_resources
+from tetrapod.core.policy import resources as policy_resources
+from tetrapod.core.scheduling import resources as scheduling_resources
 from tetrapod.core.storage import resources as storage_resources
 from tetrapod.core.storagemigration import resources
 from tetrapod.generic.registry.context import Context
@@ -23,15 +27,15 @@ _DEFINITIONS = {
         autoscaling.definitions(),
         batch.definitions(),
         networking_resources.definitions(),
-        policy.definitions(),
+        policy_resources.definitions(),
         storage_resources.definitions(),
         discovery_resources.definitions(),
         resources.definitions(),
         others.certificate_definitions(None),
-        others.coordination_definitions(),
+        coordination_resources.definitions(),
         others.event_definitions(3600),
-        others.node_definitions(),
-        others.scheduling_definitions(),
+        node_resources.definitions(),
+        scheduling_resources.definitions(),
         others.flow_control_definitions(),
         admissionregistration.definitions(_NOBODY),
         resource.definitions(_NOBODY),

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from tetrapod.core.node import runtime_classes
 from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
-from tetrapod.core.validation import claim_status, flow_schemas, node_kinds, resource_claims, signing_requests
+from tetrapod.core.validation import claim_status, flow_schemas, resource_claims, signing_requests
 from tetrapod.core.validation.devices import fully_qualified, json_object
 from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery.gvk import Object
@@ -115,6 +116,6 @@ def test_a_condition_that_a_flow_schema_has_twice_is_reported_before_its_missing
 
 def test_tolerations_of_a_runtime_class_differ_by_more_than_their_time() -> None:
     same_but_for_time = [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": n} for n in (1, 2)]
-    (error,) = node_kinds.validate_runtime({"handler": "h", "metadata": {}, "scheduling": {"tolerations": same_but_for_time}})
+    (error,) = runtime_classes.validate({"handler": "h", "metadata": {}, "scheduling": {"tolerations": same_but_for_time}})
     shown = {"Key": "k", "Operator": "Exists", "Value": "", "Effect": "NoExecute", "TolerationSeconds": 2}
     assert (error.field, error.type, error.value) == ("scheduling.tolerations[1]", "FieldValueDuplicate", shown)

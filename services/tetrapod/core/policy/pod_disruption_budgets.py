@@ -1,21 +1,44 @@
-"""Validation of PodDisruptionBudget.
+"""PodDisruptionBudgets.
 
-Upstream: pkg/apis/policy/validation/validation.go.
+Upstream: pkg/registry/policy/poddisruptionbudget/strategy.go and pkg/apis/policy/validation.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation import rolling, shown
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import known, not_negative
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import PlainStatusStrategy
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
+from tetrapod.machinery.table import Column, TableConvertor
+
+_INITIAL_STATUS: Final = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+
 
 _EVICTION: Final = frozenset({"IfHealthyBudget", "AlwaysAllow"})
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of PodDisruptionBudgets."""
+    strategy = KindStrategy(
+        validate=validate,
+        status=True,
+        initial_status=_INITIAL_STATUS,
+        generation=["spec"],
+        unconditional_update=False,
+        metadata="late",
+    )
+    status = PlainStatusStrategy(strategy, validate=validate_status)
+    return builtin("policy", "poddisruptionbudgets", strategy, table=TABLE, subresources={"status": status})
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -50,3 +73,27 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         errors += not_negative(status.get(name), f"status.{name}")
     return errors
+
+
+def _row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    minimum, maximum = spec.get("minAvailable"), spec.get("maxUnavailable")
+    return [
+        name_of(obj),
+        "N/A" if minimum is None else str(minimum),
+        "N/A" if maximum is None else str(maximum),
+        status_of(obj).get("disruptionsAllowed") or 0,
+        age(obj),
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Min Available"),
+        Column("Max Unavailable"),
+        Column("Allowed Disruptions", "integer"),
+        AGE,
+    ),
+    _row,
+)

@@ -1,0 +1,55 @@
+"""Leases.
+
+Upstream: pkg/registry/coordination/lease/strategy.go and pkg/apis/coordination/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.validation.names import not_negative
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+
+
+class LeaseStrategy(KindStrategy):
+    """The strategy of Lease. The fields of coordinated leader election are dropped, because its feature gate is off, as upstream."""
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        for key in ("strategy", "preferredHolder"):
+            (obj.get("spec") or {}).pop(key, None)
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        for key in ("strategy", "preferredHolder"):
+            if (old.get("spec") or {}).get(key) is None:
+                (new.get("spec") or {}).pop(key, None)
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of Leases."""
+    strategy = LeaseStrategy(validate=validate, create_on_update=True, unconditional_update=False, metadata="plain")
+    return builtin("coordination.k8s.io", "leases", strategy, table=TABLE)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate the spec of a Lease."""
+    spec = obj.get("spec") or {}
+    seconds = spec.get("leaseDurationSeconds")
+    errors: list[FieldError] = []
+    if seconds is not None and seconds <= 0:
+        errors.append(field.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+    return errors + not_negative(spec.get("leaseTransitions"), "spec.leaseTransitions")
+
+
+def _row(obj: Object) -> list[Any]:
+    return [name_of(obj), spec_of(obj).get("holderIdentity") or "", age(obj)]
+
+
+TABLE: Final = TableConvertor((NAME, Column("Holder"), AGE), _row)

@@ -1,0 +1,11 @@
+"""The list of the kinds of coordination.k8s.io."""
+
+from __future__ import annotations
+
+from tetrapod.core.coordination import leases as coordination_leases
+from tetrapod.generic.registry.definition import ResourceDefinition
+
+
+def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [coordination_leases.definition()]

@@ -1,0 +1,11 @@
+"""The list of the kinds of node.k8s.io."""
+
+from __future__ import annotations
+
+from tetrapod.core.node import runtime_classes
+from tetrapod.generic.registry.definition import ResourceDefinition
+
+
+def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [runtime_classes.definition()]

@@ -1,0 +1,11 @@
+"""The list of the kinds of policy."""
+
+from __future__ import annotations
+
+from tetrapod.core.policy import pod_disruption_budgets
+from tetrapod.generic.registry.definition import ResourceDefinition
+
+
+def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [pod_disruption_budgets.definition()]
