@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.certificates import resources as certificates_resources
 from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, resource
@@ -43,7 +44,7 @@ def definitions(
     result = [
         *v1.definitions(subresources, addresses, ports, event_ttl),
         *apps.definitions(),
-        *others.certificate_definitions(authorizer),
+        *certificates_resources.definitions(authorizer),
         *coordination_resources.definitions(),
         *others.event_definitions(event_ttl),
         *node_resources.definitions(),

@@ -10,7 +10,7 @@ from typing import Final
 from tetrapod.core.admission.kinds import NODES, PODS, SERVICE_ACCOUNTS
 from tetrapod.core.admission.mirror_pods import MIRROR
 from tetrapod.core.admission.node_identity import node_of, synthetic
-from tetrapod.core.validation.signing_requests import parse_request
+from tetrapod.core.certificates.certificate_signing_requests.validation import parse_request
 from tetrapod.generic.admission.interface import Attributes, forbidden
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.registry.lister import Lister

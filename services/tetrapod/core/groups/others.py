@@ -2,70 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tetrapod.core.defaults import cluster as defaults
 from tetrapod.core.groups.events import new_events
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
-from tetrapod.core.strategies.certificates import ApprovalStrategy, SigningRequestStrategy, SigningStatusStrategy
-from tetrapod.core.strategies.pod_certificates import PodCertificateStatusStrategy, PodCertificateStrategy
 from tetrapod.core.tables import cluster as tables
-from tetrapod.core.validation import flow_schemas, pod_certificates, trust_bundles
-from tetrapod.generic.authorization.interface import Authorizer
+from tetrapod.core.validation import flow_schemas
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import WHOLE_METADATA
-from tetrapod.machinery.gvk import Object
-
-
-def _of_spec(key: str) -> Callable[[Object], str]:
-    return lambda obj: (obj.get("spec") or {}).get(key) or ""
-
-
-def signing_requests() -> ResourceDefinition:
-    """Return the definition of CertificateSigningRequests."""
-    strategy = SigningRequestStrategy()
-    return builtin(
-        "certificates.k8s.io",
-        "certificatesigningrequests",
-        strategy,
-        table=tables.CERTIFICATE_SIGNING_REQUESTS,
-        subresources={"approval": ApprovalStrategy(strategy), "status": SigningStatusStrategy(strategy)},
-    )
-
-
-def cluster_trust_bundles() -> ResourceDefinition:
-    """Return the definition of ClusterTrustBundles."""
-    strategy = KindStrategy(
-        validate=trust_bundles.validate,
-        whole_update=trust_bundles.validate_update,
-        metadata="late",
-        unconditional_update=False,
-        fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""},
-    )
-    return builtin("certificates.k8s.io", "clustertrustbundles", strategy, table=tables.CLUSTER_TRUST_BUNDLES)
-
-
-def pod_certificate_requests(authorizer: Authorizer | None) -> ResourceDefinition:
-    """Return the definition of PodCertificateRequests.
-
-    Args:
-        authorizer: authorizes signers to change the status; None skips the check.
-    """
-    strategy = PodCertificateStrategy(
-        validate=pod_certificates.validate,
-        whole_update=pod_certificates.validate_update,
-        status=True,
-        unconditional_update=False,
-        fields={f"spec.{key}": _of_spec(key) for key in ("signerName", "podName", "nodeName")},
-    )
-    return builtin(
-        "certificates.k8s.io",
-        "podcertificaterequests",
-        strategy,
-        table=tables.POD_CERTIFICATE_REQUESTS,
-        subresources={"status": PodCertificateStatusStrategy(strategy, authorizer)},
-    )
 
 
 def flow_schema_definition() -> ResourceDefinition:
@@ -98,15 +42,6 @@ def priority_levels() -> ResourceDefinition:
         table=tables.PRIORITY_LEVELS,
         subresources={"status": status},
     )
-
-
-def certificate_definitions(authorizer: Authorizer | None) -> list[ResourceDefinition]:
-    """Return the definitions of the group.
-
-    Args:
-        authorizer: authorizes signers to change the status of PodCertificateRequests; None skips the check.
-    """
-    return [signing_requests(), cluster_trust_bundles(), pod_certificate_requests(authorizer)]
 
 
 def event_definitions(ttl: int) -> list[ResourceDefinition]:

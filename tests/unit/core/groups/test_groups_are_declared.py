@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from tetrapod.core.certificates import resources as certificates_resources
 from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, resource
@@ -31,7 +32,7 @@ _DEFINITIONS = {
         storage_resources.definitions(),
         discovery_resources.definitions(),
         resources.definitions(),
-        others.certificate_definitions(None),
+        certificates_resources.definitions(None),
         coordination_resources.definitions(),
         others.event_definitions(3600),
         node_resources.definitions(),

@@ -1,23 +1,45 @@
-"""Validation of ClusterTrustBundle.
+"""ClusterTrustBundles.
 
-Upstream: pkg/apis/certificates/validation/validation.go.
+Upstream: pkg/registry/certificates/clustertrustbundle/strategy.go and pkg/apis/certificates/validation.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.cells import NAME, name_of, spec_of
+from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.names import immutable
 from tetrapod.core.validation.pem import Block, blocks
 from tetrapod.core.validation.signer_names import signer_name
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import validate_kube_object_meta
 from tetrapod.machinery.names import name_is_dns_subdomain
+from tetrapod.machinery.table import Column, TableConvertor
 
 _PATH: Final = "spec.trustBundle"
 _LARGEST: Final = 1024 * 1024
+
+TABLE: Final = TableConvertor(
+    (NAME, Column("SignerName")),
+    lambda obj: [name_of(obj), spec_of(obj).get("signerName") or "<none>"],
+)
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of ClusterTrustBundles."""
+    strategy = KindStrategy(
+        validate=validate,
+        whole_update=validate_update,
+        metadata="late",
+        unconditional_update=False,
+        fields={"spec.signerName": lambda o: (o.get("spec") or {}).get("signerName") or ""},
+    )
+    return builtin("certificates.k8s.io", "clustertrustbundles", strategy, table=TABLE)
 
 
 def name_texts(name: str, prefix: bool, signer: str) -> list[str]:

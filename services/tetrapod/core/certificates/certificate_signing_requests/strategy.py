@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tetrapod.core.strategies import certificate_metrics
-from tetrapod.core.validation import signing_requests
+from tetrapod.core.certificates.certificate_signing_requests import metrics as certificate_metrics
+from tetrapod.core.certificates.certificate_signing_requests import validation as signing_requests
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.field import FieldError
