@@ -9,6 +9,7 @@ from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.certificates import resources as certificates_resources
 from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
+from tetrapod.core.events import resources as events_resources
 from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, resource
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
@@ -46,7 +47,7 @@ def definitions(
         *apps.definitions(),
         *certificates_resources.definitions(authorizer),
         *coordination_resources.definitions(),
-        *others.event_definitions(event_ttl),
+        *events_resources.definitions(event_ttl),
         *node_resources.definitions(),
         *scheduling_resources.definitions(),
         *others.flow_control_definitions(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tetrapod.core.defaults import cluster as defaults
-from tetrapod.core.groups.events import new_events
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.tables import cluster as tables
 from tetrapod.core.validation import flow_schemas
@@ -42,15 +41,6 @@ def priority_levels() -> ResourceDefinition:
         table=tables.PRIORITY_LEVELS,
         subresources={"status": status},
     )
-
-
-def event_definitions(ttl: int) -> list[ResourceDefinition]:
-    """Return the definitions of the group. Those of core/v1 are listed there.
-
-    Args:
-        ttl: seconds until an event is deleted.
-    """
-    return [new_events(ttl)]
 
 
 def flow_control_definitions() -> list[ResourceDefinition]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.groups.events import core_events
+from tetrapod.core.events.definition import core_events
 from tetrapod.core.subresources.locations import Backends
 from tetrapod.core.subresources.stores import Stores
 from tetrapod.core.v1 import (

@@ -8,6 +8,7 @@ import pytest
 from tetrapod.core.certificates import resources as certificates_resources
 from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
+from tetrapod.core.events import resources as events_resources
 from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, resource
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.networking import resources as networking_resources
@@ -34,7 +35,7 @@ _DEFINITIONS = {
         resources.definitions(),
         certificates_resources.definitions(None),
         coordination_resources.definitions(),
-        others.event_definitions(3600),
+        events_resources.definitions(3600),
         node_resources.definitions(),
         scheduling_resources.definitions(),
         others.flow_control_definitions(),
