@@ -10,7 +10,8 @@ from tetrapod.core.certificates import resources as certificates_resources
 from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, resource
+from tetrapod.core.flowcontrol import resources as flowcontrol_resources
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, resource
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
 from tetrapod.core.policy import resources as policy_resources
@@ -50,7 +51,7 @@ def definitions(
         *events_resources.definitions(event_ttl),
         *node_resources.definitions(),
         *scheduling_resources.definitions(),
-        *others.flow_control_definitions(),
+        *flowcontrol_resources.definitions(),
         *autoscaling.definitions(),
         *batch.definitions(),
         *networking_resources.definitions(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from tetrapod.core.tables.cluster import FLOW_SCHEMAS
+from tetrapod.core.flowcontrol.flow_schemas import TABLE
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.tables import Tables
 from tetrapod.generic.http.negotiation.accept import Accepted
@@ -56,6 +56,6 @@ def test_rows_of_flow_schemas_follow_each_other_as_requests_try_them() -> None:
         StoredEntry(name, head, orjson.dumps({"metadata": {"name": name}, "spec": {"matchingPrecedence": n}})[1:], 1)
         for name, n in precedences.items()
     ]
-    ordered = Tables(FLOW_SCHEMAS, "v1", "Metadata").in_order(entries)
+    ordered = Tables(TABLE, "v1", "Metadata").in_order(entries)
     assert [entry.peek()["metadata"]["name"] for entry in ordered] == ["a", "b", "last"]
     assert Tables(None, "v1", "Metadata").in_order(entries) is entries

@@ -9,13 +9,14 @@ import pytest
 
 from support.growth import assert_linear
 from tetrapod.core.certificates.certificate_signing_requests import validation as signing_requests
+from tetrapod.core.flowcontrol import flow_schemas
 from tetrapod.core.node import runtime_classes
 from tetrapod.core.podspec import scheduling
 from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
 from tetrapod.core.v1.pods import validation as pods_validation
 from tetrapod.core.v1.services import address_validation
-from tetrapod.core.validation import admission_policies, claim_status, devices, flow_schemas, job_policies, slice_devices, webhooks
+from tetrapod.core.validation import admission_policies, claim_status, devices, job_policies, slice_devices, webhooks
 from tetrapod.machinery import metadata
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.gvk import Object

@@ -50,28 +50,3 @@ def default_match_resources(match: Object) -> None:
     for rule in [*(match.get("resourceRules") or ()), *(match.get("excludeResourceRules") or ())]:
         if rule.get("scope") is None:
             rule["scope"] = "*"
-
-
-def default_flow_schema(obj: Object) -> None:
-    """Set the defaults of a FlowSchema."""
-    spec = obj.setdefault("spec", {})
-    if not spec.get("matchingPrecedence"):
-        spec["matchingPrecedence"] = 1000
-
-
-def default_priority_level(obj: Object) -> None:
-    """Set the defaults of a PriorityLevelConfiguration."""
-    spec = obj.setdefault("spec", {})
-    if (exempt := spec.get("exempt")) is not None:
-        for field in ("nominalConcurrencyShares", "lendablePercent"):
-            if exempt.get(field) is None:
-                exempt[field] = 0
-    if (limited := spec.get("limited")) is not None:
-        for field, value in (("nominalConcurrencyShares", 30), ("lendablePercent", 0)):
-            if limited.get(field) is None:
-                limited[field] = value
-        response = limited.get("limitResponse")
-        if response and (queuing := response.get("queuing")) is not None:
-            for field, value in (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)):
-                if not queuing.get(field):
-                    queuing[field] = value

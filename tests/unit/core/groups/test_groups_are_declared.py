@@ -9,7 +9,8 @@ from tetrapod.core.certificates import resources as certificates_resources
 from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, others, resource
+from tetrapod.core.flowcontrol import resources as flowcontrol_resources
+from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, resource
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
@@ -38,7 +39,7 @@ _DEFINITIONS = {
         events_resources.definitions(3600),
         node_resources.definitions(),
         scheduling_resources.definitions(),
-        others.flow_control_definitions(),
+        flowcontrol_resources.definitions(),
         admissionregistration.definitions(_NOBODY),
         resource.definitions(_NOBODY),
     )

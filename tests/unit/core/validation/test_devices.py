@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from tetrapod.core.certificates.certificate_signing_requests import validation as signing_requests
+from tetrapod.core.flowcontrol import flow_schemas
 from tetrapod.core.node import runtime_classes
 from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
-from tetrapod.core.validation import claim_status, flow_schemas, resource_claims
+from tetrapod.core.validation import claim_status, resource_claims
 from tetrapod.core.validation.devices import fully_qualified, json_object
 from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery.gvk import Object

@@ -1,31 +1,54 @@
-"""Validation of FlowSchema and PriorityLevelConfiguration.
+"""FlowSchemas.
 
-Upstream: pkg/apis/flowcontrol/validation/validation.go.
+Upstream: pkg/registry/flowcontrol/flowschema/strategy.go and pkg/apis/flowcontrol/validation.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from math import log2
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
+from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.names import complaints, dns_subdomain, known
+from tetrapod.core.validation.names import complaints, dns_subdomain
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import WHOLE_METADATA
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, validate_namespace_name
+from tetrapod.machinery.table import Column, TableConvertor
 
 _LAST: Final = 10_000
 _DISTINGUISHERS: Final = frozenset({"ByUser", "ByNamespace"})
 _SUBJECTS: Final = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
 _VERBS: Final = frozenset({"get", "list", "create", "update", "delete", "deletecollection", "patch", "watch", "proxy"})
-_MOST_QUEUES: Final = 10_000_000
-_ENTROPY: Final = 60
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of FlowSchemas."""
+    strategy = KindStrategy(
+        default=set_defaults,
+        validate=validate,
+        status=True,
+        generation=["spec"],
+        revalidates_generate_name=True,
+    )
+    status = status_strategy(strategy, keep_metadata=WHOLE_METADATA, validate=validate_status)
+    return builtin("flowcontrol.apiserver.k8s.io", "flowschemas", strategy, table=TABLE, subresources={"status": status})
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a FlowSchema."""
+    spec = obj.setdefault("spec", {})
+    if not spec.get("matchingPrecedence"):
+        spec["matchingPrecedence"] = 1000
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -180,95 +203,33 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def validate_level(obj: Object) -> list[FieldError]:
-    """Validate a PriorityLevelConfiguration."""
-    spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
-    kind, exempt, limited = spec.get("type") or "", spec.get("exempt"), spec.get("limited")
-    errors: list[FieldError] = []
-    if (name == "exempt") != (kind == "Exempt"):
-        errors.append(field.invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'"))
-    if kind == "Exempt" and exempt is not None:
-        errors += _shares(exempt, "spec.exempt") + _percents(exempt, "spec.exempt")
-    elif kind == "Limited" and limited is not None:
-        errors += _limited(limited)
-    elif kind:
-        errors += known(kind, frozenset({"Exempt", "Limited"}), "spec.type")
-    errors += _fixed_level(name, spec)
-    return errors + _declared(spec)
+def _flow_schema_order(obj: Object) -> tuple[int, str]:
+    """Return the sort key by which requests are matched. Upstream: FlowSchemaSequence."""
+    return spec_of(obj).get("matchingPrecedence") or 0, name_of(obj)
 
 
-def _fixed_level(name: str, spec: Object) -> list[FieldError]:
-    """Reject a spec that differs from that of a mandatory priority level. Only `exempt` may change its spec.exempt."""
-    if (fixed := _mandatory("prioritylevelconfigurations").get(name)) is None:
-        return []
-    shown, mandatory = internal("PriorityLevelSpec", spec), internal("PriorityLevelSpec", fixed)
-    exception = " except the 'spec.exempt' field" if name == "exempt" else ""
-    if (shown | {"Exempt": None} == mandatory | {"Exempt": None}) if exception else shown == mandatory:
-        return []
-    return [field.invalid("spec", shown, f"spec of '{name}'{exception} must equal the fixed value")]
+def _row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    dangling = next((c.get("status") for c in status_of(obj).get("conditions") or [] if c.get("type") == "Dangling"), "?")
+    return [
+        name_of(obj),
+        (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
+        spec.get("matchingPrecedence") or 0,
+        (spec.get("distinguisherMethod") or {}).get("type") or NONE,
+        age(obj),
+        dangling,
+    ]
 
 
-def _declared(spec: Object) -> list[FieldError]:
-    """Validate the rules that upstream declares on the fields: required types, and the union member that each type selects."""
-    kind, limited = spec.get("type") or "", spec.get("limited")
-    errors = [field.forbidden("spec.exempt")] if spec.get("exempt") is not None and kind != "Exempt" else []
-    errors += _member(limited, kind == "Limited", "spec.limited")
-    if not kind:
-        errors.append(field.required("spec.type"))
-    if limited is None:
-        return errors
-    response, path = limited.get("limitResponse") or {}, "spec.limited.limitResponse"
-    errors += _member(response.get("queuing"), response.get("type") == "Queue", f"{path}.queuing")
-    return errors if response.get("type") else [*errors, field.required(f"{path}.type")]
-
-
-def _member(value: Object | None, wanted: bool, path: str) -> list[FieldError]:
-    if (value is not None) == wanted:
-        return []
-    return [field.required(path) if wanted else field.forbidden(path)]
-
-
-def _shares(of: Object, path: str) -> list[FieldError]:
-    shares = of.get("nominalConcurrencyShares") or 0
-    return [field.invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer")] if shares < 0 else []
-
-
-def _percents(of: Object, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    lendable, borrowed = of.get("lendablePercent"), of.get("borrowingLimitPercent")
-    if lendable is not None and not 0 <= lendable <= 100:
-        errors.append(field.invalid(f"{path}.lendablePercent", lendable, "must be between 0 and 100, inclusive"))
-    if borrowed is not None and borrowed < 0:
-        errors.append(field.invalid(f"{path}.borrowingLimitPercent", borrowed, "if specified, must be a non-negative integer"))
-    return errors
-
-
-def _limited(limited: Object) -> list[FieldError]:
-    path, errors = "spec.limited", _shares(limited, "spec.limited")
-    response = limited.get("limitResponse") or {}
-    kind, queuing, at = response.get("type") or "", response.get("queuing"), f"{path}.limitResponse"
-    if kind == "Queue" and queuing is not None:
-        errors += _queuing(queuing, f"{at}.queuing")
-    elif kind:
-        errors += known(kind, frozenset({"Queue", "Reject"}), f"{at}.type")
-    return errors + _percents(limited, path)
-
-
-def _queuing(queuing: Object, path: str) -> list[FieldError]:
-    length, queues, hand = (queuing.get(key) or 0 for key in ("queueLengthLimit", "queues", "handSize"))
-    errors: list[FieldError] = []
-    if length <= 0:
-        errors.append(field.invalid(f"{path}.queueLengthLimit", length, "must be positive"))
-    if queues <= 0:
-        errors.append(field.invalid(f"{path}.queues", queues, "must be positive"))
-    elif queues > _MOST_QUEUES:
-        errors.append(field.invalid(f"{path}.queues", queues, f"must not be greater than {_MOST_QUEUES}"))
-    at = f"{path}.handSize"
-    if hand <= 0:
-        return [*errors, field.invalid(at, hand, "must be positive")]
-    if hand > queues:
-        return [*errors, field.invalid(at, hand, f"should not be greater than queues ({queues})")]
-    if sum(log2(queues - i) for i in range(hand)) > _ENTROPY:
-        text = f"required entropy bits of deckSize {queues} and handSize {hand} should not be greater than {_ENTROPY}"
-        errors.append(field.invalid(at, hand, text))
-    return errors
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("PriorityLevel"),
+        Column("MatchingPrecedence"),
+        Column("DistinguisherMethod"),
+        AGE,
+        Column("MissingPL"),
+    ),
+    _row,
+    order=_flow_schema_order,
+)

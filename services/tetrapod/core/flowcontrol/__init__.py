@@ -1,0 +1,1 @@
+"""The kinds of flowcontrol.apiserver.k8s.io/v1. Upstream: pkg/apis/flowcontrol."""

@@ -1,0 +1,180 @@
+"""PriorityLevelConfigurations.
+
+Upstream: pkg/registry/flowcontrol/prioritylevelconfiguration/strategy.go and pkg/apis/flowcontrol/validation.
+"""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Any, Final
+
+from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of
+from tetrapod.core.flowcontrol import flow_schemas
+from tetrapod.core.flowcontrol.flow_schemas import _mandatory
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.names import known
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import WHOLE_METADATA
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+
+_MOST_QUEUES: Final = 10_000_000
+_ENTROPY: Final = 60
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of PriorityLevelConfigurations."""
+    strategy = KindStrategy(
+        default=set_defaults,
+        validate=validate,
+        status=True,
+        generation=["spec"],
+        revalidates_generate_name=True,
+    )
+    status = status_strategy(strategy, keep_metadata=WHOLE_METADATA, validate=flow_schemas.validate_status)
+    return builtin(
+        "flowcontrol.apiserver.k8s.io",
+        "prioritylevelconfigurations",
+        strategy,
+        table=TABLE,
+        subresources={"status": status},
+    )
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a PriorityLevelConfiguration."""
+    spec = obj.setdefault("spec", {})
+    if (exempt := spec.get("exempt")) is not None:
+        for key in ("nominalConcurrencyShares", "lendablePercent"):
+            if exempt.get(key) is None:
+                exempt[key] = 0
+    if (limited := spec.get("limited")) is not None:
+        for key, value in (("nominalConcurrencyShares", 30), ("lendablePercent", 0)):
+            if limited.get(key) is None:
+                limited[key] = value
+        response = limited.get("limitResponse")
+        if response and (queuing := response.get("queuing")) is not None:
+            for key, value in (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)):
+                if not queuing.get(key):
+                    queuing[key] = value
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a PriorityLevelConfiguration."""
+    spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
+    kind, exempt, limited = spec.get("type") or "", spec.get("exempt"), spec.get("limited")
+    errors: list[FieldError] = []
+    if (name == "exempt") != (kind == "Exempt"):
+        errors.append(field.invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'"))
+    if kind == "Exempt" and exempt is not None:
+        errors += _shares(exempt, "spec.exempt") + _percents(exempt, "spec.exempt")
+    elif kind == "Limited" and limited is not None:
+        errors += _limited(limited)
+    elif kind:
+        errors += known(kind, frozenset({"Exempt", "Limited"}), "spec.type")
+    errors += _fixed_level(name, spec)
+    return errors + _declared(spec)
+
+
+def _fixed_level(name: str, spec: Object) -> list[FieldError]:
+    """Reject a spec that differs from that of a mandatory priority level. Only `exempt` may change its spec.exempt."""
+    if (fixed := _mandatory("prioritylevelconfigurations").get(name)) is None:
+        return []
+    shown, mandatory = internal("PriorityLevelSpec", spec), internal("PriorityLevelSpec", fixed)
+    exception = " except the 'spec.exempt' field" if name == "exempt" else ""
+    if (shown | {"Exempt": None} == mandatory | {"Exempt": None}) if exception else shown == mandatory:
+        return []
+    return [field.invalid("spec", shown, f"spec of '{name}'{exception} must equal the fixed value")]
+
+
+def _declared(spec: Object) -> list[FieldError]:
+    """Validate the rules that upstream declares on the fields: required types, and the union member that each type selects."""
+    kind, limited = spec.get("type") or "", spec.get("limited")
+    errors = [field.forbidden("spec.exempt")] if spec.get("exempt") is not None and kind != "Exempt" else []
+    errors += _member(limited, kind == "Limited", "spec.limited")
+    if not kind:
+        errors.append(field.required("spec.type"))
+    if limited is None:
+        return errors
+    response, path = limited.get("limitResponse") or {}, "spec.limited.limitResponse"
+    errors += _member(response.get("queuing"), response.get("type") == "Queue", f"{path}.queuing")
+    return errors if response.get("type") else [*errors, field.required(f"{path}.type")]
+
+
+def _member(value: Object | None, wanted: bool, path: str) -> list[FieldError]:
+    if (value is not None) == wanted:
+        return []
+    return [field.required(path) if wanted else field.forbidden(path)]
+
+
+def _shares(of: Object, path: str) -> list[FieldError]:
+    shares = of.get("nominalConcurrencyShares") or 0
+    return [field.invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer")] if shares < 0 else []
+
+
+def _percents(of: Object, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    lendable, borrowed = of.get("lendablePercent"), of.get("borrowingLimitPercent")
+    if lendable is not None and not 0 <= lendable <= 100:
+        errors.append(field.invalid(f"{path}.lendablePercent", lendable, "must be between 0 and 100, inclusive"))
+    if borrowed is not None and borrowed < 0:
+        errors.append(field.invalid(f"{path}.borrowingLimitPercent", borrowed, "if specified, must be a non-negative integer"))
+    return errors
+
+
+def _limited(limited: Object) -> list[FieldError]:
+    path, errors = "spec.limited", _shares(limited, "spec.limited")
+    response = limited.get("limitResponse") or {}
+    kind, queuing, at = response.get("type") or "", response.get("queuing"), f"{path}.limitResponse"
+    if kind == "Queue" and queuing is not None:
+        errors += _queuing(queuing, f"{at}.queuing")
+    elif kind:
+        errors += known(kind, frozenset({"Queue", "Reject"}), f"{at}.type")
+    return errors + _percents(limited, path)
+
+
+def _queuing(queuing: Object, path: str) -> list[FieldError]:
+    length, queues, hand = (queuing.get(key) or 0 for key in ("queueLengthLimit", "queues", "handSize"))
+    errors: list[FieldError] = []
+    if length <= 0:
+        errors.append(field.invalid(f"{path}.queueLengthLimit", length, "must be positive"))
+    if queues <= 0:
+        errors.append(field.invalid(f"{path}.queues", queues, "must be positive"))
+    elif queues > _MOST_QUEUES:
+        errors.append(field.invalid(f"{path}.queues", queues, f"must not be greater than {_MOST_QUEUES}"))
+    at = f"{path}.handSize"
+    if hand <= 0:
+        return [*errors, field.invalid(at, hand, "must be positive")]
+    if hand > queues:
+        return [*errors, field.invalid(at, hand, f"should not be greater than queues ({queues})")]
+    if sum(log2(queues - i) for i in range(hand)) > _ENTROPY:
+        text = f"required entropy bits of deckSize {queues} and handSize {hand} should not be greater than {_ENTROPY}"
+        errors.append(field.invalid(at, hand, text))
+    return errors
+
+
+def _row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    limited = spec.get("limited") or {}
+    shares: Any = limited.get("nominalConcurrencyShares", NONE) if limited else NONE
+    queuing = (limited.get("limitResponse") or {}).get("queuing") or {}
+    numbers = [queuing.get(k, NONE) for k in ("queues", "handSize", "queueLengthLimit")]
+    return [name_of(obj), spec.get("type", ""), shares, *numbers, age(obj)]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Type"),
+        Column("NominalConcurrencyShares"),
+        Column("Queues"),
+        Column("HandSize"),
+        Column("QueueLengthLimit"),
+        AGE,
+    ),
+    _row,
+)
