@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.autoscaling import resources as autoscaling_resources
 from tetrapod.core.certificates import resources as certificates_resources
 from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
 from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.groups import admissionregistration, apps, autoscaling, batch, resource
+from tetrapod.core.groups import admissionregistration, apps, batch, resource
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
 from tetrapod.core.policy import resources as policy_resources
@@ -52,7 +53,7 @@ def definitions(
         *node_resources.definitions(),
         *scheduling_resources.definitions(),
         *flowcontrol_resources.definitions(),
-        *autoscaling.definitions(),
+        *autoscaling_resources.definitions(),
         *batch.definitions(),
         *networking_resources.definitions(),
         *discovery_resources.definitions(),

@@ -5,7 +5,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.core.conversion.autoscaling import BEHAVIOR, METRICS, convert_autoscaler, default_autoscaler_v1, without_v1_annotations
+from tetrapod.core.autoscaling.horizontal_pod_autoscalers.conversion import (
+    BEHAVIOR,
+    METRICS,
+    convert_autoscaler,
+    default_autoscaler_v1,
+    without_v1_annotations,
+)
 from tetrapod.machinery.gvk import Object
 
 _amounts = st.sampled_from(["1", "100m", "1Gi"])

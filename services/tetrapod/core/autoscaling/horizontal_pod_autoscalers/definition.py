@@ -1,12 +1,16 @@
-"""Resource definitions of autoscaling/v2 and v1: one kind, stored as v2, as upstream."""
+"""The definition and the strategy of HorizontalPodAutoscalers."""
 
 from __future__ import annotations
 
-from tetrapod.core.conversion.autoscaling import convert_autoscaler, default_autoscaler_v1, without_v1_annotations
-from tetrapod.core.defaults.autoscaling import default_autoscaler_v2, default_behavior
+from tetrapod.core.autoscaling.horizontal_pod_autoscalers import table as horizontal_pod_autoscalers_table
+from tetrapod.core.autoscaling.horizontal_pod_autoscalers import validation as autoscalers
+from tetrapod.core.autoscaling.horizontal_pod_autoscalers.conversion import (
+    convert_autoscaler,
+    default_autoscaler_v1,
+    without_v1_annotations,
+)
+from tetrapod.core.autoscaling.horizontal_pod_autoscalers.defaults import default_autoscaler_v2, default_behavior
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
-from tetrapod.core.tables import workloads as tables
-from tetrapod.core.validation import autoscalers
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import Object
@@ -27,7 +31,7 @@ def _default_v2(obj: Object) -> None:
     default_autoscaler_v2(obj)
 
 
-def horizontal_pod_autoscalers() -> ResourceDefinition:
+def definition() -> ResourceDefinition:
     """Return the definition of HorizontalPodAutoscalers."""
     strategy = AutoscalerStrategy(
         default={"v1": default_autoscaler_v1, "v2": _default_v2},
@@ -42,12 +46,7 @@ def horizontal_pod_autoscalers() -> ResourceDefinition:
         "horizontalpodautoscalers",
         strategy,
         versions=("v2", "v1"),
-        table=tables.HORIZONTAL_POD_AUTOSCALERS,
+        table=horizontal_pod_autoscalers_table.TABLE,
         subresources={"status": status_strategy(strategy, validate=autoscalers.validate_status)},
         convert=convert_autoscaler,
     )
-
-
-def definitions() -> list[ResourceDefinition]:
-    """Return the definitions of the group."""
-    return [horizontal_pod_autoscalers()]

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.core.conversion import autoscaling_metrics as metrics
-from tetrapod.core.defaults.autoscaling import default_metrics
+from tetrapod.core.autoscaling.horizontal_pod_autoscalers import metric_conversion as metrics
+from tetrapod.core.autoscaling.horizontal_pod_autoscalers.defaults import default_metrics
 from tetrapod.machinery.gvk import Object
 
 METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"

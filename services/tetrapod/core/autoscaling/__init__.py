@@ -1,0 +1,1 @@
+"""The kinds of autoscaling/v2 and v1. Upstream: pkg/apis/autoscaling."""

@@ -1,0 +1,1 @@
+"""HorizontalPodAutoscalers: served in autoscaling/v2 and v1, stored as v2, as upstream."""

@@ -1,0 +1,11 @@
+"""The list of the kinds of autoscaling."""
+
+from __future__ import annotations
+
+from tetrapod.core.autoscaling.horizontal_pod_autoscalers import definition as horizontal_pod_autoscalers
+from tetrapod.generic.registry.definition import ResourceDefinition
+
+
+def definitions() -> list[ResourceDefinition]:
+    """Return the definitions of the group."""
+    return [horizontal_pod_autoscalers.definition()]
