@@ -12,15 +12,16 @@ from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
 from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.groups import admissionregistration, apps, batch, resource
+from tetrapod.core.groups import admissionregistration, apps, batch
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
 from tetrapod.core.policy import resources as policy_resources
+from tetrapod.core.resource import resources as resource_resources
+from tetrapod.core.resource.resource_claims.strategy import ClaimAccess
 from tetrapod.core.scheduling import resources as scheduling_resources
 from tetrapod.core.storage import resources as storage_resources
 from tetrapod.core.storagemigration import resources
 from tetrapod.core.strategies.admission_policies import ParamAccess
-from tetrapod.core.strategies.resource_claims import ClaimAccess
 from tetrapod.core.v1 import resources as v1
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.builtin import forget_facts
@@ -58,7 +59,7 @@ def definitions(
         *networking_resources.definitions(),
         *discovery_resources.definitions(),
         *policy_resources.definitions(),
-        *resource.definitions(devices),
+        *resource_resources.definitions(devices),
         *storage_resources.definitions(),
         *resources.definitions(),
         *admissionregistration.definitions(params),

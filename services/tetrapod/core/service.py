@@ -31,9 +31,9 @@ from tetrapod.core.controllers.token_secrets import Signer, TokenSecretControlle
 from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
 from tetrapod.core.controllers.webhook_hazards import WebhookHazards
 from tetrapod.core.podspec import capabilities
+from tetrapod.core.resource.resource_claims.strategy import ClaimAccess
 from tetrapod.core.resources import definitions
 from tetrapod.core.strategies.admission_policies import ParamAccess
-from tetrapod.core.strategies.resource_claims import ClaimAccess
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends, KubeletConfig
 from tetrapod.core.v1.component_statuses import ComponentStatusRest, Probe, local_components
 from tetrapod.core.v1.pods.binding import BindingRest, PodBindingRest

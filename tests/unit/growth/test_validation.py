@@ -12,11 +12,14 @@ from tetrapod.core.certificates.certificate_signing_requests import validation a
 from tetrapod.core.flowcontrol import flow_schemas
 from tetrapod.core.node import runtime_classes
 from tetrapod.core.podspec import scheduling
+from tetrapod.core.resource import device_rules as devices
+from tetrapod.core.resource.resource_claims import status_validation as claim_status
+from tetrapod.core.resource.resource_slices import devices as slice_devices
 from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
 from tetrapod.core.v1.pods import validation as pods_validation
 from tetrapod.core.v1.services import address_validation
-from tetrapod.core.validation import admission_policies, claim_status, devices, job_policies, slice_devices, webhooks
+from tetrapod.core.validation import admission_policies, job_policies, webhooks
 from tetrapod.machinery import metadata
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.gvk import Object

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, NONE, UNSET, age, name_of, since, spec_of, status_of
+from tetrapod.core.cells import AGE, NAME, UNSET, age, name_of, spec_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
@@ -73,71 +73,4 @@ ADMISSION_POLICY_BINDINGS: Final = TableConvertor(
         AGE,
     ),
     _binding_row,
-)
-DEVICE_CLASSES: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
-
-
-def _claim_state(obj: Object) -> str:
-    states = []
-    if obj["metadata"].get("deletionTimestamp"):
-        states.append("deleted")
-    status = status_of(obj)
-    states.append("allocated" if status.get("allocation") else "pending")
-    if status.get("reservedFor"):
-        states.append("reserved")
-    return ",".join(states)
-
-
-RESOURCE_CLAIMS: Final = TableConvertor(
-    (NAME, Column("State"), AGE),
-    lambda obj: [name_of(obj), _claim_state(obj), age(obj)],
-)
-RESOURCE_CLAIM_TEMPLATES: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
-
-
-def _slice_row(obj: Object) -> list[Any]:
-    spec = spec_of(obj)
-    return [
-        name_of(obj),
-        spec.get("nodeName") or "",
-        spec.get("driver", ""),
-        (spec.get("pool") or {}).get("name", ""),
-        age(obj),
-    ]
-
-
-RESOURCE_SLICES: Final = TableConvertor(
-    (
-        NAME,
-        Column("Node"),
-        Column("Driver"),
-        Column("Pool"),
-        AGE,
-    ),
-    _slice_row,
-)
-
-
-def _taint_rule_row(obj: Object) -> list[Any]:
-    taint = spec_of(obj).get("taint") or {}
-    return [
-        name_of(obj),
-        taint.get("key", ""),
-        taint.get("value") or NONE,
-        taint.get("effect", ""),
-        since(taint.get("timeAdded")),
-        age(obj),
-    ]
-
-
-DEVICE_TAINT_RULES: Final = TableConvertor(
-    (
-        NAME,
-        Column("Key"),
-        Column("Value"),
-        Column("Effect"),
-        Column("TimeAdded"),
-        AGE,
-    ),
-    _taint_rule_row,
 )

@@ -11,11 +11,12 @@ from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
 from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.groups import admissionregistration, apps, batch, resource
+from tetrapod.core.groups import admissionregistration, apps, batch
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
 from tetrapod.core.policy import resources as policy_resources
+from tetrapod.core.resource import resources as resource_resources
 from tetrapod.core.scheduling import resources as scheduling_resources
 from tetrapod.core.storage import resources as storage_resources
 from tetrapod.core.storagemigration import resources
@@ -42,7 +43,7 @@ _DEFINITIONS = {
         scheduling_resources.definitions(),
         flowcontrol_resources.definitions(),
         admissionregistration.definitions(_NOBODY),
-        resource.definitions(_NOBODY),
+        resource_resources.definitions(_NOBODY),
     )
 }
 

@@ -9,10 +9,12 @@ import pytest
 from tetrapod.core.certificates.certificate_signing_requests import validation as signing_requests
 from tetrapod.core.flowcontrol import flow_schemas
 from tetrapod.core.node import runtime_classes
+from tetrapod.core.resource import resource_claim_templates
+from tetrapod.core.resource.device_rules import fully_qualified, json_object
+from tetrapod.core.resource.resource_claims import status_validation as claim_status
+from tetrapod.core.resource.resource_claims import validation as resource_claims
 from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
-from tetrapod.core.validation import claim_status, resource_claims
-from tetrapod.core.validation.devices import fully_qualified, json_object
 from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery.gvk import Object
 
@@ -73,7 +75,7 @@ def test_what_the_schema_declares_of_decisions_is_reported_last() -> None:
 
 def test_a_claim_template_hands_on_labels_and_annotations_only() -> None:
     template: Object = {"spec": {"metadata": {"name": "x", "labels": {"a b": "c"}, "finalizers": ["f"]}, "spec": {}}}
-    found = [(error.field, error.type) for error in resource_claims.validate_template(template)]
+    found = [(error.field, error.type) for error in resource_claim_templates.validate(template)]
     assert found == [
         ("spec.metadata.labels", "FieldValueInvalid"),
         ("spec.metadata.name", "FieldValueForbidden"),
@@ -84,7 +86,7 @@ def test_a_claim_template_hands_on_labels_and_annotations_only() -> None:
 def test_a_changed_claim_template_is_shown_as_the_original_has_it_in_memory() -> None:
     old: Object = {"spec": {"spec": {}}}
     new: Object = {"spec": {"metadata": {"labels": {"a": "b"}}, "spec": {"devices": {"config": [{"opaque": {"driver": "d"}}]}}}}
-    (error,) = (e for e in resource_claims.validate_template_update(new, old) if e.field == "spec")
+    (error,) = (e for e in resource_claim_templates.validate_update(new, old) if e.field == "spec")
     config = [{"Requests": None, "Opaque": {"Driver": "d", "Parameters": None}}]
     assert error.value == {"labels": {"a": "b"}, "Spec": {"Devices": {"Requests": None, "Constraints": None, "Config": config}}}
 
@@ -92,7 +94,7 @@ def test_a_changed_claim_template_is_shown_as_the_original_has_it_in_memory() ->
 def test_a_changed_claim_template_is_judged_as_a_new_one_too() -> None:
     old: Object = {"spec": {"spec": {}}}
     new: Object = {"spec": {"spec": {"devices": {"constraints": [{"requests": ["a"], "matchAttribute": "a.b/c"}]}}}}
-    found = [error.field for error in resource_claims.validate_template_update(new, old)]
+    found = [error.field for error in resource_claim_templates.validate_update(new, old)]
     assert found == ["spec.spec.devices.constraints[0].requests[0]", "spec"]
 
 

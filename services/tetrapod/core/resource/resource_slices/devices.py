@@ -9,8 +9,8 @@ import re
 from typing import Any, Final
 
 from tetrapod.core.podspec.scheduling import node_selector
-from tetrapod.core.validation.capacities import capacity
-from tetrapod.core.validation.devices import Complaints, binding, qualified, taint
+from tetrapod.core.resource.device_rules import Complaints, binding, qualified, taint
+from tetrapod.core.resource.resource_slices.capacities import capacity
 from tetrapod.core.validation.names import complaints, dns_label
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.core.validation.device_selectors import selector
+from tetrapod.core.resource.device_selectors import selector
 from tetrapod.core.validation.names import complaints, dns_subdomain
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated

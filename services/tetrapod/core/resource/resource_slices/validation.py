@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.podspec.scheduling import node_selector
-from tetrapod.core.validation.devices import Complaints, pool_name
+from tetrapod.core.resource.device_rules import Complaints, pool_name
+from tetrapod.core.resource.resource_slices.devices import check_devices, counters
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import complaints, csi_driver_name, immutable
-from tetrapod.core.validation.slice_devices import check_devices, counters
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.strategies.devices import GROUP, drop_of_requests, drop_of_results
+from tetrapod.core.resource import GROUP, disabled_fields
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
 from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, split_username
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
@@ -68,11 +68,11 @@ class AdminStrategy(KindStrategy):
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
-        drop_of_requests(self._requests(obj))
+        disabled_fields.drop_disabled_request_fields(self._requests(obj))
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        drop_of_requests(self._requests(new))
+        disabled_fields.drop_disabled_request_fields(self._requests(new))
 
     async def begin_create(self, ctx: Context, obj: Object) -> None:
         for i, request in enumerate(self._requests(obj)):
@@ -98,7 +98,7 @@ class ClaimStatusStrategy(StatusStrategy):
         """Drop disabled fields and the status of devices that are deallocated."""
         super().prepare_for_update(ctx, new, old)
         status = new.get("status") or {}
-        drop_of_results(_results(new))
+        disabled_fields.drop_disabled_result_fields(_results(new))
         deallocated = set(map(_device, _results(old))) - set(map(_device, _results(new)))
         kept = [device for device in status.get("devices") or () if _device(device) not in deallocated]
         if kept:

@@ -1,26 +1,42 @@
-"""Strategies of DeviceClass and ResourceSlice, and the fields of resource.k8s.io whose feature gates are off.
+"""The definition, the strategy, the defaults and the columns of ResourceSlices.
 
-Upstream: pkg/registry/resource/{deviceclass,resourceslice}/strategy.go and pkg/api/resourceclaimspec/util.go.
+Upstream: pkg/registry/resource/resourceslice/strategy.go and pkg/apis/resource/v1/defaults.go.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.resource import GROUP, device_taint_rules
+from tetrapod.core.resource.resource_slices import validation as slices
+from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
 
-GROUP: Final = "resource.k8s.io"
 _LISTS: Final = ("bools", "ints", "strings", "versions")
 
 
-class DeviceClassStrategy(KindStrategy):
-    """The strategy of DeviceClass: a change of labels increments the generation too."""
-
-    def changes_generation(self, new: Object, old: Object) -> bool:
-        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
+def definition() -> ResourceDefinition:
+    """Return the definition of ResourceSlices."""
+    strategy = SliceStrategy(
+        default=set_defaults,
+        validate=slices.validate,
+        whole_update=slices.validate_update,
+        warnings=warnings,
+        generation=["spec"],
+        returns_deleted=True,
+        fields={
+            "spec.nodeName": lambda o: (o.get("spec") or {}).get("nodeName") or "",
+            "spec.driver": lambda o: (o.get("spec") or {}).get("driver") or "",
+            "spec.pool.name": lambda o: ((o.get("spec") or {}).get("pool") or {}).get("name") or "",
+        },
+    )
+    return builtin(GROUP, "resourceslices", strategy, table=TABLE)
 
 
 class SliceStrategy(KindStrategy):
@@ -42,19 +58,6 @@ class SliceStrategy(KindStrategy):
         return changed
 
 
-def drop_of_requests(requests: list[Object]) -> None:
-    """Drop the field of claim requests that is behind the gate DRADerivedAttributes."""
-    for request in requests:
-        for device_request in (request.get("exactly") or {}, *(request.get("firstAvailable") or ())):
-            device_request.pop("derivedAttributes", None)
-
-
-def drop_of_results(results: list[Object]) -> None:
-    """Drop the field of allocation results that is behind the gate DRAOptionalNodeOperations."""
-    for result in results:
-        result.pop("skipNodeOperations", None)
-
-
 def _drop_of_slice(spec: Object) -> None:
     """Drop the fields of a ResourceSlice spec whose gates are off.
 
@@ -72,8 +75,38 @@ def _drop_of_slice(spec: Object) -> None:
                 attribute.pop(list_type, None)
 
 
-def slice_warnings(new: Object, old: Object | None) -> list[str]:
+def warnings(new: Object, old: Object | None) -> list[str]:
     """Return a warning if the driver name is not lowercase."""
     driver = (new.get("spec") or {}).get("driver") or ""
     text = f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"
     return [text] if driver != driver.lower() else []
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a ResourceSlice."""
+    for device in (obj.get("spec") or {}).get("devices") or ():
+        for taint in device.get("taints") or ():
+            device_taint_rules.set_taint_defaults(taint)
+
+
+def _row(obj: Object) -> list[Any]:
+    spec = spec_of(obj)
+    return [
+        name_of(obj),
+        spec.get("nodeName") or "",
+        spec.get("driver", ""),
+        (spec.get("pool") or {}).get("name", ""),
+        age(obj),
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Node"),
+        Column("Driver"),
+        Column("Pool"),
+        AGE,
+    ),
+    _row,
+)

@@ -9,18 +9,10 @@ import re
 from typing import Final
 
 from tetrapod.core.podspec.scheduling import node_selector
+from tetrapod.core.resource.device_rules import Complaints, binding, configuration, declared_driver, declared_pool, json_object, pool_name
+from tetrapod.core.resource.resource_claims.validation import MOST, reference, references, request_names, toleration
 from tetrapod.core.validation.conditions import FIELDS, conditions
-from tetrapod.core.validation.devices import (
-    Complaints,
-    binding,
-    configuration,
-    declared_driver,
-    declared_pool,
-    json_object,
-    pool_name,
-)
 from tetrapod.core.validation.names import csi_driver_name, dns_label
-from tetrapod.core.validation.resource_claims import MOST, reference, references, request_names, toleration
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import json_key, same
 from tetrapod.machinery.field import FieldError

@@ -8,20 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tetrapod.core.podspec.claim_spec import template_metadata
-from tetrapod.core.validation.conditions import conditions
-from tetrapod.core.validation.devices import (
-    EFFECTS,
-    Complaints,
-    configuration,
-    fully_qualified,
-    pool_name,
-    selectors,
-    taint,
-)
-from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.names import IMMUTABLE, complaints, csi_driver_name, dns_label
-from tetrapod.core.validation.shown import immutable
+from tetrapod.core.resource.device_rules import EFFECTS, Complaints, configuration, fully_qualified, selectors
+from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
@@ -47,7 +35,7 @@ _ORDER: Final = {
 def validate(obj: Object) -> list[FieldError]:
     """Validate a new ResourceClaim."""
     errors = Complaints()
-    _devices((obj.get("spec") or {}).get("devices") or {}, "spec.devices", errors)
+    validate_devices((obj.get("spec") or {}).get("devices") or {}, "spec.devices", errors)
     return errors.all()
 
 
@@ -56,29 +44,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return [] if same(new.get("spec"), old.get("spec")) else [field.invalid("spec", None, IMMUTABLE)]
 
 
-def validate_template(obj: Object) -> list[FieldError]:
-    """Validate a new ResourceClaimTemplate."""
-    return _template(obj).all()
-
-
-def _template(obj: Object) -> Complaints:
-    errors = Complaints()
-    spec = obj.get("spec") or {}
-    errors.written += template_metadata(spec.get("metadata") or {}, "spec.metadata")
-    claim_spec = spec.get("spec") or {}
-    _devices(claim_spec.get("devices") or {}, "spec.spec.devices", errors)
-    return errors
-
-
-def validate_template_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ResourceClaimTemplate, whose spec is immutable."""
-    spec = new.get("spec") or {}
-    errors = _template(new)
-    errors.written += immutable(spec, old.get("spec") or {}, "spec", internal("ResourceClaimTemplateSpec", spec))
-    return errors.all()
-
-
-def _devices(devices: Object, path: str, found: Complaints) -> None:
+def validate_devices(devices: Object, path: str, found: Complaints) -> None:
+    """Validate the device requests, constraints and configurations of a claim or of a claim template."""
     requests, constraints, configs = (devices.get(key) or [] for key in ("requests", "constraints", "config"))
     if found.fits(requests, f"{path}.requests", MOST):
         found.once([r.get("name") or "" for r in requests], f"{path}.requests", map(_shown_request, requests))
@@ -207,62 +174,3 @@ def _constraint(constraint: Object, names: set[str], path: str, found: Complaint
     for key, name in (("matchAttribute", match), ("distinctAttribute", distinct)):
         if name is not None:
             found.declared += fully_qualified(name, f"{path}.{key}")
-
-
-def any_name(name: str, prefix: bool) -> list[str]:
-    """Accept any name of a DeviceClass: the schema declares that rule, so _class reports its errors last."""
-    return []
-
-
-def validate_class(obj: Object) -> list[FieldError]:
-    """Validate a new DeviceClass."""
-    return _class(obj, {})
-
-
-def validate_class_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated DeviceClass."""
-    return _class(new, old.get("spec") or {})
-
-
-def _class(obj: Object, before: Object) -> list[FieldError]:
-    """Validate a DeviceClass. `before` is the stored spec, or {} on create.
-
-    Selectors and configuration equal to the stored ones are treated as valid.
-    """
-    spec, errors, name = obj.get("spec") or {}, Complaints(), obj["metadata"].get("name") or ""
-    errors.declared += complaints(is_long_name, name, "metadata.name") if name else []
-    selectors(spec.get("selectors") or [], "spec.selectors", errors, stored=spec.get("selectors") == before.get("selectors"))
-    configs = spec.get("config") or []
-    if errors.fits(configs, "spec.config", MOST):
-        for i, config in enumerate(configs):
-            configuration(config, f"spec.config[{i}]", errors, stored=configs == before.get("config"))
-    if (extended := spec.get("extendedResourceName")) is not None:
-        errors.declared += _extended_name(extended, "spec.extendedResourceName")
-    return errors.all()
-
-
-def _extended_name(name: str, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if "/" not in name:
-        errors.append(field.invalid(path, name, "a name must be a domain-prefixed path, such as 'example.com/my-prop'"))
-    elif "kubernetes.io/" in name:
-        errors.append(field.invalid(path, name, 'must not have "kubernetes.io/" domain'))
-    if name.startswith("requests."):
-        errors.append(field.invalid(path, name, 'must not have "requests." prefix'))
-    return errors + [field.invalid(path, name, text) for text in is_qualified_name(f"requests.{name}")]
-
-
-def validate_taint_rule(obj: Object) -> list[FieldError]:
-    """Validate a DeviceTaintRule."""
-    spec, errors = obj.get("spec") or {}, Complaints()
-    selector = spec.get("deviceSelector") or {}
-    for key, check in (("driver", csi_driver_name), ("pool", pool_name), ("device", dns_label)):
-        if (value := selector.get(key)) is not None:
-            errors.written += check(value, f"spec.deviceSelector.{key}")
-    taint(spec.get("taint") or {}, "spec.taint", errors)
-    return errors.all()
-
-
-def validate_taint_rule_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status conditions of a DeviceTaintRule."""
-    return conditions((new.get("status") or {}).get("conditions") or [], "status.conditions")

@@ -1,0 +1,86 @@
+"""DeviceClasses.
+
+Upstream: pkg/registry/resource/deviceclass/strategy.go and pkg/apis/resource/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.cells import AGE, NAME, age, name_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.resource import GROUP
+from tetrapod.core.resource.device_rules import Complaints, configuration, selectors
+from tetrapod.core.resource.resource_claims.validation import MOST
+from tetrapod.core.validation.names import complaints
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_long_name, is_qualified_name
+from tetrapod.machinery.table import TableConvertor
+
+TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of DeviceClasses."""
+    strategy = DeviceClassStrategy(
+        validate=validate,
+        whole_update=validate_update,
+        name=validate_name,
+        generation=["spec"],
+        returns_deleted=True,
+    )
+    return builtin(GROUP, "deviceclasses", strategy, table=TABLE)
+
+
+class DeviceClassStrategy(KindStrategy):
+    """The strategy of DeviceClass: a change of labels increments the generation too."""
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
+
+
+def validate_name(name: str, prefix: bool) -> list[str]:
+    """Accept any name of a DeviceClass: the schema declares that rule, so _class reports its errors last."""
+    return []
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a new DeviceClass."""
+    return _class(obj, {})
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated DeviceClass."""
+    return _class(new, old.get("spec") or {})
+
+
+def _class(obj: Object, before: Object) -> list[FieldError]:
+    """Validate a DeviceClass. `before` is the stored spec, or {} on create.
+
+    Selectors and configuration equal to the stored ones are treated as valid.
+    """
+    spec, errors, name = obj.get("spec") or {}, Complaints(), obj["metadata"].get("name") or ""
+    errors.declared += complaints(is_long_name, name, "metadata.name") if name else []
+    selectors(spec.get("selectors") or [], "spec.selectors", errors, stored=spec.get("selectors") == before.get("selectors"))
+    configs = spec.get("config") or []
+    if errors.fits(configs, "spec.config", MOST):
+        for i, config in enumerate(configs):
+            configuration(config, f"spec.config[{i}]", errors, stored=configs == before.get("config"))
+    if (extended := spec.get("extendedResourceName")) is not None:
+        errors.declared += _extended_name(extended, "spec.extendedResourceName")
+    return errors.all()
+
+
+def _extended_name(name: str, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if "/" not in name:
+        errors.append(field.invalid(path, name, "a name must be a domain-prefixed path, such as 'example.com/my-prop'"))
+    elif "kubernetes.io/" in name:
+        errors.append(field.invalid(path, name, 'must not have "kubernetes.io/" domain'))
+    if name.startswith("requests."):
+        errors.append(field.invalid(path, name, 'must not have "requests." prefix'))
+    return errors + [field.invalid(path, name, text) for text in is_qualified_name(f"requests.{name}")]

@@ -1,0 +1,88 @@
+"""DeviceTaintRules.
+
+Upstream: pkg/registry/resource/devicetaintrule/strategy.go and pkg/apis/resource/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, since, spec_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.resource import GROUP
+from tetrapod.core.resource.device_rules import Complaints, pool_name, taint
+from tetrapod.core.validation.conditions import conditions
+from tetrapod.core.validation.names import csi_driver_name, dns_label
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import ALL_METADATA
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+from tetrapod.machinery.timestamps import now_rfc3339
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of DeviceTaintRules."""
+    strategy = KindStrategy(
+        default=set_defaults,
+        validate=validate,
+        status=True,
+        generation=["spec"],
+        unconditional_update=False,
+    )
+    status = status_strategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status)
+    return builtin(GROUP, "devicetaintrules", strategy, table=TABLE, subresources={"status": status})
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a DeviceTaintRule."""
+    if (taint := (obj.get("spec") or {}).get("taint")) is not None:
+        set_taint_defaults(taint)
+
+
+def set_taint_defaults(taint: Object) -> None:
+    """Set the defaults of a device taint."""
+    if taint.get("timeAdded") is None:
+        taint["timeAdded"] = now_rfc3339()
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a DeviceTaintRule."""
+    spec, errors = obj.get("spec") or {}, Complaints()
+    selector = spec.get("deviceSelector") or {}
+    for key, check in (("driver", csi_driver_name), ("pool", pool_name), ("device", dns_label)):
+        if (value := selector.get(key)) is not None:
+            errors.written += check(value, f"spec.deviceSelector.{key}")
+    taint(spec.get("taint") or {}, "spec.taint", errors)
+    return errors.all()
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status conditions of a DeviceTaintRule."""
+    return conditions((new.get("status") or {}).get("conditions") or [], "status.conditions")
+
+
+def _row(obj: Object) -> list[Any]:
+    taint = spec_of(obj).get("taint") or {}
+    return [
+        name_of(obj),
+        taint.get("key", ""),
+        taint.get("value") or NONE,
+        taint.get("effect", ""),
+        since(taint.get("timeAdded")),
+        age(obj),
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Key"),
+        Column("Value"),
+        Column("Effect"),
+        Column("TimeAdded"),
+        AGE,
+    ),
+    _row,
+)

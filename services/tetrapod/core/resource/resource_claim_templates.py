@@ -1,0 +1,66 @@
+"""ResourceClaimTemplates.
+
+Upstream: pkg/registry/resource/resourceclaimtemplate/strategy.go and pkg/apis/resource/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.cells import AGE, NAME, age, name_of
+from tetrapod.core.podspec.claim_spec import template_metadata
+from tetrapod.core.resource import GROUP
+from tetrapod.core.resource.device_rules import Complaints
+from tetrapod.core.resource.resource_claims import definition as resource_claims
+from tetrapod.core.resource.resource_claims.strategy import AdminStrategy, ClaimAccess
+from tetrapod.core.resource.resource_claims.validation import validate_devices
+from tetrapod.core.validation.differences import internal
+from tetrapod.core.validation.shown import immutable
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import TableConvertor
+
+TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
+
+
+def definition(access: ClaimAccess) -> ResourceDefinition:
+    """Return the definition of ResourceClaimTemplates."""
+    strategy = AdminStrategy(
+        access,
+        "ResourceClaimTemplate",
+        lambda obj: (((obj.get("spec") or {}).get("spec") or {}).get("devices") or {}).get("requests") or [],
+        default=set_defaults,
+        validate=validate,
+        whole_update=validate_update,
+        returns_deleted=True,
+    )
+    return builtin(GROUP, "resourceclaimtemplates", strategy, table=TABLE)
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a ResourceClaimTemplate."""
+    resource_claims.set_device_defaults(((obj.get("spec") or {}).get("spec") or {}).get("devices") or {})
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a new ResourceClaimTemplate."""
+    return _template(obj).all()
+
+
+def _template(obj: Object) -> Complaints:
+    errors = Complaints()
+    spec = obj.get("spec") or {}
+    errors.written += template_metadata(spec.get("metadata") or {}, "spec.metadata")
+    claim_spec = spec.get("spec") or {}
+    validate_devices(claim_spec.get("devices") or {}, "spec.spec.devices", errors)
+    return errors
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated ResourceClaimTemplate, whose spec is immutable."""
+    spec = new.get("spec") or {}
+    errors = _template(new)
+    errors.written += immutable(spec, old.get("spec") or {}, "spec", internal("ResourceClaimTemplateSpec", spec))
+    return errors.all()

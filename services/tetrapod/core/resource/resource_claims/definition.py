@@ -1,0 +1,76 @@
+"""The definition, the defaults and the columns of ResourceClaims.
+
+Upstream: pkg/apis/resource/v1/defaults.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.cells import AGE, NAME, age, name_of, status_of
+from tetrapod.core.resource import GROUP
+from tetrapod.core.resource.resource_claims import status_validation as claim_status
+from tetrapod.core.resource.resource_claims import validation as claims
+from tetrapod.core.resource.resource_claims.strategy import AdminStrategy, ClaimAccess, ClaimStatusStrategy
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+
+
+def definition(access: ClaimAccess) -> ResourceDefinition:
+    """Return the definition of ResourceClaims."""
+    strategy = AdminStrategy(
+        access,
+        "ResourceClaim",
+        lambda obj: ((obj.get("spec") or {}).get("devices") or {}).get("requests") or [],
+        default=set_defaults,
+        validate=claims.validate,
+        whole_update=claims.validate_update,
+        revalidates_generate_name=True,
+        status=True,
+        returns_deleted=True,
+    )
+    status = ClaimStatusStrategy(access, strategy, validate=claim_status.validate_status)
+    return builtin(GROUP, "resourceclaims", strategy, table=TABLE, subresources={"status": status})
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a ResourceClaim."""
+    set_device_defaults((obj.get("spec") or {}).get("devices") or {})
+
+
+def set_device_defaults(devices: Object) -> None:
+    """Set the defaults of the device requests of a claim or of a claim template."""
+    for request in devices.get("requests") or ():
+        for device_request in [
+            *([request["exactly"]] if request.get("exactly") is not None else []),
+            *(request.get("firstAvailable") or ()),
+        ]:
+            _default_request(device_request)
+
+
+def _default_request(request: Object) -> None:
+    if not request.get("allocationMode"):
+        request["allocationMode"] = "ExactCount"
+    if request["allocationMode"] == "ExactCount" and not request.get("count"):
+        request["count"] = 1
+    for toleration in request.get("tolerations") or ():
+        toleration["operator"] = toleration.get("operator") or "Equal"
+
+
+def _claim_state(obj: Object) -> str:
+    states = []
+    if obj["metadata"].get("deletionTimestamp"):
+        states.append("deleted")
+    status = status_of(obj)
+    states.append("allocated" if status.get("allocation") else "pending")
+    if status.get("reservedFor"):
+        states.append("reserved")
+    return ",".join(states)
+
+
+TABLE: Final = TableConvertor(
+    (NAME, Column("State"), AGE),
+    lambda obj: [name_of(obj), _claim_state(obj), age(obj)],
+)
