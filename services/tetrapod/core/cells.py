@@ -22,6 +22,11 @@ UNSET: Final = "<unset>"
 MAX_ENDPOINTS: Final = 3
 
 
+CONTAINERS: Final = Column("Containers", priority=1)
+IMAGES: Final = Column("Images", priority=1)
+SELECTOR: Final = Column("Selector", priority=1)
+
+
 def name_of(obj: Object) -> str:
     """Return the object's name, or ""."""
     name: str = obj["metadata"].get("name", "")

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.autoscaling import resources as autoscaling_resources
+from tetrapod.core.batch import resources as batch_resources
 from tetrapod.core.certificates import resources as certificates_resources
 from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
 from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.groups import admissionregistration, apps, batch
+from tetrapod.core.groups import admissionregistration, apps
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
 from tetrapod.core.policy import resources as policy_resources
@@ -55,7 +56,7 @@ def definitions(
         *scheduling_resources.definitions(),
         *flowcontrol_resources.definitions(),
         *autoscaling_resources.definitions(),
-        *batch.definitions(),
+        *batch_resources.definitions(),
         *networking_resources.definitions(),
         *discovery_resources.definitions(),
         *policy_resources.definitions(),

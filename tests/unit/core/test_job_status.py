@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.core.validation.job_status import validate
+from tetrapod.core.batch.jobs.status_validation import validate
 
 BEGAN = "2026-01-01T00:00:00Z"
 

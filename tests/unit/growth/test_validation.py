@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.growth import assert_linear
+from tetrapod.core.batch.jobs import policies as job_policies
 from tetrapod.core.certificates.certificate_signing_requests import validation as signing_requests
 from tetrapod.core.flowcontrol import flow_schemas
 from tetrapod.core.node import runtime_classes
@@ -19,7 +20,7 @@ from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
 from tetrapod.core.v1.pods import validation as pods_validation
 from tetrapod.core.v1.services import address_validation
-from tetrapod.core.validation import admission_policies, job_policies, webhooks
+from tetrapod.core.validation import admission_policies, webhooks
 from tetrapod.machinery import metadata
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.gvk import Object

@@ -78,39 +78,3 @@ def default_claim_template(claim: Object) -> None:
     default_claim_spec(claim.setdefault("spec", {}))
     status = claim.setdefault("status", {})
     status["phase"] = status.get("phase") or "Pending"
-
-
-def default_job_spec(spec: Object) -> None:
-    """Set the defaults that Jobs and the templates of CronJobs share."""
-    default_pod_template(spec.get("template"))
-    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
-        for pattern in rule.get("onPodConditions") or ():
-            pattern["status"] = pattern.get("status") or "True"
-
-
-def default_job(obj: Object) -> None:
-    """Set the defaults of a Job."""
-    spec = obj.setdefault("spec", {})
-    default_job_spec(spec)
-    if spec.get("completions") is None and spec.get("parallelism") is None:
-        spec["completions"] = spec["parallelism"] = 1
-    set_missing(spec, parallelism=1)
-    if spec.get("backoffLimit") is None:
-        spec["backoffLimit"] = 2147483647 if spec.get("backoffLimitPerIndex") is not None else 6
-    if (
-        (template := spec.get("template"))
-        and not obj["metadata"].get("labels")
-        and (labels := (template.get("metadata") or {}).get("labels"))
-    ):
-        obj["metadata"]["labels"] = dict(labels)
-    set_missing(spec, completionMode="NonIndexed", suspend=False, manualSelector=False)
-    if spec.get("podReplacementPolicy") is None:
-        spec["podReplacementPolicy"] = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
-
-
-def default_cron_job(obj: Object) -> None:
-    """Set the defaults of a CronJob."""
-    spec = obj.setdefault("spec", {})
-    spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
-    set_missing(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
-    default_job_spec((spec.get("jobTemplate") or {}).get("spec") or {})

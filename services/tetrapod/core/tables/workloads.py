@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, pod_template, seconds, selector_text, since, spec_of, status_of
-from tetrapod.machinery.golang.durations import human_duration
+from tetrapod.core import cells
+from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, pod_template, selector_text, spec_of, status_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
-
-_CONTAINERS: Final = Column("Containers", priority=1)
-_IMAGES: Final = Column("Images", priority=1)
-_SELECTOR: Final = Column("Selector", priority=1)
 
 
 def _deployment_row(obj: Object) -> list[Any]:
@@ -37,9 +33,9 @@ DEPLOYMENTS: Final = TableConvertor(
         Column("Up-to-date"),
         Column("Available"),
         AGE,
-        _CONTAINERS,
-        _IMAGES,
-        _SELECTOR,
+        cells.CONTAINERS,
+        cells.IMAGES,
+        cells.SELECTOR,
     ),
     _deployment_row,
 )
@@ -65,9 +61,9 @@ REPLICA_SETS: Final = TableConvertor(
         Column("Current", "integer"),
         Column("Ready", "integer"),
         AGE,
-        _CONTAINERS,
-        _IMAGES,
-        _SELECTOR,
+        cells.CONTAINERS,
+        cells.IMAGES,
+        cells.SELECTOR,
     ),
     _replica_set_row,
 )
@@ -79,7 +75,7 @@ def _stateful_set_row(obj: Object) -> list[Any]:
 
 
 STATEFUL_SETS: Final = TableConvertor(
-    (NAME, Column("Ready"), AGE, _CONTAINERS, _IMAGES),
+    (NAME, Column("Ready"), AGE, cells.CONTAINERS, cells.IMAGES),
     _stateful_set_row,
 )
 
@@ -108,9 +104,9 @@ DAEMON_SETS: Final = TableConvertor(
         Column("Available", "integer"),
         Column("Node Selector"),
         AGE,
-        _CONTAINERS,
-        _IMAGES,
-        _SELECTOR,
+        cells.CONTAINERS,
+        cells.IMAGES,
+        cells.SELECTOR,
     ),
     _daemon_set_row,
 )
@@ -133,91 +129,4 @@ CONTROLLER_REVISIONS: Final = TableConvertor(
         AGE,
     ),
     _controller_revision_row,
-)
-
-
-def _job_status(obj: Object) -> str:
-    conditions = {c.get("type"): c.get("status") for c in status_of(obj).get("conditions") or []}
-    if conditions.get("Complete") == "True":
-        return "Complete"
-    if conditions.get("Failed") == "True":
-        return "Failed"
-    if obj["metadata"].get("deletionTimestamp"):
-        return "Terminating"
-    if conditions.get("Suspended") == "True":
-        return "Suspended"
-    if conditions.get("FailureTarget") == "True":
-        return "FailureTarget"
-    return "SuccessCriteriaMet" if conditions.get("SuccessCriteriaMet") == "True" else "Running"
-
-
-def _job_row(obj: Object) -> list[Any]:
-    spec, status = spec_of(obj), status_of(obj)
-    succeeded = status.get("succeeded") or 0
-    if spec.get("completions") is not None:
-        completions = f"{succeeded}/{spec['completions']}"
-    else:
-        parallelism = spec.get("parallelism") or 0
-        completions = f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
-    duration = ""
-    if started := status.get("startTime"):
-        ended = status.get("completionTime")
-        duration = human_duration(seconds(ended) - seconds(started)) if ended else since(started)
-    return [
-        name_of(obj),
-        _job_status(obj),
-        completions,
-        duration,
-        age(obj),
-        *containers(pod_template(obj)),
-        selector_text(spec.get("selector")),
-    ]
-
-
-JOBS: Final = TableConvertor(
-    (
-        NAME,
-        Column("Status"),
-        Column("Completions"),
-        Column("Duration"),
-        AGE,
-        _CONTAINERS,
-        _IMAGES,
-        _SELECTOR,
-    ),
-    _job_row,
-)
-
-
-def _cron_job_row(obj: Object) -> list[Any]:
-    spec, status = spec_of(obj), status_of(obj)
-    last = status.get("lastScheduleTime")
-    job_spec = (spec.get("jobTemplate") or {}).get("spec") or {}
-    return [
-        name_of(obj),
-        spec.get("schedule", ""),
-        spec.get("timeZone") or NONE,
-        "True" if spec.get("suspend") else "False",
-        len(status.get("active") or []),
-        since(last) if last else NONE,
-        age(obj),
-        *containers((job_spec.get("template") or {}).get("spec") or {}),
-        selector_text(job_spec.get("selector")),
-    ]
-
-
-CRON_JOBS: Final = TableConvertor(
-    (
-        NAME,
-        Column("Schedule"),
-        Column("Timezone"),
-        Column("Suspend", "boolean"),
-        Column("Active", "integer"),
-        Column("Last Schedule"),
-        AGE,
-        _CONTAINERS,
-        _IMAGES,
-        _SELECTOR,
-    ),
-    _cron_job_row,
 )

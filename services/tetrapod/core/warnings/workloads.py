@@ -13,14 +13,6 @@ from tetrapod.core.podspec.claim_spec import claim_spec_warnings
 from tetrapod.core.podspec.warnings import name_warnings, same_generation, template_warnings
 from tetrapod.machinery.gvk import Object
 
-_INDEXES: Final = (
-    "spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4,"
-    " Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
-)
-_ZONE: Final = (
-    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead,"
-    " see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
-)
 _HISTORY: Final = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
 
 
@@ -47,27 +39,3 @@ def stateful_set(obj: Object, old: Object | None) -> list[str]:
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
         warnings += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]{suffix}")
     return [*warnings, _HISTORY] if (spec.get("revisionHistoryLimit") or 0) < 0 else warnings
-
-
-def job(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a Job."""
-    if same_generation(obj, old):
-        return []
-    return name_warnings(obj, old) + _job_spec(obj.get("spec") or {}, "spec")
-
-
-def cron_job(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a CronJob."""
-    warnings = name_warnings(obj, old)
-    spec = obj.get("spec") or {}
-    if not same_generation(obj, old):
-        warnings += _job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
-    if old is not None and "TZ" in (spec.get("schedule") or ""):
-        warnings.append(_ZONE)
-    return warnings
-
-
-def _job_spec(spec: Object, path: str) -> list[str]:
-    is_large = (spec.get("completions") or 0) > 100_000 and (spec.get("parallelism") or 0) > 10_000
-    warnings = [_INDEXES.replace("spec:", f"{path}:", 1)] if is_large and spec.get("completionMode") == "Indexed" else []
-    return warnings + template_warnings(spec.get("template"), f"{path}.template")

@@ -6,12 +6,13 @@ from typing import Any, cast
 import pytest
 
 from tetrapod.core.autoscaling import resources as autoscaling_resources
+from tetrapod.core.batch import resources as batch_resources
 from tetrapod.core.certificates import resources as certificates_resources
 from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
 from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.groups import admissionregistration, apps, batch
+from tetrapod.core.groups import admissionregistration, apps
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
@@ -30,7 +31,7 @@ _DEFINITIONS = {
     for d in itertools.chain(
         apps.definitions(),
         autoscaling_resources.definitions(),
-        batch.definitions(),
+        batch_resources.definitions(),
         networking_resources.definitions(),
         policy_resources.definitions(),
         storage_resources.definitions(),

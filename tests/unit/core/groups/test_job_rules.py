@@ -2,9 +2,10 @@
 
 import pytest
 
-from tetrapod.core.strategies.jobs import JobStrategy
-from tetrapod.core.validation import job_status, jobs
-from tetrapod.core.validation.job_indexes import count_indexes, overlap
+from tetrapod.core.batch.jobs import status_validation as job_status
+from tetrapod.core.batch.jobs import validation as jobs
+from tetrapod.core.batch.jobs.indexes import count_indexes, overlap
+from tetrapod.core.batch.jobs.strategy import JobStrategy
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.gvk import Object
 

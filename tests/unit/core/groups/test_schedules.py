@@ -2,7 +2,7 @@
 
 import pytest
 
-from tetrapod.core.validation.schedules import complaint, is_zone
+from tetrapod.core.batch.schedules import complaint, is_zone
 
 
 @pytest.mark.parametrize(

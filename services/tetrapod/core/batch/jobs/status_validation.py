@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.validation.job_indexes import count_indexes, overlap
-from tetrapod.core.validation.job_policies import omitted
+from tetrapod.core.batch.jobs.indexes import count_indexes, overlap
+from tetrapod.core.batch.jobs.policies import omitted
 from tetrapod.core.validation.names import not_negative
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from tetrapod.core.defaults.workloads import default_cron_job, default_job
+from typing import Final
+
+from tetrapod.core.batch.jobs import defaults as jobs_defaults
+from tetrapod.core.batch.jobs import validation as jobs
+from tetrapod.core.batch.jobs import warnings as jobs_warnings
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.validation import cron_jobs, jobs
-from tetrapod.core.warnings import workloads
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.hooks import ValidateObject
+from tetrapod.generic.registry.store import Store
+from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery
 from tetrapod.machinery.gvk import Object
 
 _UID = "batch.kubernetes.io/controller-uid"
 _NAME = "batch.kubernetes.io/job-name"
+
+
+_ORPHANS: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them"
+    " or set propagationPolicy=Orphan to suppress this warning"
+)
 
 
 class JobStrategy(KindStrategy):
@@ -18,12 +29,12 @@ class JobStrategy(KindStrategy):
 
     def __init__(self) -> None:
         super().__init__(
-            default=default_job,
+            default=jobs_defaults.set_defaults,
             status=True,
             validate=jobs.validate,
             template=("spec", "template"),
             whole_update=jobs.validate_update,
-            warnings=workloads.job,
+            warnings=jobs_warnings.warnings,
             generation=["spec"],
             fields={"status.successful": lambda job: str((job.get("status") or {}).get("succeeded", 0))},
         )
@@ -36,7 +47,7 @@ class JobStrategy(KindStrategy):
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
-        _drop_disabled(obj.get("spec") or {}, {})
+        drop_disabled(obj.get("spec") or {}, {})
         template = (obj.get("spec") or {}).get("template") or {}
         meta = obj["metadata"]
         shared = meta.get("labels") and meta["labels"] == (template.get("metadata") or {}).get("labels")
@@ -48,7 +59,7 @@ class JobStrategy(KindStrategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
-        _drop_disabled(new.get("spec") or {}, old.get("spec") or {})
+        drop_disabled(new.get("spec") or {}, old.get("spec") or {})
 
     def canonicalize(self, obj: Object) -> None:
         """Default the labels from the template's labels again: upstream does this on every decode, so also after validation."""
@@ -58,34 +69,7 @@ class JobStrategy(KindStrategy):
             obj["metadata"]["labels"] = dict(labels)
 
 
-class CronJobStrategy(KindStrategy):
-    """The strategy of CronJob."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            default=default_cron_job,
-            status=True,
-            validate=cron_jobs.validate,
-            template=("spec", "jobTemplate", "spec", "template"),
-            whole_update=cron_jobs.validate_update,
-            warnings=workloads.cron_job,
-            generation=["spec"],
-        )
-
-    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
-        super().prepare_for_create(ctx, obj)
-        _drop_disabled(_job_spec(obj), {})
-
-    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
-        super().prepare_for_update(ctx, new, old)
-        _drop_disabled(_job_spec(new), _job_spec(old))
-
-
-def _job_spec(cron_job: Object) -> Object:
-    return ((cron_job.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}
-
-
-def _drop_disabled(spec: Object, before: Object) -> None:
+def drop_disabled(spec: Object, before: Object) -> None:
     """Drop the field behind the gate WorkloadWithJob, which is off, unless the stored spec has it. Upstream: pkg/api/job/util.go."""
     if before.get("scheduling") is None:
         spec.pop("scheduling", None)
@@ -107,3 +91,21 @@ def generate_selector(job: Object) -> None:
     match_labels = dict(selector.get("matchLabels") or {})
     match_labels.setdefault(_UID, meta["uid"])
     spec["selector"] = {**selector, "matchLabels": match_labels}
+
+
+class JobStore(Store):
+    """A store that adds the warning when the delete options leave the propagation policy unset."""
+
+    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
+        _warn(ctx, options)
+        return await super().delete(ctx, name, options, validate)
+
+    async def delete_collection(self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None) -> ListPage:
+        _warn(ctx, options)
+        return await super().delete_collection(ctx, options, query, validate)
+
+
+def _warn(ctx: Context, options: Object) -> None:
+    explicit = options.get("propagationPolicy") is not None or options.get("orphanDependents") is not None
+    if not explicit and _ORPHANS not in ctx.warnings:
+        ctx.warnings.append(_ORPHANS)

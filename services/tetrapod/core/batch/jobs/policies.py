@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.validation.job_indexes import count_indexes
+from tetrapod.core.batch.jobs.indexes import count_indexes
 from tetrapod.core.validation.names import not_negative, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated

@@ -1,0 +1,1 @@
+"""The kinds of batch/v1. Upstream: pkg/apis/batch."""

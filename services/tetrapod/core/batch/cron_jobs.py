@@ -1,0 +1,178 @@
+"""CronJobs.
+
+Upstream: pkg/registry/batch/cronjob/strategy.go and pkg/apis/batch/validation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from tetrapod.core import cells
+from tetrapod.core.batch.jobs import defaults as jobs_defaults
+from tetrapod.core.batch.jobs import warnings as jobs_warnings
+from tetrapod.core.batch.jobs.strategy import drop_disabled
+from tetrapod.core.batch.jobs.validation import validate_template
+from tetrapod.core.batch.schedules import complaint, is_zone
+from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, selector_text, since, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec.defaults import set_missing
+from tetrapod.core.podspec.warnings import name_warnings, same_generation
+from tetrapod.core.validation.names import not_negative, one_of
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.status import PlainStatusStrategy
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+
+_ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
+# The controller appends a dash and ten digits to form the name of a Job, which has at most 63 characters.
+_NAME_LIMIT: Final = 52
+
+_ZONE: Final = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead,"
+    " see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of CronJobs."""
+    strategy = CronJobStrategy()
+    return builtin("batch", "cronjobs", strategy, table=TABLE, subresources={"status": PlainStatusStrategy(strategy)})
+
+
+class CronJobStrategy(KindStrategy):
+    """The strategy of CronJob."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            default=set_defaults,
+            status=True,
+            validate=validate,
+            template=("spec", "jobTemplate", "spec", "template"),
+            whole_update=validate_update,
+            warnings=warnings,
+            generation=["spec"],
+        )
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        super().prepare_for_create(ctx, obj)
+        drop_disabled(_job_spec(obj), {})
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
+        drop_disabled(_job_spec(new), _job_spec(old))
+
+
+def _job_spec(cron_job: Object) -> Object:
+    return ((cron_job.get("spec") or {}).get("jobTemplate") or {}).get("spec") or {}
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a CronJob."""
+    spec = obj.setdefault("spec", {})
+    spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
+    set_missing(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    jobs_defaults.set_spec_defaults((spec.get("jobTemplate") or {}).get("spec") or {})
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a new CronJob."""
+    errors = _spec(obj.get("spec") or {}, None)
+    name = obj["metadata"].get("name") or ""
+    if len(name) > _NAME_LIMIT:
+        errors.append(field.invalid("metadata.name", name, f"must be no more than {_NAME_LIMIT} characters"))
+    return errors
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated CronJob. A stored schedule with TZ and an unchanged timeZone are accepted."""
+    return _spec(new.get("spec") or {}, old.get("spec") or {})
+
+
+def _spec(spec: Object, before: Object | None) -> list[FieldError]:
+    schedule = spec.get("schedule") or ""
+    errors = _schedule(schedule, spec.get("timeZone"), before is not None and "TZ" in (before.get("schedule") or ""))
+    errors += not_negative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds")
+    zone = spec.get("timeZone")
+    if zone is not None and (before is None or before.get("timeZone") != zone):
+        errors += _time_zone(zone)
+    errors += one_of(spec.get("concurrencyPolicy"), ["Allow", "Forbid", "Replace"], "spec.concurrencyPolicy")
+    errors += validate_template(spec.get("jobTemplate") or {}, "spec.jobTemplate")
+    for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        errors += not_negative(spec.get(name), f"spec.{name}")
+    return errors if schedule else [*errors, field.required("spec.schedule")]  # declared in the schema, so it comes last
+
+
+def _schedule(schedule: str, zone: str | None, had_zone: bool) -> list[FieldError]:
+    path, detail = "spec.schedule", complaint(schedule) if schedule else ""
+    errors = [field.invalid(path, schedule, detail)] if detail else []
+    if "TZ" in schedule:
+        if not had_zone:
+            text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+            errors.append(field.invalid(path, schedule, text))
+        elif zone is not None:
+            errors.append(field.invalid(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+    return errors
+
+
+def _time_zone(zone: str) -> list[FieldError]:
+    path = "spec.timeZone"
+    if not zone:
+        return [field.invalid(path, zone, "timeZone must be nil or non-empty string")]
+    unknown = field.invalid(path, zone, f"unknown time zone {zone}")
+    if any(part in (".", "..") or part.startswith("-") or not _ZONE_PART(part) for part in zone.split("/")):
+        return [unknown]
+    errors: list[FieldError] = []
+    if zone.lower() == "local":
+        text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        errors.append(field.invalid(path, zone, text))
+    return errors if is_zone(zone) else [*errors, unknown]
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a CronJob."""
+    warnings = name_warnings(obj, old)
+    spec = obj.get("spec") or {}
+    if not same_generation(obj, old):
+        warnings += jobs_warnings.job_spec_warnings((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
+    if old is not None and "TZ" in (spec.get("schedule") or ""):
+        warnings.append(_ZONE)
+    return warnings
+
+
+def _row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    last = status.get("lastScheduleTime")
+    job_spec = (spec.get("jobTemplate") or {}).get("spec") or {}
+    return [
+        name_of(obj),
+        spec.get("schedule", ""),
+        spec.get("timeZone") or NONE,
+        "True" if spec.get("suspend") else "False",
+        len(status.get("active") or []),
+        since(last) if last else NONE,
+        age(obj),
+        *containers((job_spec.get("template") or {}).get("spec") or {}),
+        selector_text(job_spec.get("selector")),
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Schedule"),
+        Column("Timezone"),
+        Column("Suspend", "boolean"),
+        Column("Active", "integer"),
+        Column("Last Schedule"),
+        AGE,
+        cells.CONTAINERS,
+        cells.IMAGES,
+        cells.SELECTOR,
+    ),
+    _row,
+)

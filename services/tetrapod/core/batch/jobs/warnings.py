@@ -1,0 +1,27 @@
+"""Warnings about Jobs. Upstream: pkg/api/job/warnings.go."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.podspec.warnings import name_warnings, same_generation, template_warnings
+from tetrapod.machinery.gvk import Object
+
+_INDEXES: Final = (
+    "spec: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4,"
+    " Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+)
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a Job."""
+    if same_generation(obj, old):
+        return []
+    return name_warnings(obj, old) + job_spec_warnings(obj.get("spec") or {}, "spec")
+
+
+def job_spec_warnings(spec: Object, path: str) -> list[str]:
+    """Return the warnings about the spec of a Job or of the job template of a CronJob."""
+    is_large = (spec.get("completions") or 0) > 100_000 and (spec.get("parallelism") or 0) > 10_000
+    warnings = [_INDEXES.replace("spec:", f"{path}:", 1)] if is_large and spec.get("completionMode") == "Indexed" else []
+    return warnings + template_warnings(spec.get("template"), f"{path}.template")
