@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
+from tetrapod.core.apps import resources as apps_resources
 from tetrapod.core.autoscaling import resources as autoscaling_resources
 from tetrapod.core.batch import resources as batch_resources
 from tetrapod.core.certificates import resources as certificates_resources
@@ -13,7 +14,7 @@ from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
 from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.groups import admissionregistration, apps
+from tetrapod.core.groups import admissionregistration
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
 from tetrapod.core.policy import resources as policy_resources
@@ -48,7 +49,7 @@ def definitions(
     """
     result = [
         *v1.definitions(subresources, addresses, ports, event_ttl),
-        *apps.definitions(),
+        *apps_resources.definitions(),
         *certificates_resources.definitions(authorizer),
         *coordination_resources.definitions(),
         *events_resources.definitions(event_ttl),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tetrapod.core.apps import stateful_sets
+from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec.warnings import template_warnings
 from tetrapod.core.v1 import replication_controllers
-from tetrapod.core.warnings import workloads
 
 ARCH = "beta.kubernetes.io/arch"
 
@@ -22,8 +23,8 @@ def controller(generation: int, *, old_arch: bool) -> dict[str, Any]:
 
 def test_a_template_is_looked_at_in_every_new_generation_though_it_stays() -> None:
     before, after = controller(1, old_arch=True), controller(2, old_arch=True)
-    assert any(ARCH in text for text in workloads.replicated(after, before))
-    assert workloads.replicated(before, before) == []
+    assert any(ARCH in text for text in podspec_warnings.replicated_warnings(after, before))
+    assert podspec_warnings.replicated_warnings(before, before) == []
 
 
 def test_a_replication_controllers_old_template_is_looked_at() -> None:
@@ -34,8 +35,8 @@ def test_a_replication_controllers_old_template_is_looked_at() -> None:
 def test_claims_are_named_otherwise_in_an_update() -> None:
     claim = {"metadata": {"name": "d"}, "spec": {"resources": {"requests": {"storage": "500m"}}}}
     obj = {"metadata": {"generation": 1}, "spec": {"volumeClaimTemplates": [claim]}}
-    assert workloads.stateful_set(obj, None)[0].startswith("spec.volumeClaimTemplates[0].resources")
-    assert workloads.stateful_set(obj, obj)[0].startswith("spec.volumeClaimTemplates[0].Spec.resources")
+    assert stateful_sets.warnings(obj, None)[0].startswith("spec.volumeClaimTemplates[0].resources")
+    assert stateful_sets.warnings(obj, obj)[0].startswith("spec.volumeClaimTemplates[0].Spec.resources")
 
 
 def test_a_variable_that_is_only_itself_hides_the_one_before() -> None:

@@ -185,3 +185,13 @@ def name_warnings(obj: Object, old: Object | None) -> list[str]:
 def same_generation(obj: Object, old: Object | None) -> bool:
     """Return whether the object is updated without a new generation, so that its spec is unchanged."""
     return old is not None and old["metadata"].get("generation") == obj["metadata"].get("generation")
+
+
+def changed_template_warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about the pod template of a workload, none if its generation is unchanged."""
+    return [] if same_generation(obj, old) else template_warnings((obj.get("spec") or {}).get("template"), "spec.template")
+
+
+def replicated_warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a Deployment or ReplicaSet, whose name is part of pod names."""
+    return name_warnings(obj, old) + changed_template_warnings(obj, old)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tetrapod.core.groups import apps as group
-from tetrapod.core.validation import apps, rolling
+from tetrapod.core.apps import deployments, resources
+from tetrapod.core.podspec import workloads
+from tetrapod.core.validation import rolling
 from tetrapod.generic.registry.context import Context
 from tetrapod.machinery.gvk import Object
 
@@ -19,12 +20,12 @@ def deployment(**spec: object) -> Object:
 
 
 def fields(obj: Object) -> list[str]:
-    return [f"{e.field} {e.detail}" for e in apps.validate_deployment(obj) if ".template.spec." not in e.field]
+    return [f"{e.field} {e.detail}" for e in deployments.validate(obj) if ".template.spec." not in e.field]
 
 
 def test_a_selector_is_needed_and_must_select_the_template() -> None:
     assert fields(deployment(selector=None))[0].startswith("spec.selector")
-    assert fields(deployment(selector={"matchLabels": {"x": "y"}})) == [f"spec.template.metadata.labels {apps.MISMATCH}"]
+    assert fields(deployment(selector={"matchLabels": {"x": "y"}})) == [f"spec.template.metadata.labels {workloads.MISMATCH}"]
     assert fields(deployment(selector={})) == ["spec.selector empty selector is invalid for deployment"]
 
 
@@ -34,13 +35,13 @@ def test_a_rolling_update_must_move() -> None:
 
 
 def test_an_unknown_strategy_prints_as_the_internal_struct() -> None:
-    (error,) = [e for e in apps.validate_deployment(deployment(strategy={"type": "Blue"})) if e.field == "spec.strategy"]
+    (error,) = [e for e in deployments.validate(deployment(strategy={"type": "Blue"})) if e.field == "spec.strategy"]
     assert error.body() == 'Unsupported value: {"Type":"Blue","RollingUpdate":null}: supported values: "Recreate", "RollingUpdate"'
 
 
 def test_the_selector_is_immutable() -> None:
     new = deployment(selector={"matchLabels": {"a": "b", "c": "d"}})
-    (error,) = apps.selector_is_kept(new, deployment())
+    (error,) = workloads.selector_is_kept(new, deployment())
     assert str(error) == 'spec.selector: Invalid value: {"matchLabels":{"a":"b","c":"d"}}: field is immutable'
 
 
@@ -50,14 +51,14 @@ def test_amounts_are_read_as_numbers_or_percentages(value: int | str | None, num
 
 
 def test_annotations_begin_a_generation_of_a_deployment_and_labels_do_not() -> None:
-    strategy = next(d.strategy for d in group.definitions() if d.resource == "deployments")
+    strategy = next(d.strategy for d in resources.definitions() if d.resource == "deployments")
     old = {"metadata": {"name": "d"}, "spec": {}}
     assert strategy.changes_generation({"metadata": {"annotations": {"a": "b"}}, "spec": {}}, old)
     assert not strategy.changes_generation({"metadata": {"labels": {"a": "b"}}, "spec": {}}, old)
 
 
 def test_a_daemon_set_counts_changes_of_its_template() -> None:
-    strategy = next(d.strategy for d in group.definitions() if d.resource == "daemonsets")
+    strategy = next(d.strategy for d in resources.definitions() if d.resource == "daemonsets")
     old: Object = {"metadata": {}, "spec": {"template": {"metadata": {"labels": {"a": "b"}}}}}
     strategy.prepare_for_create(Context(), old)
     new: Object = {"metadata": {}, "spec": {"template": {"metadata": {"labels": {"a": "c"}}}}}
@@ -67,7 +68,7 @@ def test_a_daemon_set_counts_changes_of_its_template() -> None:
 
 def test_a_status_counts_no_more_than_there_is() -> None:
     status = {"replicas": 1, "readyReplicas": 2, "availableReplicas": 3}
-    texts = [f"{e.field} {e.detail}" for e in apps.validate_deployment_status({"status": status}, {"status": {"collisionCount": 1}})]
+    texts = [f"{e.field} {e.detail}" for e in deployments.validate_status({"status": status}, {"status": {"collisionCount": 1}})]
     assert texts == [
         "status.readyReplicas cannot be greater than status.replicas",
         "status.availableReplicas cannot be greater than status.replicas",

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from tetrapod.core.apps import resources as apps_resources
 from tetrapod.core.autoscaling import resources as autoscaling_resources
 from tetrapod.core.batch import resources as batch_resources
 from tetrapod.core.certificates import resources as certificates_resources
@@ -12,7 +13,7 @@ from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
 from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.groups import admissionregistration, apps
+from tetrapod.core.groups import admissionregistration
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
@@ -29,7 +30,7 @@ _NOBODY = cast(Any, None)
 _DEFINITIONS = {
     f"{d.group}/{d.resource}": d
     for d in itertools.chain(
-        apps.definitions(),
+        apps_resources.definitions(),
         autoscaling_resources.definitions(),
         batch_resources.definitions(),
         networking_resources.definitions(),

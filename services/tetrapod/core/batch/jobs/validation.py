@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tetrapod.core.batch.jobs import policies as job_policies
 from tetrapod.core.podspec.templates import pod_template_spec
+from tetrapod.core.podspec.workloads import matching_labels
 from tetrapod.core.validation import shown
-from tetrapod.core.validation.apps import matching_labels
 from tetrapod.core.validation.differences import internal, pod_template
 from tetrapod.core.validation.names import known, not_negative
 from tetrapod.machinery import field

@@ -1,27 +1,83 @@
-"""Validation of StatefulSet.
+"""StatefulSets.
 
-Upstream: pkg/apis/apps/validation/validation.go, ValidateStatefulSetSpec and ValidateStatefulSetUpdate.
+Upstream: pkg/registry/apps/statefulset/strategy.go and pkg/apis/apps/validation.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from tetrapod.core.podspec.claim_spec import claim_spec
+from tetrapod.core import cells
+from tetrapod.core.cells import AGE, NAME, age, containers, name_of, pod_template, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.podspec import warnings as podspec_warnings
+from tetrapod.core.podspec.claim_spec import claim_spec, claim_spec_warnings, default_claim_spec
+from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.templates import pod_template_spec
+from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, collisions_grow, counters, endless, matching_labels, selector_errors
+from tetrapod.core.subresources.scale import scale
 from tetrapod.core.validation import rolling, shown
-from tetrapod.core.validation.apps import ABOVE_REPLICAS, above, collisions_grow, counters, endless, matching_labels, selector_errors
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import dns_label, known, not_negative
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import name_is_dns_label
+from tetrapod.machinery.table import Column, TableConvertor
 
 _FROZEN: Final = ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy")
-
-
 _OVERWRITTEN: Final = ("hostname", "subdomain")
 """Fields of the pod template that the controller overwrites."""
+
+_HISTORY: Final = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of StatefulSets."""
+    strategy = KindStrategy(
+        default=set_defaults,
+        validate=validate,
+        template=("spec", "template"),
+        warnings=warnings,
+        whole_update=validate_update,
+        status=True,
+        initial_status={"replicas": 0, "availableReplicas": 0},
+        generation=["spec"],
+        name=name_is_dns_label,
+    )
+    status = status_strategy(strategy, validate=validate_status)
+    return builtin("apps", "statefulsets", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a StatefulSet."""
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
+    strategy = spec.setdefault("updateStrategy", {})
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        set_missing(strategy, rollingUpdate={})
+        set_missing(strategy["rollingUpdate"], partition=0)
+    if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
+        set_missing(strategy["rollingUpdate"], partition=0, maxUnavailable=1)
+    set_missing(spec, persistentVolumeClaimRetentionPolicy={})
+    policy = spec["persistentVolumeClaimRetentionPolicy"]
+    for key in ("whenDeleted", "whenScaled"):
+        policy[key] = policy.get(key) or "Retain"
+    set_missing(spec, replicas=1, revisionHistoryLimit=10)
+    for claim in spec.get("volumeClaimTemplates") or ():
+        set_claim_template_defaults(claim)
+
+
+def set_claim_template_defaults(claim: Object) -> None:
+    """Set the defaults of an embedded PersistentVolumeClaim, with kind, apiVersion and phase, as upstream writes it."""
+    claim.update(kind="PersistentVolumeClaim", apiVersion="v1")
+    default_claim_spec(claim.setdefault("spec", {}))
+    status = claim.setdefault("status", {})
+    status["phase"] = status.get("phase") or "Pending"
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -140,3 +196,24 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     errors += above(status, numbers[1:], "replicas", ABOVE_REPLICAS)
     errors += above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than status.readyReplicas")
     return errors + collisions_grow(new, old)
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a StatefulSet."""
+    spec = obj.get("spec") or {}
+    warnings = podspec_warnings.changed_template_warnings(obj, old)
+    suffix = "" if old is None else ".Spec"  # upstream's path on updates
+    for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        warnings += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]{suffix}")
+    return [*warnings, _HISTORY] if (spec.get("revisionHistoryLimit") or 0) < 0 else warnings
+
+
+def _row(obj: Object) -> list[Any]:
+    ready, desired = status_of(obj).get("readyReplicas") or 0, spec_of(obj).get("replicas") or 0
+    return [name_of(obj), f"{ready}/{desired}", age(obj), *containers(pod_template(obj))]
+
+
+TABLE: Final = TableConvertor(
+    (NAME, Column("Ready"), AGE, cells.CONTAINERS, cells.IMAGES),
+    _row,
+)

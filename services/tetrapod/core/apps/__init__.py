@@ -1,0 +1,1 @@
+"""The kinds of apps/v1. Upstream: pkg/apis/apps."""

@@ -1,0 +1,106 @@
+"""ControllerRevisions, whose data is compared as text.
+
+Upstream keeps a runtime.RawExtension as it was sent and compares the bytes (pkg/apis/apps/validation/validation.go,
+ValidateControllerRevisionUpdate). A patch re-encodes the data and may change the bytes. The text is stored in a hidden field if it
+differs from Go's encoding of the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from tetrapod.core.cells import AGE, NAME, NONE, age, name_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.validation.names import not_negative
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.shown import FilteredStore
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.serializer.verbatim import Verbatim
+from tetrapod.machinery.table import Column, TableConvertor
+
+_TEXT: Final = "dataText"
+
+_REVISION_DATA: Final = "data must be a valid JSON object"
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of ControllerRevisions."""
+    definition = builtin("apps", "controllerrevisions", RevisionStrategy(), table=TABLE)
+    return replace(definition, store=RevisionStore)
+
+
+class RevisionStrategy(KindStrategy):
+    """The strategy of ControllerRevision."""
+
+    def __init__(self) -> None:
+        super().__init__(validate=validate, whole_update=validate_update, revalidates_generate_name=True)
+
+    def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
+        errors = super().validate_update(ctx, new, old)
+        if new.get("data") == old.get("data") and _text(new) != old.get(_TEXT, ""):
+            errors.append(field.invalid("data", new.get("data"), "field is immutable"))
+        return errors
+
+    def canonicalize(self, obj: Object) -> None:
+        super().canonicalize(obj)
+        if text := _text(obj):
+            obj[_TEXT] = text
+
+
+def _text(obj: Object) -> str:
+    """Return the data's text as it was sent, or "" if it equals Go's encoding."""
+    data = obj.get("data")
+    return data.text if isinstance(data, Verbatim) else ""
+
+
+class RevisionStore(FilteredStore):
+    """A store that hides the text of the data from readers."""
+
+    def hides(self, item: bytes) -> bool:
+        return b'"dataText":' in item
+
+    def hide(self, obj: Object) -> bool:
+        return obj.pop(_TEXT, None) is not None
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a new ControllerRevision."""
+    errors = not_negative(obj.get("revision"), "revision")
+    data: Any = obj.get("data")
+    if data is None:
+        errors.append(field.required("data", "data is mandatory"))
+    elif not isinstance(data, dict):
+        errors.append(field.required("data", _REVISION_DATA))
+    return errors
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated ControllerRevision, whose data are immutable."""
+    data = new.get("data")
+    errors = not_negative(new.get("revision"), "revision")
+    return errors if data == old.get("data") else [*errors, field.invalid("data", data, "field is immutable")]
+
+
+def _row(obj: Object) -> list[Any]:
+    owner = next((o for o in obj["metadata"].get("ownerReferences") or [] if o.get("controller")), None)
+    controller = NONE
+    if owner is not None:
+        group = owner.get("apiVersion", "").rpartition("/")[0]
+        controller = f"{owner['kind'].lower()}{'.' + group if group else ''}/{owner['name']}"
+    return [name_of(obj), controller, obj.get("revision") or 0, age(obj)]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Controller"),
+        Column("Revision"),
+        AGE,
+    ),
+    _row,
+)

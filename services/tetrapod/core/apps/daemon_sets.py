@@ -1,0 +1,197 @@
+"""DaemonSets.
+
+Upstream: pkg/registry/apps/daemonset/strategy.go and pkg/apis/apps/validation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from tetrapod.core import cells
+from tetrapod.core.apps import integer_annotations
+from tetrapod.core.apps.integer_annotations import AnnotatedStatus
+from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, pod_template, selector_text, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec import workloads
+from tetrapod.core.podspec.defaults import default_pod_template, set_missing
+from tetrapod.core.podspec.templates import pod_template_spec
+from tetrapod.core.podspec.warnings import template_warnings
+from tetrapod.core.podspec.workloads import collisions_grow, counters, endless, matching_labels, selector_is_kept
+from tetrapod.core.validation import rolling
+from tetrapod.core.validation.names import not_negative
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import validate_label_selector
+from tetrapod.machinery.table import Column, TableConvertor
+
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+
+INITIAL_STATUS: Final[Object] = {
+    "currentNumberScheduled": 0,
+    "desiredNumberScheduled": 0,
+    "numberMisscheduled": 0,
+    "numberReady": 0,
+}
+
+
+class DaemonSetStrategy(KindStrategy):
+    """The strategy of DaemonSet.
+
+    An annotation holds templateGeneration, a field of older versions. A change of the template increments it.
+    """
+
+    def default(self, obj: Object, version: str) -> None:
+        super().default(obj, version)
+        settle_template_generation(obj)
+
+    def prepare_for_create(self, ctx: Context, obj: Object) -> None:
+        super().prepare_for_create(ctx, obj)
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations[TEMPLATE_GENERATION] = str(max(1, int(annotations.get(TEMPLATE_GENERATION, "1"))))
+
+    def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
+        super().prepare_for_update(ctx, new, old)
+        template_generation = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION) or "0"
+        if (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"):
+            template_generation = str(int(template_generation) + 1)
+        new["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = template_generation
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of DaemonSets."""
+    strategy = DaemonSetStrategy(
+        default=set_defaults,
+        validate=validate,
+        warnings=warnings,
+        whole_update=validate_update,
+        status=True,
+        initial_status=INITIAL_STATUS,
+        template=("spec", "template"),
+        generation=["spec"],
+    )
+    status = AnnotatedStatus(strategy, TEMPLATE_GENERATION, validate=validate_status)
+    definition = builtin("apps", "daemonsets", strategy, table=TABLE, subresources={"status": status})
+    return replace(definition, hidden_annotations=frozenset({TEMPLATE_GENERATION}))
+
+
+def settle_template_generation(obj: Object) -> None:
+    """Normalize the template generation annotation of a decoded DaemonSet; a missing one becomes "0".
+
+    Raises:
+        ShapeError: the value is not an integer.
+    """
+    annotations = obj["metadata"].get("annotations")
+    if annotations is None:
+        annotations = obj["metadata"]["annotations"] = {}
+    annotations[TEMPLATE_GENERATION] = str(integer_annotations.parse_integer(annotations.get(TEMPLATE_GENERATION, "0")))
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a DaemonSet."""
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    strategy = spec.setdefault("updateStrategy", {})
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        set_missing(strategy, rollingUpdate={})
+        set_missing(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
+    elif strategy.get("rollingUpdate") is not None:  # upstream's internal type has no pointers here, so its zero values are written
+        set_missing(strategy["rollingUpdate"], maxUnavailable=0, maxSurge=0)
+    set_missing(spec, revisionHistoryLimit=10)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a DaemonSet."""
+    spec = obj.get("spec") or {}
+    selector, template = spec.get("selector"), spec.get("template") or {}
+    errors = validate_label_selector(selector, "spec.selector")
+    errors += matching_labels(spec) or []
+    if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(field.invalid("spec.selector", {}, "empty selector is invalid for daemonset"))
+    errors += pod_template_spec(template, "spec.template") + endless(template, "DaemonSet")
+    errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    errors += _daemon_set_strategy(spec.get("updateStrategy") or {})
+    return errors + not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Validate an updated DaemonSet, whose selector is immutable."""
+    return selector_is_kept(new, old) + validate(new)
+
+
+def _daemon_set_strategy(strategy: Object) -> list[FieldError]:
+    path, kind, update = "spec.updateStrategy", strategy.get("type") or "", strategy.get("rollingUpdate")
+    if kind == "OnDelete":
+        return []
+    if kind != "RollingUpdate":
+        return [field.not_supported(path, workloads.internal_strategy(kind, update), ["RollingUpdate", "OnDelete"])]
+    path += ".rollingUpdate"
+    if update is None:
+        return [field.required(path)]
+    unavailable, surge = update.get("maxUnavailable"), update.get("maxSurge")
+    errors = rolling.amount(unavailable, f"{path}.maxUnavailable") + rolling.amount(surge, f"{path}.maxSurge")
+    errors += rolling.at_most_all(unavailable, f"{path}.maxUnavailable") + rolling.at_most_all(surge, f"{path}.maxSurge")
+    if rolling.number(unavailable) and rolling.number(surge):
+        errors.append(field.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+    elif not rolling.number(unavailable) and not rolling.number(surge):
+        errors.append(field.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+    return errors
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a DaemonSet."""
+    names = (
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    )
+    return counters(new.get("status") or {}, names) + collisions_grow(new, old)
+
+
+def warnings(obj: Object, old: Object | None) -> list[str]:
+    """Return the warnings about a DaemonSet; on updates only if the template changed."""
+    template, old_template = ((o.get("spec") or {}).get("template") for o in (obj, old or {}))
+    return [] if old is not None and template == old_template else template_warnings(template, "spec.template")
+
+
+def _row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    node_selector = (pod_template(obj)).get("nodeSelector") or {}
+    counts = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable")
+    return [
+        name_of(obj),
+        *(status.get(count) or 0 for count in counts),
+        ",".join(f"{k}={node_selector[k]}" for k in sorted(node_selector)) or NONE,
+        age(obj),
+        *containers(pod_template(obj)),
+        selector_text(spec.get("selector")),
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Desired", "integer"),
+        Column("Current", "integer"),
+        Column("Ready", "integer"),
+        Column("Up-to-date", "integer"),
+        Column("Available", "integer"),
+        Column("Node Selector"),
+        AGE,
+        cells.CONTAINERS,
+        cells.IMAGES,
+        cells.SELECTOR,
+    ),
+    _row,
+)

@@ -1,0 +1,161 @@
+"""Deployments.
+
+Upstream: pkg/registry/apps/deployment/strategy.go and pkg/apis/apps/validation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from tetrapod.core import cells
+from tetrapod.core.apps import integer_annotations
+from tetrapod.core.apps.integer_annotations import AnnotatedStatus
+from tetrapod.core.cells import AGE, NAME, age, containers, name_of, pod_template, selector_text, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy
+from tetrapod.core.podspec import warnings as podspec_warnings
+from tetrapod.core.podspec import workloads
+from tetrapod.core.podspec.defaults import default_pod_template, set_missing
+from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, collisions_grow, counters, selector_errors
+from tetrapod.core.subresources.scale import scale
+from tetrapod.core.validation import rolling
+from tetrapod.core.validation.names import not_negative
+from tetrapod.generic.endpoints.decoding import ShapeError
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+
+ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
+
+
+class DeploymentStrategy(KindStrategy):
+    """The strategy of Deployment: a change of annotations increments the generation too. Upstream: deployment/strategy.go."""
+
+    def default(self, obj: Object, version: str) -> None:
+        super().default(obj, version)
+        settle_rollback(obj)
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return super().changes_generation(new, old) or new["metadata"].get("annotations") != old["metadata"].get("annotations")
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of Deployments."""
+    strategy = DeploymentStrategy(
+        default=set_defaults,
+        validate=validate,
+        template=("spec", "template"),
+        warnings=podspec_warnings.replicated_warnings,
+        validate_update=workloads.selector_is_kept,
+        status=True,
+        generation=["spec"],
+    )
+    status = AnnotatedStatus(strategy, ROLLBACK_TO, keep_metadata=("labels",), validate=validate_status)
+    definition = builtin("apps", "deployments", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
+    return replace(definition, hidden_annotations=frozenset({ROLLBACK_TO}))
+
+
+def settle_rollback(obj: Object) -> None:
+    """Normalize the rollback annotation of a decoded Deployment; an empty one is removed.
+
+    Raises:
+        ShapeError: the value is not an integer.
+    """
+    annotations = obj["metadata"].get("annotations") or {}
+    if not (text := annotations.get(ROLLBACK_TO)):
+        annotations.pop(ROLLBACK_TO, None)
+        if not annotations:
+            obj["metadata"].pop("annotations", None)
+        return
+    try:
+        annotations[ROLLBACK_TO] = str(integer_annotations.parse_integer(text))
+    except ShapeError as error:
+        raise ShapeError(f"failed to parse annotation[{ROLLBACK_TO}]={text} as int64: {error}") from None
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a Deployment."""
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    set_missing(spec, replicas=1)
+    strategy = spec.setdefault("strategy", {})
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        set_missing(strategy, rollingUpdate={})
+        set_missing(strategy["rollingUpdate"], maxUnavailable="25%", maxSurge="25%")
+    set_missing(spec, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a Deployment."""
+    spec = obj.get("spec") or {}
+    errors = not_negative(spec.get("replicas"), "spec.replicas")
+    errors += selector_errors(spec, "deployment")
+    errors += workloads.replicated_template_errors(spec)
+    errors += _deployment_strategy(spec.get("strategy") or {})
+    errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    errors += not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+    if rollback := (obj["metadata"].get("annotations") or {}).get(ROLLBACK_TO):
+        errors += not_negative(int(rollback), "spec.rollback.version")
+    if (deadline := spec.get("progressDeadlineSeconds")) is not None:
+        errors += not_negative(deadline, "spec.progressDeadlineSeconds")
+        if deadline <= (spec.get("minReadySeconds") or 0):
+            errors.append(field.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
+    return errors
+
+
+def _deployment_strategy(strategy: Object) -> list[FieldError]:
+    path, kind, update = "spec.strategy", strategy.get("type") or "", strategy.get("rollingUpdate")
+    if kind == "Recreate":
+        text = "may not be specified when strategy `type` is 'Recreate'"
+        return [] if update is None else [field.forbidden(f"{path}.rollingUpdate", text)]
+    if kind != "RollingUpdate":
+        return [field.not_supported(path, workloads.internal_strategy(kind, update), ["Recreate", "RollingUpdate"])]
+    if update is None:
+        return [field.required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")]
+    unavailable, surge, at = update.get("maxUnavailable"), update.get("maxSurge"), f"{path}.rollingUpdate.maxUnavailable"
+    errors = rolling.amount(unavailable, at) + rolling.amount(surge, f"{path}.rollingUpdate.maxSurge")
+    if rolling.number(unavailable) == 0 and rolling.number(surge) == 0:
+        errors.append(field.invalid(at, unavailable, "may not be 0 when `maxSurge` is 0"))
+    return errors + rolling.at_most_all(unavailable, at)
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a Deployment."""
+    status = new.get("status") or {}
+    numbers = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas", "terminatingReplicas")
+    errors = counters(status, ("observedGeneration", *numbers, "collisionCount"))
+    errors += above(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", ABOVE_REPLICAS)
+    errors += above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
+    return errors + collisions_grow(new, old)
+
+
+def _row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    return [
+        name_of(obj),
+        f"{status.get('readyReplicas') or 0}/{spec.get('replicas') or 0}",
+        status.get("updatedReplicas") or 0,
+        status.get("availableReplicas") or 0,
+        age(obj),
+        *containers(pod_template(obj)),
+        selector_text(spec["selector"]) if spec.get("selector") else "",  # the object of a bookmark event has no selector
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Ready"),
+        Column("Up-to-date"),
+        Column("Available"),
+        AGE,
+        cells.CONTAINERS,
+        cells.IMAGES,
+        cells.SELECTOR,
+    ),
+    _row,
+)

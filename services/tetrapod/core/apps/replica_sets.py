@@ -1,0 +1,90 @@
+"""ReplicaSets.
+
+Upstream: pkg/registry/apps/replicaset/strategy.go and pkg/apis/apps/validation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tetrapod.core import cells
+from tetrapod.core.cells import AGE, NAME, age, containers, name_of, pod_template, selector_text, spec_of, status_of
+from tetrapod.core.kind_strategy import KindStrategy, status_strategy
+from tetrapod.core.podspec import warnings as podspec_warnings
+from tetrapod.core.podspec import workloads
+from tetrapod.core.podspec.defaults import default_pod_template, set_missing
+from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, counters, selector_errors
+from tetrapod.core.subresources.scale import scale
+from tetrapod.core.validation.names import not_negative
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.table import Column, TableConvertor
+
+
+def definition() -> ResourceDefinition:
+    """Return the definition of ReplicaSets."""
+    strategy = KindStrategy(
+        default=set_defaults,
+        validate=validate,
+        template=("spec", "template"),
+        warnings=podspec_warnings.replicated_warnings,
+        validate_update=workloads.selector_is_kept,
+        status=True,
+        initial_status={"replicas": 0},
+        generation=["spec"],
+    )
+    status = status_strategy(strategy, validate=validate_status)
+    return builtin("apps", "replicasets", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a ReplicaSet."""
+    spec = obj.setdefault("spec", {})
+    default_pod_template(spec.get("template"))
+    set_missing(spec, replicas=1)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a ReplicaSet."""
+    spec = obj.get("spec") or {}
+    errors = not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    return errors + selector_errors(spec, "deployment") + workloads.replicated_template_errors(spec)
+
+
+def validate_status(new: Object, old: Object) -> list[FieldError]:
+    """Validate the status of a ReplicaSet."""
+    status = new.get("status") or {}
+    numbers = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    errors = counters(status, (*numbers, "observedGeneration", "terminatingReplicas"))
+    errors += above(status, numbers[1:4], "replicas", ABOVE_REPLICAS)
+    return errors + above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
+
+
+def _row(obj: Object) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    return [
+        name_of(obj),
+        spec.get("replicas") or 0,
+        status.get("replicas") or 0,
+        status.get("readyReplicas") or 0,
+        age(obj),
+        *containers(pod_template(obj)),
+        selector_text(spec.get("selector")),
+    ]
+
+
+TABLE: Final = TableConvertor(
+    (
+        NAME,
+        Column("Desired", "integer"),
+        Column("Current", "integer"),
+        Column("Ready", "integer"),
+        AGE,
+        cells.CONTAINERS,
+        cells.IMAGES,
+        cells.SELECTOR,
+    ),
+    _row,
+)

@@ -1,0 +1,99 @@
+"""Rules that the kinds with a pod template and a selector share.
+
+Upstream: pkg/apis/apps/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tetrapod.core.podspec.templates import pod_template_spec
+from tetrapod.core.validation import shown
+from tetrapod.core.validation.names import not_negative
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.labels import from_label_selector, validate_label_selector
+
+MISMATCH: Final = "`selector` does not match template `labels`"
+ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
+
+
+def selector_errors(spec: Object, kind: str) -> list[FieldError]:
+    """Validate spec.selector, which must be set and not empty. `kind` appears in the error text."""
+    selector = spec.get("selector")
+    if selector is None:
+        return [field.required("spec.selector")]
+    errors = validate_label_selector(selector, "spec.selector")
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(field.invalid("spec.selector", {}, f"empty selector is invalid for {kind}"))
+    return errors
+
+
+def matching_labels(spec: Object, path: str = "spec", *, empty_matches: bool = True) -> list[FieldError] | None:
+    """Return an error if spec.selector does not match the labels of the pod template, and None if the selector is invalid.
+
+    With `empty_matches`, an empty selector counts as matching.
+    """
+    selector = spec.get("selector")
+    try:
+        parsed = from_label_selector(selector)
+    except ValueError:
+        return None
+    if empty_matches and selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        return []
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    return [] if parsed.matches(labels or {}) else [field.invalid(f"{path}.template.metadata.labels", shown.labels(labels), MISMATCH)]
+
+
+def endless(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
+    """Validate a template whose pods are kept running: restartPolicy must be Always, activeDeadlineSeconds unset."""
+    spec = template.get("spec") or {}
+    errors = []
+    if (policy := spec.get("restartPolicy") or "") != "Always":
+        errors.append(field.not_supported(f"{path}.spec.restartPolicy", policy, ["Always"]))
+    if spec.get("activeDeadlineSeconds") is not None:
+        errors.append(field.forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported"))
+    return errors
+
+
+def replicated_template_errors(spec: Object) -> list[FieldError]:
+    """Validate the pod template and that the selector matches its labels."""
+    errors = matching_labels(spec)
+    template = spec.get("template") or {}
+    if errors is None:
+        return [field.invalid("spec.selector", shown.selector(spec.get("selector")), "invalid label selector")]
+    return errors + pod_template_spec(template, "spec.template") + endless(template, "ReplicaSet")
+
+
+def internal_strategy(kind: str, update: Object | None) -> Object:
+    """Return an update strategy as upstream prints its internal struct."""
+    rolling_update = (
+        None if update is None else {name: update.get(name[0].lower() + name[1:], 0) for name in ("MaxUnavailable", "MaxSurge")}
+    )
+    return {"Type": kind, "RollingUpdate": rolling_update}
+
+
+def selector_is_kept(new: Object, old: Object) -> list[FieldError]:
+    """Reject a change of spec.selector."""
+    selector, old_selector = (new.get("spec") or {}).get("selector"), (old.get("spec") or {}).get("selector")
+    return shown.immutable(selector, old_selector, "spec.selector", shown.selector(selector))
+
+
+def counters(status: Object, names: tuple[str, ...]) -> list[FieldError]:
+    """Reject negative values of the named status fields."""
+    return [error for name in names for error in not_negative(status.get(name), f"status.{name}")]
+
+
+def above(status: Object, names: tuple[str, ...], limit: str, text: str) -> list[FieldError]:
+    """Return an error with `text` for each named status field that exceeds the status field `limit`."""
+    most = status.get(limit) or 0
+    return [field.invalid(f"status.{name}", status.get(name) or 0, text) for name in names if (status.get(name) or 0) > most]
+
+
+def collisions_grow(new: Object, old: Object) -> list[FieldError]:
+    """Reject a status.collisionCount that is smaller than before or no longer set."""
+    count, old_count = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
+    if old_count is None or (count is not None and count >= old_count):
+        return []
+    return [field.invalid("status.collisionCount", count or 0, "cannot be decremented")]
