@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tetrapod.core.admissionregistration import resources as admissionregistration_resources
+from tetrapod.core.admissionregistration.policy_strategies import ParamAccess
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
 from tetrapod.core.apps import resources as apps_resources
@@ -14,7 +16,6 @@ from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
 from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.groups import admissionregistration
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
 from tetrapod.core.policy import resources as policy_resources
@@ -23,7 +24,6 @@ from tetrapod.core.resource.resource_claims.strategy import ClaimAccess
 from tetrapod.core.scheduling import resources as scheduling_resources
 from tetrapod.core.storage import resources as storage_resources
 from tetrapod.core.storagemigration import resources
-from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.v1 import resources as v1
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.builtin import forget_facts
@@ -64,7 +64,7 @@ def definitions(
         *resource_resources.definitions(devices),
         *storage_resources.definitions(),
         *resources.definitions(),
-        *admissionregistration.definitions(params),
+        *admissionregistration_resources.definitions(params),
     ]
     forget_facts()
     return result

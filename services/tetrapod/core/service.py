@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tetrapod.core.admissionregistration.policy_strategies import ParamAccess
 from tetrapod.core.allocators import metrics as allocator_metrics
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
@@ -33,7 +34,6 @@ from tetrapod.core.controllers.webhook_hazards import WebhookHazards
 from tetrapod.core.podspec import capabilities
 from tetrapod.core.resource.resource_claims.strategy import ClaimAccess
 from tetrapod.core.resources import definitions
-from tetrapod.core.strategies.admission_policies import ParamAccess
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends, KubeletConfig
 from tetrapod.core.v1.component_statuses import ComponentStatusRest, Probe, local_components
 from tetrapod.core.v1.pods.binding import BindingRest, PodBindingRest

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.growth import assert_linear
+from tetrapod.core.admissionregistration import validating_admission_policies, validating_admission_policy_bindings, webhook_configurations
 from tetrapod.core.batch.jobs import policies as job_policies
 from tetrapod.core.certificates.certificate_signing_requests import validation as signing_requests
 from tetrapod.core.flowcontrol import flow_schemas
@@ -20,7 +21,6 @@ from tetrapod.core.storage import csi_nodes
 from tetrapod.core.v1.nodes import validation
 from tetrapod.core.v1.pods import validation as pods_validation
 from tetrapod.core.v1.services import address_validation
-from tetrapod.core.validation import admission_policies, webhooks
 from tetrapod.machinery import metadata
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.gvk import Object
@@ -55,24 +55,24 @@ def webhook_rules(size: int) -> Object:
 
 CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
     "variables": (
-        admission_policies.validate,
+        validating_admission_policies.validate,
         lambda n: policy(variables=[{"name": name, "expression": "1"} for name in names(n)]),
     ),
     "audit annotations": (
-        admission_policies.validate,
+        validating_admission_policies.validate,
         lambda n: policy(auditAnnotations=[{"key": name, "valueExpression": "'a'"} for name in names(n)]),
     ),
     "validation actions": (
-        admission_policies.validate_binding,
+        validating_admission_policy_bindings.validate,
         lambda n: {"metadata": {"name": "b"}, "spec": {"validationActions": names(n)}},
     ),
     "resource names of policies": (
-        admission_policies.validate,
+        validating_admission_policies.validate,
         lambda n: policy(matchConstraints={"resourceRules": [{"resourceNames": names(n)}]}),
     ),
-    "webhooks": (webhooks.validate, webhook_rules),
+    "webhooks": (webhook_configurations.validate, webhook_rules),
     "reviewed versions": (
-        webhooks.validate,
+        webhook_configurations.validate,
         lambda n: {"webhooks": [{"name": "a.b.c", "admissionReviewVersions": names(n)}]},
     ),
     "tolerations of a class": (

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from tetrapod.core.admissionregistration import resources as admissionregistration_resources
 from tetrapod.core.apps import resources as apps_resources
 from tetrapod.core.autoscaling import resources as autoscaling_resources
 from tetrapod.core.batch import resources as batch_resources
@@ -13,7 +14,6 @@ from tetrapod.core.coordination import resources as coordination_resources
 from tetrapod.core.discovery import resources as discovery_resources
 from tetrapod.core.events import resources as events_resources
 from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.groups import admissionregistration
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.networking import resources as networking_resources
 from tetrapod.core.node import resources as node_resources
@@ -44,7 +44,7 @@ _DEFINITIONS = {
         node_resources.definitions(),
         scheduling_resources.definitions(),
         flowcontrol_resources.definitions(),
-        admissionregistration.definitions(_NOBODY),
+        admissionregistration_resources.definitions(_NOBODY),
         resource_resources.definitions(_NOBODY),
     )
 }

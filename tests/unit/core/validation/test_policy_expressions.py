@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.core.validation.policy_expressions import Expressions
+from tetrapod.core.admissionregistration.expressions import Expressions
 
 
 @pytest.mark.parametrize(

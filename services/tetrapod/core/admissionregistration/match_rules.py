@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.core.admissionregistration.expressions import match_condition
 from tetrapod.core.validation.names import complaints, known
-from tetrapod.core.validation.policy_expressions import match_condition
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.core.admissionregistration.match_rules import reserved_name
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.validation.admission_rules import reserved_name
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.kinds import find_resource

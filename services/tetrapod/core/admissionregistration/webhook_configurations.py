@@ -1,15 +1,22 @@
-"""Validation of mutating and validating webhook configurations.
+"""MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 
-Upstream: pkg/apis/admissionregistration/validation/validation.go.
+Upstream: pkg/registry/admissionregistration/{mutating,validating}webhookconfiguration and pkg/apis/admissionregistration/validation.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
-from tetrapod.core.validation.admission_rules import FAILURE_POLICIES, MATCH_POLICIES, match_conditions, reserved_name, rule
+from tetrapod.core.admissionregistration.match_rules import FAILURE_POLICIES, MATCH_POLICIES, match_conditions, reserved_name, rule
+from tetrapod.core.admissionregistration.policy_strategies import GROUP, StaticNames
+from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.validation.names import complaints, known
 from tetrapod.generic.admission.matching import VIRTUAL
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.generic.registry.shown import FilteredStore
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -18,12 +25,71 @@ from tetrapod.machinery.golang.urls import BadUrl, parse
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.labels import validate_label_selector
 from tetrapod.machinery.names import is_dns1035_label, is_dns1123_subdomain, is_fully_qualified_name
+from tetrapod.machinery.table import Column, TableConvertor
 
 _REVIEWS: Final = ("v1", "v1beta1")
 _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
 _SIDE_EFFECTS: Final = frozenset({"Unknown", "None", "Some", "NoneOnDryRun"})
 _REINVOCATION: Final = frozenset({"Never", "IfNeeded"})
 _LONGEST: Final = 30
+
+
+class WebhooksStrategy(StaticNames):
+    """The strategy of both webhook configurations."""
+
+    distinguishes_empty = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            default=set_defaults,
+            validate=validate,
+            whole_update=validate_update,
+            generation=["webhooks"],
+            unconditional_update=False,
+        )
+
+    def warnings_on_create(self, ctx: Context, obj: Object) -> list[str]:
+        return [*super().warnings_on_create(ctx, obj), *warnings(obj)]
+
+    def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
+        return [*super().warnings_on_update(ctx, new, old), *warnings(new)]
+
+
+def definition(resource: str) -> ResourceDefinition:
+    """Return the definition of MutatingWebhookConfigurations or ValidatingWebhookConfigurations."""
+    return replace(builtin(GROUP, resource, WebhooksStrategy(), table=TABLE), store=WebhookStore)
+
+
+class WebhookStore(FilteredStore):
+    """A store that hides empty caBundles."""
+
+    def hides(self, item: bytes) -> bool:
+        return b'"caBundle":""' in item
+
+    def hide(self, obj: Object) -> bool:
+        empty = [hook["clientConfig"] for hook in obj.get("webhooks") or () if hook["clientConfig"].get("caBundle") == ""]
+        for config in empty:
+            del config["caBundle"]
+        return bool(empty)
+
+
+def set_defaults(obj: Object) -> None:
+    """Set the defaults of a webhook configuration. Only the mutating one has a reinvocationPolicy."""
+    mutating = obj.get("kind") == "MutatingWebhookConfiguration"
+    for hook in obj.get("webhooks") or ():
+        for key, value in (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)):
+            if hook.get(key) is None:
+                hook[key] = value
+        for key in ("namespaceSelector", "objectSelector"):
+            if hook.get(key) is None:
+                hook[key] = {}
+        if mutating and hook.get("reinvocationPolicy") is None:
+            hook["reinvocationPolicy"] = "Never"
+        if (service := (hook.get("clientConfig") or {}).get("service")) is not None and service.get("port") is None:
+            service["port"] = 443
+        for resource_rule in hook.get("rules") or ():
+            if resource_rule.get("scope") is None:
+                resource_rule["scope"] = "*"
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -165,3 +231,10 @@ def _excluded(given: Object) -> list[GroupResource]:
     if "*" in groups or "*" in resources:
         return []
     return [named for named in dict.fromkeys(GroupResource(g, r) for g in groups for r in resources) if named in VIRTUAL]
+
+
+def _row(obj: Object) -> list[Any]:
+    return [name_of(obj), len(obj.get("webhooks") or []), age(obj)]
+
+
+TABLE: Final = TableConvertor((NAME, Column("Webhooks", "integer"), AGE), _row)

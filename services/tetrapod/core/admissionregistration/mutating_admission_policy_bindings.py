@@ -1,0 +1,44 @@
+"""MutatingAdmissionPolicyBindings.
+
+Upstream: pkg/registry/admissionregistration/mutatingadmissionpolicybinding and pkg/apis/admissionregistration/validation.
+"""
+
+from __future__ import annotations
+
+from tetrapod.core.admissionregistration import shared_rules
+from tetrapod.core.admissionregistration.match_rules import reserved_name
+from tetrapod.core.admissionregistration.policy_strategies import GROUP, BindingStrategy, ParamAccess
+from tetrapod.generic.registry.builtin import builtin
+from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import field
+from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.gvk import Object
+
+
+def definition(access: ParamAccess) -> ResourceDefinition:
+    """Return the definition of MutatingAdmissionPolicyBindings."""
+    strategy = BindingStrategy(
+        access,
+        "mutatingadmissionpolicies",
+        "MutatingAdmissionPolicy",
+        default=shared_rules.set_binding_defaults,
+        validate=validate,
+        whole_update=validate_update,
+    )
+    return builtin(GROUP, "mutatingadmissionpolicybindings", strategy, table=shared_rules.BINDING_TABLE)
+
+
+def validate(obj: Object) -> list[FieldError]:
+    """Validate a new MutatingAdmissionPolicyBinding."""
+    return validate_update(obj, obj) + reserved_name(obj)
+
+
+def validate_update(new: Object, _: Object) -> list[FieldError]:
+    """Validate an updated MutatingAdmissionPolicyBinding."""
+    spec = new.get("spec") or {}
+    missing = [] if spec.get("policyName") else [field.required("spec.policyName")]
+    return (
+        missing
+        + shared_rules.validate_binding_spec(spec)
+        + shared_rules.validate_mutable(spec.get("matchResources") or {}, "spec.matchResources")
+    )
