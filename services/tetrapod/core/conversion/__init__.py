@@ -1,1 +1,0 @@
-"""Lossless conversion of kinds that are served in two versions."""

@@ -1,1 +1,0 @@
-"""The built-in resources of each API group."""

@@ -1,1 +1,0 @@
-"""The strategies of built-in kinds."""

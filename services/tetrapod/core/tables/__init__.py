@@ -1,1 +1,0 @@
-"""Table columns and rows of the built-in kinds (upstream: pkg/printers/internalversion/printers.go)."""
