@@ -31,7 +31,7 @@ def locked(file: str) -> dict[str, str]:
     ("file", "wanted"),
     [("requirements.lock", PROJECT["project"]["dependencies"]), ("requirements-build.lock", PROJECT["build-system"]["requires"])],
 )
-def test_what_is_wanted_is_locked_in_that_version(file: str, wanted: list[str]) -> None:
+def test_every_requirement_is_locked_in_its_version(file: str, wanted: list[str]) -> None:
     found = locked(file)
     for requirement in wanted:
         version = found.get(name_of(requirement))
@@ -39,7 +39,7 @@ def test_what_is_wanted_is_locked_in_that_version(file: str, wanted: list[str]) 
         assert "==" not in requirement or requirement.split("==")[1] == version, f"{requirement} is {version} in {file}: make lock"
 
 
-def test_what_is_locked_is_wanted() -> None:
+def test_every_locked_package_is_required() -> None:
     """Required by the project, or by another requirement."""
     found = locked("requirements.lock")
     needed = {name_of(requirement) for requirement in PROJECT["project"]["dependencies"]}

@@ -30,7 +30,7 @@ def test_a_text_line_begins_as_klogs(level: int, letter: str) -> None:
     assert (found["level"], found["file"], found["line"], found["said"]) == (letter, "service.py", "12", "it's done")
 
 
-def test_what_is_reported_beside_the_message_is_written_as_klog_writes_it() -> None:
+def test_key_value_pairs_are_formatted_like_klogs() -> None:
     record = _record(logging.INFO, "HTTP", URI='/a?b="c"', resp=200, hijacked=True, none=None, share=0.5, stack="one\ntwo\n")
     found = KLOG.fullmatch(TextFormatter().format(record))
     assert found is not None

@@ -215,7 +215,7 @@ async def test_http_1_0_closes_after_its_answer(serve: Serve) -> None:
     assert (status, headers["connection"]) == (200, "close")
 
 
-async def test_the_reader_of_a_body_is_reported_that_the_client_went(serve: Serve) -> None:
+async def test_the_reader_of_a_body_is_notified_of_a_disconnected_client(serve: Serve) -> None:
     told = asyncio.Event()
 
     async def handler(request: Request) -> Response:

@@ -203,7 +203,7 @@ async def test_a_version_precondition_survives_the_mark(pods: Store, ctx: Contex
     assert deleted
 
 
-async def test_admission_can_reject_and_the_owner_is_reported_once(make_store: MakeStore, ctx: Context) -> None:
+async def test_admission_can_reject_and_the_allocation_is_released_once(make_store: MakeStore, ctx: Context) -> None:
     strategy = Services()
     store = make_store("Service", "services", strategy)
     await store.create(ctx, new("Service", "s"))

@@ -258,7 +258,7 @@ def test_a_master_continues_a_trace_and_names_and_attributes_are_upstreams(
     assert all(span.trace_id == TRACE and span.started <= span.ended for span in spans.values())
 
 
-def test_the_webhook_is_reported_the_trace(server: Server, other: WebhookServer, hooked: HttpsClient) -> None:
+def test_the_webhook_receives_the_trace_context(server: Server, other: WebhookServer, hooked: HttpsClient) -> None:
     other.seen.clear()
     ask(server.url, f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "x"}}, traceparent=TRACEPARENT, tracestate="a=b")
     _, headers, _ = other.seen[-1]

@@ -48,7 +48,7 @@ def test_a_model_becomes_a_structural_schema() -> None:
     build(schema)
 
 
-def test_a_json_schema_stays_what_it_is() -> None:
+def test_a_structural_json_schema_is_unchanged() -> None:
     given = {"type": "object", "required": ["spec"], "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}}
     schema = structural_schema(given)
     assert schema["properties"]["spec"] == given["properties"]["spec"]
@@ -63,6 +63,6 @@ def test_a_json_schema_stays_what_it_is() -> None:
         ({"type": "object", "properties": {"a": {"type": "array", "prefixItems": [{"type": "string"}]}}}, "tuples"),
     ],
 )
-def test_what_no_structural_schema_can_say_is_rejected(given: Any, why: str) -> None:
+def test_schemas_that_are_not_structural_are_rejected(given: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         structural_schema(given)

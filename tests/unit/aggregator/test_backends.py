@@ -8,7 +8,7 @@ from tetrapod.generic.proxy.resolver import Resolver
 from unit.aggregator.objects import FakeCluster, api_service
 
 
-async def test_what_was_made_of_an_apiservice_is_kept_until_it_is_deleted() -> None:
+async def test_backend_state_is_kept_until_the_apiservice_is_deleted() -> None:
     cluster = FakeCluster()
     cluster.add({"port": 443})
     backends = Backends(BackendPool(), Resolver(cluster, by_endpoints=False), ProxyCertificate())
@@ -21,7 +21,7 @@ async def test_what_was_made_of_an_apiservice_is_kept_until_it_is_deleted() -> N
     assert backends.endpoint(obj) is not endpoint
 
 
-async def test_connections_are_found_again_when_a_record_changes_but_not_where_it_leads() -> None:
+async def test_connections_are_reused_if_the_address_does_not_change() -> None:
     cluster = FakeCluster()
     cluster.add({"port": 443})
     backends = Backends(BackendPool(), Resolver(cluster, by_endpoints=False), ProxyCertificate())

@@ -48,13 +48,13 @@ def names(items: list[Any]) -> list[tuple[str, list[str]]]:
 LOCAL = Local(**{"b": "v1", "a": "v1beta1", "apps": "v1", "apiregistration.k8s.io": "v1"})
 
 
-async def test_the_aggregated_form_has_what_is_served_whatever_its_api_services_say() -> None:
+async def test_aggregated_discovery_lists_served_groups_regardless_of_apiservices() -> None:
     found = merged(LOCAL, api_service("nobody", priority=20000), api_service("b", priority=1))
     assert names(found.aggregated(False)) == [("apiregistration.k8s.io", ["v1"]), ("apps", ["v1"]), ("a", ["v1beta1"]), ("b", ["v1"])]
     assert [group["name"] for group in found.groups()] == ["apiregistration.k8s.io", "nobody", "b"]
 
 
-async def test_an_external_server_stands_by_its_own_priorities_and_before_a_local_side() -> None:
+async def test_external_servers_are_ordered_by_priority_and_before_local_groups() -> None:
     services = [
         api_service("first", priority=20000, service={}),
         api_service("a", "v3", order=900, priority=10, service={}),

@@ -18,7 +18,7 @@ def classic(*resources: Any) -> Any:
     return read_classic(GV, json.dumps({"resources": list(resources)}).encode())
 
 
-def test_subresources_go_below_their_resource() -> None:
+def test_subresources_are_listed_below_their_resource() -> None:
     found = classic(
         {"name": "things/scale", "namespaced": True, "group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["update"]},
         {"name": "things", "singularName": "thing", "namespaced": True, "kind": "Thing", "verbs": ["get"], "shortNames": ["t"]},
@@ -59,7 +59,7 @@ def aggregated(version: Any) -> Any:
     return read_aggregated(json.dumps({"items": [{"metadata": {"name": "g"}, "versions": [version]}]}).encode())[GV]
 
 
-def test_what_is_left_out_is_filled_in_and_what_is_unknown_goes() -> None:
+def test_missing_fields_are_defaulted_and_unknown_ones_dropped() -> None:
     resource = {"resource": "things", "odd": 1, "subresources": [{"subresource": "status"}]}
     assert aggregated({"version": "v1", "freshness": "Stale", "resources": [resource]}) == {
         "version": "v1",
@@ -77,6 +77,6 @@ def test_what_is_left_out_is_filled_in_and_what_is_unknown_goes() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"items": 1}', b'{"items": [{"versions": [{"version": 1}]}]}'])
-def test_what_is_no_such_document_is_rejected(body: bytes) -> None:
+def test_other_documents_are_rejected(body: bytes) -> None:
     with pytest.raises(ValueError):
         read_aggregated(body)

@@ -15,7 +15,7 @@ RECORDED = [
 ]  # fmt: skip
 
 
-def test_groups_stand_in_the_recorded_order() -> None:
+def test_groups_have_the_recorded_order() -> None:
     records = Records()
     for group in sorted(RECORDED):
         priority, order = priorities(GroupVersion(group, "v1")) or (0, 0)
@@ -25,14 +25,14 @@ def test_groups_stand_in_the_recorded_order() -> None:
     assert [group for group, _ in records.groups] == [*RECORDED, "aaa.example.com", "zzz.example.com"]
 
 
-def test_groups_of_one_priority_stand_by_the_names_of_their_api_services() -> None:
+def test_groups_of_equal_priority_are_ordered_by_apiservice_name() -> None:
     records = Records()
     for group, version in (("a", "v1beta1"), ("b", "v1"), ("c", "v1alpha1"), ("c", "v2")):
         records.changed(None, api_service(group, version))
     assert [group for group, _ in records.groups] == ["b", "c", "a"]
 
 
-def test_versions_stand_by_priority_then_by_age() -> None:
+def test_versions_are_ordered_by_priority_then_by_stability() -> None:
     records = Records()
     for version, order in (("v1beta1", 100), ("v1", 100), ("v2alpha1", 100), ("v9", 1), ("v0", 200)):
         records.changed(None, api_service("g", version, order=order))

@@ -60,7 +60,7 @@ async def test_a_custom_group_is_restored_whenever_it_differs() -> None:
     assert await world.reconcile() == [("update/", NAME)]
 
 
-async def test_a_custom_group_that_is_no_more_goes_but_only_when_all_are_known() -> None:
+async def test_a_removed_custom_group_is_unregistered_once_all_definitions_are_known() -> None:
     world = World(managed("true"))
     assert await world.reconcile() == []
     world.registration.complete()
@@ -68,7 +68,7 @@ async def test_a_custom_group_that_is_no_more_goes_but_only_when_all_are_known()
     assert world.client.calls[0][2] == {"preconditions": {"uid": f"uid-{NAME}"}}
 
 
-async def test_what_others_made_is_left_alone() -> None:
+async def test_apiservices_of_others_are_left_unchanged() -> None:
     world = World(api_service(GV.group, priority=5))
     world.registration.complete()
     assert await world.reconcile() == []
@@ -81,7 +81,7 @@ def crd(name: str, **versions: bool) -> Object:
     return {"metadata": {"name": name}, "spec": {"group": GV.group, "versions": listed}}
 
 
-async def test_a_version_is_wanted_as_long_as_one_definition_serves_it() -> None:
+async def test_a_version_stays_registered_while_one_definition_serves_it() -> None:
     world = World()
     crds = CRDRegistration(cast(Client, world.client), world.registration)
     first, second = crd("a.g", v1=True, v2=False), crd("b.g", v1=True)

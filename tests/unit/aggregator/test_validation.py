@@ -54,17 +54,17 @@ def test_a_name_is_version_and_group() -> None:
         ({"service": {"namespace": "Not A Name", "name": "../..", "port": 65535}, "caBundle": "Z2FyYmFnZQ=="}, []),
     ],
 )
-def test_specs(change: Object, expected: list[str]) -> None:
+def test_invalid_specs_are_rejected(change: Object, expected: list[str]) -> None:
     assert texts(GOOD | change) == expected
 
 
-def test_statuses_of_conditions() -> None:
+def test_condition_statuses_are_validated() -> None:
     errors = validate_status({"status": {"conditions": [{"type": "Extra", "status": "Maybe"}]}})
     wanted = 'status.conditions[0].status: Unsupported value: "Maybe": supported values: "True", "False", "Unknown"'
     assert [str(e) for e in errors] == [wanted]
 
 
-def test_a_local_service_is_available_from_the_start_whatever_its_status_said() -> None:
+def test_a_local_apiservice_is_available_from_the_start() -> None:
     obj = {"metadata": {"name": "x"}, "spec": dict(GOOD), "status": {"conditions": [{"type": "Mine", "status": "True"}]}}
     APIServiceStrategy().prepare_for_create(Context(), obj)
     (condition,) = obj["status"]["conditions"]

@@ -32,7 +32,7 @@ JSON = [(b"content-type", b"application/json")]
         ([(b"x-forwarded-for", b"::ffff:1.2.3.4, fe80::1%eth0, 1.2.3")], "", ["1.2.3.4"]),
     ],
 )
-def test_addresses_are_those_that_upstream_finds(headers: list[tuple[bytes, bytes]], remote: str, expected: list[str]) -> None:
+def test_source_addresses_are_those_of_upstream(headers: list[tuple[bytes, bytes]], remote: str, expected: list[str]) -> None:
     request = Request("GET", "/", headers=headers)
     request.remote = remote
     assert source_addresses(request) == expected
@@ -116,7 +116,7 @@ def test_an_answer_in_any_form_is_shown_as_json(form: str) -> None:
     assert orjson.loads(shown) == obj and b"\n" not in shown
 
 
-def test_texts_are_no_objects() -> None:
+def test_plain_text_is_not_an_object() -> None:
     assert response_object(Response(404, [(b"content-type", b"text/plain; charset=utf-8")]), b"404\n", omit_managed_fields=False) == b""
 
 

@@ -78,13 +78,13 @@ async def test_a_rejection_is_reported_whole() -> None:
     assert event["stage"] == "ResponseComplete" and event["responseStatus"]["message"] == refused.message
 
 
-async def test_who_goes_early_is_reported_to() -> None:
+async def test_a_client_that_disconnects_is_recorded() -> None:
     for error in (ClientGone(), asyncio.CancelledError()):
         (event,) = await ends(error)
         assert (event["responseStatus"]["message"], event["responseStatus"]["code"]) == ("Connection closed early", 200)
 
 
-async def test_a_request_whose_time_is_over_says_so() -> None:
+async def test_a_timed_out_request_is_recorded() -> None:
     asked = request()
     asked.deadline = time.monotonic()
     (event,) = await ends(asyncio.CancelledError(), asked)
@@ -117,7 +117,7 @@ async def test_streams_are_complete_when_they_have_ended(upgraded: bool) -> None
     assert (last["stage"], last["responseStatus"]["code"]) == ("ResponseComplete", 101 if upgraded else 200)
 
 
-async def test_a_slow_request_tells_where_the_time_went() -> None:
+async def test_a_slow_request_has_latency_annotations() -> None:
     kept = Kept()
 
     async def handler(asked: Request) -> Response:
@@ -160,7 +160,7 @@ async def test_who_is_not_known_is_reported_once_and_only_of_what_the_policy_wan
     assert (event["stage"], event["requestURI"], event["user"]) == ("ResponseStarted", "/loud", {})
 
 
-async def test_a_request_fails_where_its_first_event_must_be_kept_and_is_not() -> None:
+async def test_a_request_fails_if_its_first_event_cannot_be_stored() -> None:
     kept = Kept(fails=True)
     response = await audited(raising(AssertionError("never asked")), kept)(request(query="x=<"))
     text = b'Internal Server Error: "/api/v1/namespaces/a/pods/b?x=&lt;": failed to store audit event\n'

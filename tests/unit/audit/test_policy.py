@@ -94,11 +94,11 @@ NOTHING, META, REQ, BOTH = Level.NONE, Level.METADATA, Level.REQUEST, Level.REQU
         ("subresource", REQ, ["getPodSubResourceWildcardMatching"]),
     ],
 )
-def test_the_first_rule_that_matches_says_the_level(request_: str, expected: Level, names: list[str]) -> None:
+def test_the_first_matching_rule_sets_the_level(request_: str, expected: Level, names: list[str]) -> None:
     assert level([RULES[name] for name in names], request_) is expected
 
 
-def test_who_is_not_known_matches_no_rule_about_users() -> None:
+def test_an_unknown_user_matches_no_rule_about_users() -> None:
     assert level([RULES["tim"], RULES["humans"]], user=None) is NOTHING
     assert level([RULES["default"]], user=None) is META
 

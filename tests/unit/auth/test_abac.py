@@ -66,7 +66,7 @@ async def test_a_policy_of_v1beta1_allows_what_it_says(tmp_path: Path) -> None:
     assert not await allows(made, "nobody", "list", "pods")
 
 
-async def test_what_a_policy_of_v0_leaves_out_matches_everything(tmp_path: Path) -> None:
+async def test_unset_fields_of_a_v0_policy_match_everything(tmp_path: Path) -> None:
     made = authorizer(
         tmp_path, '{"user":"admin"}', '{"resource":"events","readonly":true}', '{"group":"ops","namespace":"ops"}', "user: yaml"
     )

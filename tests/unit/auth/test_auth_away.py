@@ -41,19 +41,19 @@ AWAY = [Unavailable("dial tcp: connect: connection refused"), service_unavailabl
 
 
 @pytest.mark.parametrize("why", AWAY)
-async def test_a_token_that_nobody_could_look_at_is_not_called_invalid(why: Exception) -> None:
+async def test_an_unreviewed_token_is_not_called_invalid(why: Exception) -> None:
     with pytest.raises(StatusError) as caught:
         await TokenReviewer(Away(why)).authenticate_token("t", ())  # type: ignore[arg-type]
     assert may_be_repeated(caught.value)
 
 
-async def test_who_may_not_ask_about_tokens_believes_none() -> None:
+async def test_without_permission_for_reviews_no_token_is_accepted() -> None:
     with pytest.raises(InvalidToken):
         await TokenReviewer(Away(unauthorized())).authenticate_token("t", ())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("why", AWAY)
-async def test_who_could_not_be_asked_about_is_not_forbidden(why: Exception) -> None:
+async def test_an_unavailable_authorizer_is_not_a_403(why: Exception) -> None:
     away = Away(why)
     authorizer = DelegatingAuthorizer(away, SubjectAccessReviewer(away))  # type: ignore[arg-type]
     with pytest.raises(StatusError) as caught:
@@ -61,7 +61,7 @@ async def test_who_could_not_be_asked_about_is_not_forbidden(why: Exception) -> 
     assert may_be_repeated(caught.value)
 
 
-async def test_a_token_request_that_nobody_could_sign_may_be_repeated() -> None:
+async def test_a_token_request_without_a_signer_is_retriable() -> None:
     with pytest.raises(StatusError) as caught:
         await RemoteTokenRequestRest(Away(AWAY[0])).create(Context(), "default", {"spec": {}}, None, {})  # type: ignore[arg-type]
     assert may_be_repeated(caught.value)

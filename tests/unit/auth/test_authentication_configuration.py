@@ -94,7 +94,7 @@ def test_conditions_need_anonymous_access() -> None:
     )
 
 
-def test_the_server_s_own_issuer_is_taken() -> None:
+def test_the_servers_own_issuer_is_rejected_as_duplicate() -> None:
     authenticator = from_flags(OidcFlags("https://kubernetes.default.svc", "a"))["jwt"][0]
     with pytest.raises(ValueError) as refused:
         compile_authenticator(authenticator, ["https://kubernetes.default.svc"])
@@ -125,7 +125,7 @@ def test_names_by_flags_are_prefixed_by_the_issuer(claim: str, prefix: str, made
         ("{'email_verified': claims.email}.email_verified", False),
     ],
 )
-def test_an_address_as_a_name_asks_whether_it_is_verified(expression: str, verified: bool) -> None:
+def test_an_email_as_username_requires_email_verified(expression: str, verified: bool) -> None:
     config = from_flags(OidcFlags("https://x", "a"))
     config["jwt"][0]["claimMappings"]["username"] = {"expression": expression}
     assert (validate(config) == []) is verified
@@ -143,7 +143,7 @@ def test_an_address_as_a_name_asks_whether_it_is_verified(expression: str, verif
         ("claims.all(name, name != '')", 0),
     ],
 )
-def test_a_claim_is_anything_and_nothing_to_go_through(expression: str, at: int) -> None:
+def test_claims_are_dynamic_values(expression: str, at: int) -> None:
     config = from_flags(OidcFlags("https://x", "a"))
     config["jwt"][0]["claimValidationRules"] = [{"expression": expression}]
     text = f"ERROR: <input>:1:{at}: expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)"

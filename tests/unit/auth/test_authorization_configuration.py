@@ -68,7 +68,7 @@ def test_a_reload_may_not_lose_what_is_built_in() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])
-def test_what_a_file_leaves_out_has_defaults(version: str, tmp_path: Path) -> None:
+def test_unset_fields_have_defaults(version: str, tmp_path: Path) -> None:
     head = f"apiVersion: apiserver.config.k8s.io/{version}\nkind: AuthorizationConfiguration\n"
     config = load_configuration(f"{head}authorizers: [{{type: Webhook, name: a, webhook: {{cacheAuthorizedRequests: false}}}}]\n".encode())
     assert config["authorizers"][0]["webhook"] == {

@@ -29,7 +29,7 @@ WIRE: dict[str, Any] = {"cluster": [{"reason": "why", "role": 0, "error": ""}], 
     ],
     ids=["this release", "a newer one", "an older one"],
 )
-def test_rules_say_more_or_less(wire: dict[str, Any]) -> None:
+def test_unknown_or_missing_fields_of_rules_are_tolerated(wire: dict[str, Any]) -> None:
     rules = RuleSet.from_wire(wire)
     assert list(rules.cluster) == [Grant("why", [RULE])] and not rules.namespaces
 
@@ -48,7 +48,7 @@ class NoStorage:
 
 
 @pytest.mark.parametrize("answer", [{}, [], None, {"cluster": 3}, {"cluster": [{"rules": {}}], "namespaces": []}], ids=str)
-async def test_rules_that_cannot_be_understood_are_asked_by_review(answer: object) -> None:
+async def test_unreadable_rules_fall_back_to_reviews(answer: object) -> None:
     """If it is unavailable, the authorizer sends a SubjectAccessReview, whose form is upstream's."""
     assert RBAC_STORAGES
     cache = RuleSetCache(cast(Client, Auth(answer)), cast(StorageFactory, NoStorage()))
@@ -59,6 +59,6 @@ async def test_rules_that_cannot_be_understood_are_asked_by_review(answer: objec
     assert not rules.namespaces
 
 
-def test_users_say_more_or_less() -> None:
+def test_unknown_or_missing_fields_of_users_are_tolerated() -> None:
     assert user_from_wire({"username": "jane", "mood": "good"}) == UserInfo("jane")
     assert user_from_wire({}) == UserInfo("")

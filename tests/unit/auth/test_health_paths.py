@@ -26,6 +26,6 @@ async def test_only_the_checks_as_a_whole_are_open(path: str, open_to_all: bool)
     assert (answer.decision is Decision.ALLOW) is open_to_all
 
 
-async def test_a_resource_of_that_path_is_none() -> None:
+async def test_a_resource_with_that_name_is_not_a_health_check() -> None:
     answer = await HealthPaths().authorize(Attributes(ANONYMOUS, "get", resource_request=True, path="/livez"))
     assert answer.decision is Decision.NO_OPINION

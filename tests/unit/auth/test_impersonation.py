@@ -78,7 +78,7 @@ async def test_without_headers_nothing_happens() -> None:
         ([("Impersonate-User", "system:node:n"), ("Impersonate-Group", "system:nodes")], ("system:nodes", "system:authenticated")),
     ],
 )
-async def test_groups_of_whom_the_administrator_becomes(headers: list[tuple[str, str]], groups: tuple[str, ...]) -> None:
+async def test_impersonated_groups_are_checked(headers: list[tuple[str, str]], groups: tuple[str, ...]) -> None:
     user = await become(chain(), ADMIN, *headers)
     assert (user.name, user.groups) == (headers[0][1], groups)
 
@@ -113,7 +113,7 @@ async def test_rejections_name_the_first_mode_that_applies() -> None:
     assert "impersonate-on:user-info:get path" in await refusal(handler, SA, ("Impersonate-User", "alice"), path="/healthz")
 
 
-async def test_the_classic_mode_once_used_tells_the_rejections() -> None:
+async def test_rejections_are_those_of_the_classic_mode_once_it_was_used() -> None:
     handler = chain(rule("impersonate", "users", "eve", group=""))
     assert (await become(handler, SA, ("Impersonate-User", "eve"))).name == "eve"
     assert 'users "admin" is forbidden' in await refusal(handler, SA, ("Impersonate-User", "admin"))
@@ -141,7 +141,7 @@ async def test_constrained_modes_reject_whatever_rbac_says(header: tuple[str, st
     assert text in await refusal(chain(everything), SA, ("Impersonate-User", "eve"), header)
 
 
-async def test_a_pod_may_be_let_act_as_its_own_node_only() -> None:
+async def test_a_pod_can_be_allowed_to_impersonate_only_its_own_node() -> None:
     on = {"verbs": ["impersonate-on:associated-node:list"], "apiGroups": [""], "resources": ["pods"]}
     who = {"verbs": ["impersonate:associated-node"], "apiGroups": ["authentication.k8s.io"], "resources": ["nodes"]}
     handler = chain(on, who)
@@ -151,6 +151,6 @@ async def test_a_pod_may_be_let_act_as_its_own_node_only() -> None:
     await refusal(handler, SA, ("Impersonate-User", "system:node:n2"))
 
 
-async def test_no_user_named_is_a_bad_request() -> None:
+async def test_impersonation_without_a_user_is_a_bad_request() -> None:
     message = await refusal(chain(), ADMIN, ("Impersonate-Group", "x"))
     assert "without impersonating a user name" in message

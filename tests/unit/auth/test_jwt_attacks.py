@@ -68,7 +68,7 @@ def issue(key: Any, clock: Clock, seconds: int = 3600, audiences: tuple[str, ...
 
 
 @pytest.mark.parametrize("key", [RSA_KEY, EC_KEY], ids=["RS256", "ES256"])
-async def test_our_own_tokens_are_good(bound: BoundTokenAuthenticator, clock: Clock, key: Any) -> None:
+async def test_issued_tokens_are_accepted(bound: BoundTokenAuthenticator, clock: Clock, key: Any) -> None:
     token = issue(key, clock, about=Bound(pod=POD, node={"name": "n", "uid": ""}))
     found = await bound.authenticate_token(token, ())
     assert found is not None
@@ -93,13 +93,13 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "nOnE", ""])
-async def test_no_algorithm_is_no_signature(bound: BoundTokenAuthenticator, clock: Clock, algorithm: str) -> None:
+async def test_tokens_without_a_signature_algorithm_are_rejected(bound: BoundTokenAuthenticator, clock: Clock, algorithm: str) -> None:
     forged = raw({"alg": algorithm, "typ": "JWT"}, claims_of(issue(EC_KEY, clock)))
     with pytest.raises(InvalidToken):
         await bound.authenticate_token(forged, ())
 
 
-async def test_a_public_key_is_no_shared_secret(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_a_public_key_is_not_accepted_as_an_hmac_secret(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     for key in (RSA_KEY, EC_KEY):
         for encoding in (serialization.Encoding.PEM, serialization.Encoding.DER):
             secret = key.public_key().public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
@@ -111,7 +111,7 @@ async def test_a_public_key_is_no_shared_secret(bound: BoundTokenAuthenticator, 
                 await bound.authenticate_token(forged, ())
 
 
-async def test_a_strangers_key_is_rejected_whatever_it_calls_itself(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_an_unknown_key_is_rejected_whatever_its_id(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     claims = claims_of(issue(EC_KEY, clock))
     for headers in ({}, {"kid": KEYS[1].id}, {"kid": KEYS[0].id}, {"jwk": {"kty": "EC"}}, {"kid": "../../dev/null"}):
         with pytest.raises(InvalidToken):
@@ -128,16 +128,16 @@ async def test_changed_claims_are_rejected_even_after_the_original_was_seen(boun
 
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "..", "eyJhbGciOiJub25lIn0..", "a" * 10_000, "é.é.é", "[" * 5000 + ".."])
-async def test_rubbish_is_somebody_elses(bound: BoundTokenAuthenticator, token: str) -> None:
+async def test_garbage_is_left_to_other_authenticators(bound: BoundTokenAuthenticator, token: str) -> None:
     assert await bound.authenticate_token(token, ()) is None
 
 
-async def test_other_issuers_are_somebody_elses(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_tokens_of_other_issuers_are_left_to_other_authenticators(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     other = TokenIssuer("https://other", EC_KEY, clock=clock).bound_token(ACCOUNT, 3600, [ISSUER], Bound())
     assert await bound.authenticate_token(other, ()) is None
 
 
-async def test_audiences(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_audiences_must_match(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     vault = issue(EC_KEY, clock, audiences=("vault", "x"))
     with pytest.raises(InvalidToken, match='token audiences \\["vault" "x"\\] is invalid for the target audiences'):
         await bound.authenticate_token(vault, ())
@@ -194,7 +194,7 @@ async def test_odd_claims_about_kubernetes_are_rejected(bound: BoundTokenAuthent
 
 
 @pytest.mark.parametrize("change", ["twice", "NaN", "UTF-16", "BOM"])
-async def test_claims_that_can_be_read_in_two_ways_are_no_token(bound: BoundTokenAuthenticator, clock: Clock, change: str) -> None:
+async def test_ambiguous_claims_are_rejected(bound: BoundTokenAuthenticator, clock: Clock, change: str) -> None:
     text = json.dumps(claims_of(issue(EC_KEY, clock)))
     payload = {
         "twice": text[:-1].encode() + b', "sub": "system:serviceaccount:kube-system:admin"}',
@@ -210,7 +210,7 @@ def signed(payload: bytes) -> str:
     return token
 
 
-async def test_a_token_dies_with_what_it_is_bound_to(bound: BoundTokenAuthenticator, clock: Clock, cluster: Cluster) -> None:
+async def test_a_token_is_invalid_once_its_bound_object_is_deleted(bound: BoundTokenAuthenticator, clock: Clock, cluster: Cluster) -> None:
     token = issue(EC_KEY, clock, about=Bound(pod=POD))
     assert await bound.authenticate_token(token, ()) is not None
     cluster.objects["Pod", "ns", "p"] = {"metadata": {"uid": "another"}}
@@ -225,7 +225,7 @@ async def test_a_token_dies_with_what_it_is_bound_to(bound: BoundTokenAuthentica
         await bound.authenticate_token(token, ())
 
 
-async def test_a_legacy_token_is_as_good_as_its_secret(cluster: Cluster) -> None:
+async def test_a_legacy_token_is_valid_while_its_secret_exists(cluster: Cluster) -> None:
     token = TokenIssuer(ISSUER, EC_KEY).legacy_token(ACCOUNT, "s")
     legacy = LegacyTokenAuthenticator(JwtVerifier(KEYS), cluster, [ISSUER])  # type: ignore[arg-type]
     with pytest.raises(InvalidToken, match="invalidated"):
@@ -276,18 +276,20 @@ def test_keys_are_read_from_public_and_private_pem_alike() -> None:
 
 
 @pytest.mark.parametrize("odd", ["=", "==", "!", "\0", "+", "/", "é", "x" * 3])
-async def test_a_token_is_written_in_one_way_only(bound: BoundTokenAuthenticator, clock: Clock, odd: str) -> None:
+async def test_noncanonical_token_encodings_are_rejected(bound: BoundTokenAuthenticator, clock: Clock, odd: str) -> None:
     assert await bound.authenticate_token(issue(RSA_KEY, clock) + odd, ()) is None
 
 
 @pytest.mark.parametrize("issuer", [[ISSUER], {ISSUER: 1}, None, 7, True])
-async def test_an_issuer_that_is_no_text_is_somebody_elses(bound: BoundTokenAuthenticator, clock: Clock, issuer: object) -> None:
+async def test_an_issuer_that_is_not_a_string_is_left_to_other_authenticators(
+    bound: BoundTokenAuthenticator, clock: Clock, issuer: object
+) -> None:
     header, _, signature = issue(RSA_KEY, clock).split(".")
     payload = raw({}, {"iss": issuer}).split(".")[1]
     assert await bound.authenticate_token(f"{header}.{payload}.{signature}", ()) is None
 
 
-async def test_a_rejection_says_what_go_jose_says(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_rejections_have_the_messages_of_go_jose(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     token = issue(RSA_KEY, clock)
     claims, tail = claims_of(token), b"x" * 256
     with pytest.raises(InvalidToken, match=r"^go-jose/go-jose: error in cryptographic primitive$"):

@@ -24,7 +24,7 @@ def write(tmp_path: Path, text: str) -> str:
     return str(tmp_path / "kubeconfig")
 
 
-def test_where_it_leads_and_with_what(tmp_path: Path) -> None:
+def test_server_and_credentials_are_read(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("the CA")
     (tmp_path / "token").write_text(" secret\n")
     target = read_kubeconfig(write(tmp_path, GOOD % (", certificate-authority: ca.crt, tls-server-name: other", "tokenFile: token")))
@@ -36,7 +36,7 @@ def test_where_it_leads_and_with_what(tmp_path: Path) -> None:
     assert basic.credentials() == [(b"authorization", b"Basic " + base64.b64encode(b"a:b"))]
 
 
-def test_a_key_in_the_file_is_no_one_elses_to_read(tmp_path: Path) -> None:
+def test_inline_keys_are_not_readable_by_other_users(tmp_path: Path) -> None:
     pem = base64.b64encode(b"pem").decode()
     target = read_kubeconfig(write(tmp_path, GOOD % ("", f"client-certificate-data: {pem}, client-key-data: {pem}")))
     assert target.endpoint.tls is not None
@@ -62,7 +62,7 @@ def test_a_key_in_the_file_is_no_one_elses_to_read(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong(tmp_path: Path, text: str, told: str) -> None:
+def test_errors_have_client_gos_messages(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ValueError) as refused:
         read_kubeconfig(write(tmp_path, text))
     assert str(refused.value) == told
@@ -77,7 +77,7 @@ def test_what_is_wrong(tmp_path: Path, text: str, told: str) -> None:
         ("[x", "yaml: line 1: did not find expected ',' or ']'"),
     ],
 )
-def test_what_is_no_kubeconfig(tmp_path: Path, text: str, told: str) -> None:
+def test_other_files_are_rejected(tmp_path: Path, text: str, told: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ValueError) as refused:
         read_kubeconfig(path)

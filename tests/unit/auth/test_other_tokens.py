@@ -121,7 +121,7 @@ def test_access_review_validation() -> None:
     assert metadata_errors({"metadata": {"managedFields": [entry], "creationTimestamp": None}}) == []
 
 
-def test_selectors_are_understood_as_far_as_possible() -> None:
+def test_unparsable_selector_requirements_are_ignored() -> None:
     one = {"key": "spec.nodeName", "operator": "In", "values": ["n1"]}
     odd = {"key": "a", "operator": "Near", "values": ["x"]}
     assert understand_field_selector({"requirements": [one, odd]}, "f") == ((one,), "f partially ignored due to parse error")

@@ -105,7 +105,7 @@ def test_a_binding_to_a_missing_role_is_reported_with_the_rejection() -> None:
     assert answer.reason == 'RBAC: role.rbac.authorization.k8s.io "r" not found'
 
 
-def test_authorizing_again_costs_microseconds() -> None:
+def test_repeated_authorization_takes_microseconds() -> None:
     rules = RuleSet([Grant("r", [{"verbs": ["get"], "apiGroups": [""], "resources": [f"r{i}" for i in range(200)]}])])
     question = Attributes(EVE, "get", resource="r150", name="x", namespace="n", resource_request=True)
     rules.reason_to_allow(question)

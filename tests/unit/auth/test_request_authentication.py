@@ -100,7 +100,7 @@ async def test_a_certificate_names_user_groups_and_uid() -> None:
     assert user.extra["authentication.kubernetes.io/credential-id"][0].startswith("X509SHA256=")
 
 
-async def test_groups_of_the_servers_themselves_are_given_to_no_user() -> None:
+async def test_certificates_cannot_grant_the_servers_own_groups() -> None:
     assert (await who(request(certificate=USERS.client("eve", "reserved", "b")))).groups == ("b", "system:authenticated")
 
 
@@ -114,13 +114,13 @@ async def test_groups_of_the_servers_themselves_are_given_to_no_user() -> None:
     ],
     ids=["other-ca", "server-usage", "expired", "rubbish"],
 )
-async def test_a_certificate_that_does_not_hold_is_401_unless_a_token_is_good(certificate: bytes) -> None:
+async def test_an_invalid_certificate_is_401_unless_a_token_is_valid(certificate: bytes) -> None:
     with pytest.raises(StatusError, match="Unauthorized"):
         await who(request(certificate=certificate))
     assert (await who(request(("Authorization", "Bearer bob-token"), certificate=certificate))).name == "bob"
 
 
-async def test_the_front_proxy_speaks_for_users() -> None:
+async def test_the_front_proxy_sets_the_user() -> None:
     headers = [("X-Remote-User", "eve"), ("X-Remote-Group", "a"), ("X-Remote-Group", "b"), ("X-Remote-Uid", "u")]
     made = request(*headers, ("X-Remote-Extra-Acme.com%2FX", "1"), certificate=PROXIES.client("front-proxy-client"))
     user = await who(made)
@@ -162,7 +162,7 @@ async def test_two_spaces_before_the_token_are_warned_about() -> None:
     assert made.warnings == ["the provided Authorization header contains extra space before the bearer token, and is ignored"]
 
 
-async def test_a_wrong_token_is_401_and_none_is_anonymous() -> None:
+async def test_an_invalid_token_is_401_and_no_token_is_anonymous() -> None:
     for token in ("unknown", "bad"):
         with pytest.raises(StatusError):
             await who(request(("Authorization", f"Bearer {token}")))
@@ -253,7 +253,7 @@ async def test_headers_have_the_names_that_the_flags_give_them() -> None:
 
 
 @pytest.mark.parametrize("certificate", [None, PROXIES.client("somebody"), USERS.client("alice")], ids=["none", "another name", "a user"])
-async def test_of_headers_that_mean_nothing_none_goes_further(certificate: bytes | None) -> None:
+async def test_untrusted_identity_headers_are_dropped(certificate: bytes | None) -> None:
     """An aggregated server behind Tetrapod accepts its certificate, and reads the header names in the flags."""
     headers = ("Remote-User", "root"), ("Remote-Group", "system:masters"), ("Remote-Extra-A", "b"), ("Authorization", "Bearer bob-token")
     asked = request(*headers, certificate=certificate)

@@ -22,7 +22,7 @@ def test_in_one_process_the_policy_is_upstreams_alone() -> None:
     assert [name for _, name in names(True) - names(False) if not name.startswith("system:tetrapod:")] == []
 
 
-def test_every_binding_is_to_a_role_that_there_is() -> None:
+def test_every_binding_refers_to_an_existing_role() -> None:
     there = names(True)
     for policy in bootstrap_policy(services_apart=True):
         for obj in policy.objects:
@@ -37,7 +37,7 @@ def test_no_service_is_an_administrator() -> None:
                 assert not [subject for subject in obj["subjects"] if "tetrapod" in subject["name"]]
 
 
-async def test_tokens_are_made_for_core_alone_and_rules_told_to_services_alone() -> None:
+async def test_only_core_requests_tokens_and_only_services_read_rules() -> None:
     core, other = UserInfo(CORE, groups=(SERVICES_GROUP,)), UserInfo("system:tetrapod:extensions", groups=(SERVICES_GROUP,))
     liar, admin = UserInfo(CORE, groups=()), UserInfo("admin", groups=("system:masters",))
 

@@ -13,7 +13,7 @@ BROKEN = b"-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"
 KEY = b"-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n"
 
 
-def test_certificates_that_parse_are_trusted_whatever_stands_beside_them(tmp_path: Path) -> None:
+def test_every_parsable_certificate_in_a_bundle_is_trusted(tmp_path: Path) -> None:
     good = write_pki(tmp_path, ["localhost"]).ca.read_bytes()
     found = authorities(b"# a comment\n" + BROKEN + KEY + good + b"rest")
     assert found.strip() == good.decode().strip()
@@ -28,6 +28,6 @@ def test_certificates_that_parse_are_trusted_whatever_stands_beside_them(tmp_pat
         (BROKEN, "failed to parse certificate: x509: malformed certificate"),
     ],
 )
-def test_a_bundle_of_nothing_is_rejected_with_upstreams_message(bundle: bytes, text: str) -> None:
+def test_an_empty_bundle_is_rejected_with_upstreams_message(bundle: bytes, text: str) -> None:
     with pytest.raises(UnusableBundle, match=f"^unable to load root certificates: {text}$"):
         authorities(bundle)

@@ -45,7 +45,7 @@ def test_a_new_host_is_added_and_old_ones_stay(tmp_path: Path) -> None:
     assert pki.ca.read_bytes() == ca
 
 
-def test_what_expires_soon_is_renewed_under_the_same_authority(tmp_path: Path) -> None:
+def test_expiring_certificates_are_renewed_by_the_same_authority(tmp_path: Path) -> None:
     pki = write_pki(tmp_path, ["localhost"])
     before = contents(tmp_path)
     write_pki(tmp_path, ["localhost"], renew_before=366 * 86400)
@@ -93,7 +93,7 @@ def test_a_kubeconfig_holds_all_that_a_client_needs(tmp_path: Path) -> None:
     ssl.create_default_context(cadata=pki.ca.read_text())
 
 
-async def test_a_running_server_renews_what_ends_soon_and_keeps_its_authorities(tmp_path: Path) -> None:
+async def test_a_running_server_renews_expiring_certificates_and_keeps_its_authorities(tmp_path: Path) -> None:
     pki = write_pki(tmp_path, ["localhost"])
     before = contents(tmp_path)
     done = asyncio.Event()

@@ -28,7 +28,7 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
-def test_keys_are_where_they_belong(tmp_path: Path) -> None:
+def test_private_keys_are_only_in_the_directories_that_need_them(tmp_path: Path) -> None:
     write_service_certificates(tmp_path, ["localhost"])
     keys = {directory: {path.stem for path in (tmp_path / directory).glob("*.key")} for directory in DIRECTORIES if directory != "admin"}
     own = {"tls", "client", "etcd-client"}
@@ -44,7 +44,7 @@ def test_keys_are_where_they_belong(tmp_path: Path) -> None:
     assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.rglob("*.key"))
 
 
-def test_what_ends_soon_is_renewed_under_the_same_authorities(tmp_path: Path) -> None:
+def test_expiring_certificates_are_renewed_by_the_same_authorities(tmp_path: Path) -> None:
     write_service_certificates(tmp_path, ["localhost"])
     before = contents(tmp_path)
     write_service_certificates(tmp_path, ["localhost"], renew_before=YEAR)
@@ -73,7 +73,7 @@ def test_certificates_of_another_authority_are_replaced(tmp_path: Path) -> None:
     assert ca.issued((tmp_path / "core/etcd-client.crt").read_bytes())
 
 
-def test_what_cannot_be_read_is_created_again(tmp_path: Path) -> None:
+def test_unreadable_files_are_created_again(tmp_path: Path) -> None:
     write_service_certificates(tmp_path, ["localhost"])
     broken = tmp_path / "core" / "tls.crt"
     broken.write_text("no certificate")
@@ -81,7 +81,7 @@ def test_what_cannot_be_read_is_created_again(tmp_path: Path) -> None:
     assert "core" in hosts(tmp_path / "core", "tls")
 
 
-def test_no_service_is_anybody_but_itself(tmp_path: Path) -> None:
+def test_service_certificates_name_only_their_service(tmp_path: Path) -> None:
     """RBAC grants each service its rights by user name; no service certificate is in an administrators' group."""
     write_service_certificates(tmp_path, ["localhost"])
     groups = {service: authority.groups((tmp_path / service / "client.crt").read_bytes()) for service in SERVICES}

@@ -33,7 +33,7 @@ READS = [
 ]
 
 
-def test_nothing_is_found_where_all_is_well() -> None:
+def test_a_correct_history_has_no_violations() -> None:
     assert rules(writes() + READS) == set()
 
 
@@ -77,14 +77,14 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("what", PLANTED)
-def test_a_planted_bug_is_found(what: str) -> None:
+def test_planted_violations_are_found(what: str) -> None:
     operations, rule = PLANTED[what]
     made = {operation.mark for operation in operations}
     rest = [operation for operation in writes() if not operation.mark or operation.mark not in made]
     assert rule in rules(rest + READS + operations)
 
 
-def test_a_write_that_nobody_asked_for_is_found() -> None:
+def test_an_unrequested_write_is_found() -> None:
     assert "made up" in rules(writes()[1:])
     assert "made up" in rules([operation for operation in writes() if operation.verb is not Verb.DELETE])
 

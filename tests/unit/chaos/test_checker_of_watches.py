@@ -15,7 +15,7 @@ def rules(told: list[Event], since: int = 9) -> set[str]:
     return {found.rule for found in check_watches([watch(told, since)], truth())}
 
 
-def test_nothing_is_found_where_all_is_well() -> None:
+def test_a_correct_history_has_no_violations() -> None:
     assert rules(events()) == set()
     assert rules(events()[2:], since=11) == set()
     assert rules(events()[:3]) == set()  # the watch was ended, and another one continues it
@@ -52,7 +52,7 @@ PLANTED: dict[str, tuple[Callable[[list[Event]], list[Event]], str]] = {
 
 
 @pytest.mark.parametrize("what", PLANTED)
-def test_a_planted_bug_is_found(what: str) -> None:
+def test_planted_violations_are_found(what: str) -> None:
     plant, rule = PLANTED[what]
     assert rules(plant(events())) == {rule}
 

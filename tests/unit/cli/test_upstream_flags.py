@@ -42,7 +42,7 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
         "--runtime-config batch/v2alpha1",
     ],
 )
-def test_what_would_make_it_another_server_is_rejected(line: str) -> None:
+def test_flags_that_change_behaviour_are_rejected(line: str) -> None:
     with pytest.raises(click.UsageError, match=line.replace("=", " ").split()[0]):
         parsed("up", line.split())
 
@@ -58,11 +58,11 @@ def test_what_would_make_it_another_server_is_rejected(line: str) -> None:
         "--feature-gates=APIServerTracing=true",
     ],
 )
-def test_what_is_so_anyway_is_accepted(line: str) -> None:
+def test_flags_that_match_the_behaviour_are_accepted(line: str) -> None:
     assert parsed("up", [line]).ignored == (line.removeprefix("--").partition("=")[0],)
 
 
-def test_a_flag_that_upstream_has_not_is_none_here() -> None:
+def test_unknown_flags_are_rejected() -> None:
     with pytest.raises(click.UsageError, match="No such option"):
         parsed("up", ["--cloud-provider=aws"])
 

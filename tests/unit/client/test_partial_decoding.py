@@ -17,7 +17,7 @@ class Named(msgspec.Struct):
     metadata: Metadata
 
 
-def test_of_a_list_only_the_fields_that_were_asked_for_are_made() -> None:
+def test_only_requested_fields_of_a_list_are_decoded() -> None:
     items = [{"metadata": {"name": "a", "uid": "1"}, "spec": {"large": [1, 2]}}]
     answer = json.dumps({"kind": "L", "metadata": {"resourceVersion": "7", "continue": "next"}, "items": items}).encode()
     assert decode_list(Named, answer) == {
@@ -30,7 +30,7 @@ def test_an_empty_list_may_have_no_items() -> None:
     assert decode_list(Named, b'{"metadata":{"resourceVersion":"7"},"items":null}')["items"] is None
 
 
-def test_events_are_cut_down_but_for_those_that_carry_something_else() -> None:
+def test_events_are_reduced_except_for_other_kinds_of_objects() -> None:
     change = json.dumps({"type": "ADDED", "object": {"metadata": {"name": "a"}, "spec": {}}}).encode()
     assert decode_event(Named, change) == {"type": "ADDED", "object": {"metadata": {"name": "a"}}}
     refusal = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}

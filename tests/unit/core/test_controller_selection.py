@@ -20,7 +20,7 @@ from tetrapod.generic.server.controllers import KNOWN, UnknownControllerError, c
         ("", False, False),
     ],
 )
-def test_the_first_to_name_a_controller_counts(selection: str, namespace: bool, cleaner: bool) -> None:
+def test_the_first_mention_of_a_controller_counts(selection: str, namespace: bool, cleaner: bool) -> None:
     chosen = canonical([item for item in selection.split(",") if item])
     assert enabled("namespace-controller", chosen) is namespace
     assert enabled("token-cleaner-controller", chosen) is cleaner
@@ -35,6 +35,6 @@ def test_upstreams_other_controllers_are_known_and_nonsense_is_not() -> None:
         canonical(["*", "-nonsense"])
 
 
-def test_all_can_be_left_to_somebody_else() -> None:
+def test_all_controllers_can_be_disabled() -> None:
     selection = canonical(["-*"])
     assert not any(enabled(name, selection) for name in KNOWN)

@@ -120,7 +120,7 @@ def test_a_configuration_is_read_and_what_is_unknown_in_it_passed_over() -> None
         ('[{type: Server, qps: "1", burst: 1}]', "json: cannot unmarshal string into Go struct field Limit.limits.qps of type int32"),
     ],
 )
-def test_a_configuration_that_makes_no_sense_is_rejected(limits: str, told: str) -> None:
+def test_an_invalid_configuration_is_rejected(limits: str, told: str) -> None:
     with pytest.raises(ValueError) as refused:
         read_limits(configuration(limits))
     assert str(refused.value) == told

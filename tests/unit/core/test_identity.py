@@ -47,7 +47,7 @@ def identity(leases: Leases, host: str = "vm") -> IdentityLease:
     return IdentityLease(cast(Client, leases), host, "10.1.1.1:6443", asyncio.Event())
 
 
-async def test_a_server_that_starts_again_takes_up_its_lease() -> None:
+async def test_a_restarted_server_reuses_its_lease() -> None:
     leases = Leases()
     first, second = identity(leases), identity(leases)
     await first.renew()
@@ -62,7 +62,7 @@ async def test_hosts_have_leases_of_their_own() -> None:
     assert identity(Leases(), "other").name != identity(Leases(), "vm").name
 
 
-async def test_only_leases_that_nobody_renews_are_deleted() -> None:
+async def test_only_expired_leases_are_deleted() -> None:
     leases = Leases(held("fresh", 3000), held("old", 4000))
     await identity(leases).collect()
     assert list(leases.objects) == ["fresh"]

@@ -21,13 +21,13 @@ def true(*kinds: str) -> list[dict[str, str]]:
     return [{"type": kind, "status": "True"} for kind in kinds]
 
 
-def test_what_was_wrong_and_stays_is_let_through() -> None:
+def test_unchanged_invalid_statuses_are_accepted() -> None:
     wrong = {"ready": 2, "active": 1}
     assert errors(wrong, {**wrong, "failed": 1}) == []
     assert len(errors({}, wrong)) == 1
 
 
-def test_what_finishes_has_nothing_left() -> None:
+def test_a_finished_job_has_no_active_pods() -> None:
     after = {"startTime": BEGAN, "conditions": true("FailureTarget", "Failed"), "uncountedTerminatedPods": {"failed": ["a"]}}
     assert errors({"startTime": BEGAN}, after) == [
         'status.uncountedTerminatedPods: Invalid value: {"Succeeded":null,"Failed":["a"]}: must be empty for finished job'
@@ -40,7 +40,7 @@ def test_indexes_may_be_forgotten_where_completions_are_the_parallelism() -> Non
     assert len(errors({"succeeded": 2}, {"succeeded": 1}, **indexed, parallelism=2)) == 1
 
 
-def test_the_begin_stays_until_the_job_is_suspended_or_resumes() -> None:
+def test_the_start_time_is_immutable_until_the_job_is_suspended_or_resumed() -> None:
     (text,) = errors({"startTime": BEGAN}, {})
     assert text == "status.startTime: Invalid value: null: field is immutable for unsuspended job once set"
     assert errors({"startTime": BEGAN}, {}, suspend=True) == []

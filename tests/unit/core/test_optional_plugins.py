@@ -47,7 +47,7 @@ def test_images_are_always_pulled_and_nothing_may_change_that() -> None:
         asyncio.run(plugin.validate(written(pod("a", policy="Never"))))
 
 
-def test_what_names_no_new_image_is_left_alone() -> None:
+def test_updates_without_a_new_image_are_not_changed() -> None:
     plugin = AlwaysPullImages()
     assert not plugin.handles(written(pod("a"), pod("a", "b")))
     assert plugin.handles(written(pod("a", "c"), pod("a", "b")))
@@ -55,7 +55,7 @@ def test_what_names_no_new_image_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(("keys", "refused"), [(["kubernetes.io/hostname"], ""), (["kubernetes.io/hostname", "zone"], "zone"), ([], "")])
-def test_pods_keep_others_off_their_node_at_most(keys: list[str], refused: str) -> None:
+def test_required_anti_affinity_is_limited_to_the_hostname_topology(keys: list[str], refused: str) -> None:
     terms = [{"topologyKey": key} for key in keys]
     asked = written(pod("a", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}))
     if not refused:
@@ -77,7 +77,7 @@ def test_external_addresses_are_not_taken_again(new: list[str], old: list[str] |
         asyncio.run(DenyServiceExternalIPs().validate(asked))
 
 
-def test_who_asks_for_a_device_tolerates_its_taint() -> None:
+def test_pods_with_extended_resources_tolerate_their_taints() -> None:
     resources = {"requests": {"example.com/gpu": "1", "cpu": "1", "a.b/c": "1"}}
     given = [{"key": "a.b/c", "operator": "Exists", "effect": "NoSchedule"}, {"key": "example.com/gpu", "operator": "Exists"}]
     new = {"spec": {"containers": [{"name": "c", "resources": resources}], "tolerations": given}}
@@ -85,7 +85,7 @@ def test_who_asks_for_a_device_tolerates_its_taint() -> None:
     assert new["spec"]["tolerations"] == [*given, {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
 
 
-def test_nothing_is_admitted_where_everything_is_denied() -> None:
+def test_always_deny_rejects_everything() -> None:
     told = r'^pods "x" is forbidden: admission control is denying all modifications$'
     for asked in (AlwaysDeny().admit, AlwaysDeny().validate):
         with pytest.raises(StatusError, match=told):

@@ -53,7 +53,7 @@ def test_a_file_that_does_not_exist_matters_to_the_plugin_that_is_made(tmp_path:
         ),
     ],
 )
-def test_another_file_is_rejected(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_of_another_kind_is_rejected(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(Unconfigurable) as refused:
         configuration(tmp_path, text)
     assert str(refused.value) == f"failed to read plugin config: {told}"
@@ -72,7 +72,7 @@ def test_selectors_of_namespaces_may_be_written_loosely() -> None:
 
 
 @pytest.mark.parametrize(("selector", "told"), [("x", "invalid selector: [x]"), ("a=b=c", "invalid selector: [a b c]")])
-def test_what_is_no_selector_is_an_error_of_the_server(selector: str, told: str) -> None:
+def test_an_invalid_selector_is_a_server_error(selector: str, told: str) -> None:
     with pytest.raises(StatusError) as refused:
         labels_of(selector)
     assert (refused.value.code, refused.value.reason, refused.value.message) == (500, "", told)
@@ -100,13 +100,13 @@ def test_tolerations_are_checked_as_those_of_pods() -> None:
         ),
     ],
 )
-def test_whom_to_ask_about_images_must_be_said_rightly(policy: str, told: str) -> None:
+def test_an_invalid_image_policy_backend_is_rejected(policy: str, told: str) -> None:
     with pytest.raises(ValueError) as refused:
         read_image_policy(f"imagePolicy: {{{policy}}}".encode())
     assert str(refused.value) == told
 
 
-def test_nobody_to_ask_about_images_is_an_error() -> None:
+def test_a_missing_image_policy_backend_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"^no config specified$"):
         read_image_policy(None)
 
@@ -133,7 +133,7 @@ def test_what_is_wrong_with_defaults_and_exemptions_is_reported_together() -> No
     )
 
 
-def test_what_may_be_used_only_under_a_quota() -> None:
+def test_resources_limited_to_quotas_are_configured() -> None:
     head = "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n"
     scope = "{scopeName: PriorityClass, operator: In, values: [critical]}"
     limited = read_limited(f"{head}limitedResources: [{{resource: pods, matchContains: [cpu], matchScopes: [{scope}]}}]".encode())

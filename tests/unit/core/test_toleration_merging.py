@@ -8,12 +8,12 @@ ANY = {"operator": "Exists"}
 ONE = {"key": "a", "operator": "Equal", "value": "b", "effect": "NoExecute", "tolerationSeconds": 5}
 
 
-def test_the_wider_one_stays_wherever_it_stands() -> None:
+def test_the_wider_toleration_is_kept_in_any_order() -> None:
     assert merged([ONE], [ANY]) == [ANY]
     assert merged([ANY], [ONE]) == [ANY]
 
 
-def test_of_equal_ones_the_first_stays() -> None:
+def test_the_first_of_equal_tolerations_is_kept() -> None:
     assert merged([ONE], [dict(ONE)]) == [ONE]
 
 
@@ -22,6 +22,6 @@ def test_a_longer_time_covers_a_shorter_one() -> None:
     assert merged([ONE], [longer]) == [longer]
 
 
-def test_others_stay_side_by_side() -> None:
+def test_unrelated_tolerations_are_kept() -> None:
     other = {"key": "b", "operator": "Exists"}
     assert merged([ONE], [other]) == [ONE, other]

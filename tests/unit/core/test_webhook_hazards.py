@@ -22,7 +22,7 @@ OTHERS = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator"
 IN_CLUSTER = {"clientConfig": {"service": {"namespace": "hooks", "name": "w"}}}
 
 
-def test_who_is_asked_about_everything_stops_everything() -> None:
+def test_a_webhook_for_all_resources_is_a_hazard() -> None:
     told = found(webhook("*", **IN_CLUSTER))
     assert told[0] == "leases.coordination.k8s.io in kube-system (leader election stops)"
     assert "pods in hooks (its own server cannot be started again)" in told
@@ -42,7 +42,7 @@ def test_who_is_asked_about_everything_stops_everything() -> None:
         webhook("pods", **IN_CLUSTER, namespaceSelector={"matchLabels": {"checked": "yes"}}),
     ],
 )
-def test_who_leaves_the_vital_out_is_not_named(harmless: Any) -> None:
+def test_a_webhook_that_excludes_critical_resources_is_no_hazard(harmless: Any) -> None:
     assert found(harmless) == []
 
 

@@ -35,7 +35,7 @@ every_cipher = pytest.mark.parametrize("cipher", list(UPSTREAM), ids=lambda ciph
 
 
 @every_cipher
-async def test_what_upstream_wrote_is_read(cipher: Callable[[bytes], Transformer]) -> None:
+async def test_values_encrypted_by_upstream_are_decrypted(cipher: Callable[[bytes], Transformer]) -> None:
     assert await cipher(KEY).from_storage(b64decode(UPSTREAM[cipher]), CONTEXT) == (PLAIN, False)  # type: ignore[index]
 
 
@@ -47,7 +47,7 @@ async def test_an_envelope_of_upstream_is_read() -> None:
 
 @every_cipher
 @given(data=st.binary(max_size=200))
-async def test_what_was_written_is_read(cipher: Callable[[bytes], Transformer], data: bytes) -> None:
+async def test_encrypted_values_are_decrypted_again(cipher: Callable[[bytes], Transformer], data: bytes) -> None:
     made = cipher(KEY)
     stored = await made.to_storage(data, CONTEXT)
     assert data not in stored or len(data) < 4
@@ -57,7 +57,7 @@ async def test_what_was_written_is_read(cipher: Callable[[bytes], Transformer], 
 
 @every_cipher
 @given(data=st.binary(max_size=100))
-async def test_garbage_is_rejected_and_never_an_accident(cipher: Callable[[bytes], Transformer], data: bytes) -> None:
+async def test_garbage_is_rejected_without_an_exception(cipher: Callable[[bytes], Transformer], data: bytes) -> None:
     try:
         await cipher(KEY).from_storage(data, CONTEXT)
     except TransformError:
@@ -74,7 +74,7 @@ async def test_a_value_moved_to_another_key_is_rejected(cipher: Callable[[bytes]
 
 
 @every_cipher
-async def test_another_key_does_not_open_a_value(cipher: Callable[[bytes], Transformer]) -> None:
+async def test_a_value_is_not_decrypted_by_another_key(cipher: Callable[[bytes], Transformer]) -> None:
     stored = await cipher(KEY).to_storage(PLAIN, CONTEXT)
     texts = "cipher: message authentication failed|padd|output array was not large enough for encryption"
     with pytest.raises(TransformError, match=texts):
@@ -85,7 +85,7 @@ def chain(*transformers: tuple[str, Transformer]) -> PrefixTransformer:
     return PrefixTransformer("secrets", "no match", [Prefixed(prefix.encode(), transformer) for prefix, transformer in transformers])
 
 
-async def test_the_first_writes_and_all_read_and_what_another_wrote_is_stale() -> None:
+async def test_the_first_key_encrypts_and_values_of_other_keys_are_stale() -> None:
     old, new = chain(("1:", AesGcm(KEY))), chain(("2:", AesGcm(bytes(32))), ("1:", AesGcm(KEY)))
     stored = await old.to_storage(PLAIN, CONTEXT)
     assert stored.startswith(b"1:")
@@ -106,7 +106,7 @@ async def test_identity_first_reads_what_is_encrypted_with_the_next() -> None:
     assert await decrypting.to_storage(PLAIN, CONTEXT) == PLAIN
 
 
-async def test_identity_does_not_take_what_is_encrypted_for_a_value() -> None:
+async def test_identity_rejects_encrypted_values() -> None:
     with pytest.raises(TransformError, match="identity transformer tried to read encrypted data"):
         await Identity().from_storage(b"k8s:enc:whatever", CONTEXT)
     with pytest.raises(TransformError, match="no match"):

@@ -101,13 +101,13 @@ def test_a_bad_configuration_is_rejected_with_upstreams_message(tmp_path: Path, 
     assert found.startswith(f"error while {stage}: ")
 
 
-def test_keys_are_never_shown(tmp_path: Path) -> None:
+def test_encryption_keys_are_never_in_messages(tmp_path: Path) -> None:
     for text in REFUSED:
         if SECRET in text:
             assert SECRET not in complaint(tmp_path / "config.yaml", text)
 
 
-def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=re.escape(f'configuration file "{tmp_path}/x": open {tmp_path}/x: no such file or directory')):
         read_configuration(str(tmp_path / "x"), reload=False)
 
@@ -130,7 +130,7 @@ def test_a_resource_has_its_own_providers_or_its_groups_or_everybodys(tmp_path: 
     assert prefix("", "configmaps") == prefix("example.com", "widgets") == b"k8s:enc:aesgcm:v1:"
 
 
-def test_what_is_not_named_stays_as_it_is(tmp_path: Path) -> None:
+def test_unlisted_resources_are_not_encrypted(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(configuration(("[secrets]", f"[{{aescbc: {KEYS}}}]")))
     assert isinstance(Providers(read_configuration(str(path), reload=False)[0]).transformer(GroupResource("", "pods")), Identity)

@@ -24,7 +24,7 @@ SERVICE = load("io.k8s.api.core.v1.Service")
         ({"type": 5, "ports": [{"targetPort": True}]}, "json: cannot unmarshal bool into Go value of type int32"),
     ],
 )
-def test_the_first_field_that_does_not_fit_is_reported(spec: Any, words: str) -> None:
+def test_the_first_mismatched_field_is_reported(spec: Any, words: str) -> None:
     assert misfit({"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": spec}, SERVICE) == words
 
 

@@ -39,7 +39,7 @@ def test_the_first_of_repeated_parameters_counts() -> None:
         ("9223372036854775808", "value out of range"),
     ],
 )
-def test_numbers_are_read_as_go_reads_them(value: str, problem: str) -> None:
+def test_numbers_are_parsed_like_gos(value: str, problem: str) -> None:
     error = refusal(decode_list_options, {"limit": value})
     assert (error.code, error.message) == (400, f'strconv.ParseInt: parsing "{value}": {problem}')
 
@@ -49,7 +49,7 @@ def test_watch_is_on_for_every_value_but_false_and_0(value: str, watch: bool) ->
     assert decode_list_options({"watch": value}).watch is watch
 
 
-def test_a_watch_from_no_version_begins_with_what_there_is() -> None:
+def test_a_watch_without_a_version_begins_with_the_current_state() -> None:
     for version in ({}, {"resourceVersion": "0"}):
         options = decode_list_options({"watch": "1"} | version)
         assert (options.send_initial_events, options.resource_version_match) == (True, "NotOlderThan")
@@ -78,7 +78,7 @@ def test_a_watch_from_no_version_begins_with_what_there_is() -> None:
         ),
     ],
 )
-def test_list_options_that_do_not_go_together_are_invalid(query: dict[str, str], message: str) -> None:
+def test_conflicting_list_options_are_invalid(query: dict[str, str], message: str) -> None:
     error = refusal(validate_list_options, decode_list_options(query))
     assert (error.code, error.message) == (422, f'ListOptions.meta.k8s.io "" is invalid: {message}')
 

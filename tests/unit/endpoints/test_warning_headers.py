@@ -5,7 +5,7 @@ from __future__ import annotations
 from tetrapod.generic.filters.warnings import warning_headers
 
 
-def test_what_holds_a_control_character_is_no_header() -> None:
+def test_warnings_with_control_characters_are_not_sent() -> None:
     assert warning_headers(["two\nlines", "tab\there", "del\x7f", "", 'a "quoted" \\ text', "no-break\u00a0space", "one", "one"]) == [
         (b"warning", b'299 - "a \\"quoted\\" \\\\ text"'),
         (b"warning", '299 - "no-break\u00a0space"'.encode()),

@@ -87,7 +87,7 @@ def test_one_version_s_schema_is_at_the_top_several_are_in_their_versions() -> N
         ({"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}, []),
     ],
 )
-def test_schemas(schema: Object, expected: list[str] | None) -> None:
+def test_invalid_schemas_are_rejected(schema: Object, expected: list[str] | None) -> None:
     found = errors(crd(of_property(schema)))
     if expected is None:
         assert found == [f"{A}.x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined"]
@@ -113,7 +113,7 @@ def test_metadata_can_restrict_names_only() -> None:
 
 
 @pytest.mark.parametrize("more", [{"anyOf": [{}]}, {"not": {}}, {"default": {}}, {"$ref": ""}, {"x-kubernetes-map-type": "atomic"}])
-def test_what_stands_beside_a_status_subresource_at_the_root_is_limited(more: Object) -> None:
+def test_root_fields_are_limited_with_a_status_subresource(more: Object) -> None:
     obj = crd({"type": "object", **more})
     obj["spec"]["versions"][0]["subresources"] = {"status": {}}
     assert "fields are allowed at the root of the schema if the status subresource is enabled" in errors(obj)[0]
@@ -141,7 +141,7 @@ def test_an_established_definition_keeps_scope_and_kind() -> None:
     assert [str(e) for e in validate_update(new, old)] == ['spec.scope: Invalid value: "Cluster": field is immutable']
 
 
-def test_an_update_may_keep_what_an_older_server_let_in() -> None:
+def test_an_update_may_keep_values_that_are_invalid_now() -> None:
     keyed = {
         "type": "array",
         "items": {"type": "object", "properties": {"k": {"type": "string"}}},

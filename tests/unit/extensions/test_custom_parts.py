@@ -73,7 +73,7 @@ def test_without_columns_the_age_is_shown() -> None:
     assert [c.name for c in table_convertor(()).columns] == ["Name", "Age"]
 
 
-def test_a_path_that_leads_nowhere_leaves_its_cell_empty() -> None:
+def test_a_missing_field_leaves_its_cell_empty() -> None:
     table = table_convertor([{"name": "A", "type": "string", "jsonPath": ".spec.l[5]"}])
     assert table.row({"metadata": {"name": "w"}, "spec": {"l": []}}) == ["w", None]
 
@@ -137,7 +137,7 @@ LISTS: Object = {
         ({"unknown": {"x": 1}}, {"unknown": {"x": 1}, "t": "x"}, ["unknown"]),
     ],
 )
-def test_an_update_is_not_rejected_for_what_it_left_alone(old: Object, new: Object, fields: list[str]) -> None:
+def test_an_update_is_not_rejected_for_unchanged_values(old: Object, new: Object, fields: list[str]) -> None:
     node = build(LISTS)
     found = validation.validate(node, new, before=Correlation(node, new, old))
     assert [e.field for e in found] == fields

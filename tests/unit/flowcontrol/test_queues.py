@@ -75,7 +75,7 @@ async def test_a_request_that_waited_too_long_leaves_and_takes_nobodys_turn() ->
     assert queues.seats_in_use == queues.seats_waiting == 0
 
 
-async def test_a_client_that_goes_while_it_waits_or_just_as_it_is_called_leaves_no_seat_taken() -> None:
+async def test_a_client_that_disconnects_while_queued_or_dispatched_leaves_no_seat_taken() -> None:
     queues = QueueSet("level", Queuing(1, 5, 1), 1)
     running, waiting, called = begin(queues), begin(queues), begin(queues)
     tasks = [asyncio.create_task(queues.wait(ticket, 10)) for ticket in (waiting, called)]
@@ -112,7 +112,7 @@ async def test_a_request_wider_than_the_limit_runs_alone() -> None:
 
 
 @pytest.mark.parametrize("flood", [20, 200])
-async def test_a_quiet_user_is_served_soon_however_many_requests_another_has_waiting(flood: int) -> None:
+async def test_a_quiet_user_is_served_soon_despite_the_queue_of_another(flood: int) -> None:
     clock = Clock()
     queues = QueueSet("level", Queuing(64, 500, 6), 4, clock)
     executing = collections.deque(t for t in (begin(queues, "flood") for _ in range(4)))
@@ -160,7 +160,7 @@ async def test_a_flood_leaves_seats_to_others_and_is_rejected_beyond_its_queues(
     assert queues.seats_in_use == 15
 
 
-async def test_one_who_leaves_while_he_waits_is_counted_once() -> None:
+async def test_a_client_that_disconnects_while_queued_is_counted_once() -> None:
     queues = QueueSet("level", Queuing(1, 5, 1), 1)
     running, impatient = begin(queues), begin(queues)
     assert not await queues.wait(impatient, 0.01)
@@ -169,7 +169,7 @@ async def test_one_who_leaves_while_he_waits_is_counted_once() -> None:
     assert queues.idle
 
 
-async def test_two_floods_get_about_the_same() -> None:
+async def test_two_floods_get_equal_shares() -> None:
     clock = Clock()
     queues = QueueSet("level", Queuing(64, 500, 6), 2, clock)
     tickets = [(user, begin(queues, user)) for _ in range(150) for user in ("one", "two")]

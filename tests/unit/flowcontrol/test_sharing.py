@@ -13,14 +13,14 @@ from tetrapod.generic.flowcontrol.retry_after import RetryAfter
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 128), st.data())
-def test_a_hand_has_different_cards_of_the_deck(value: int, deck: int, data: st.DataObject) -> None:
+def test_a_shuffle_sharding_hand_has_distinct_queues(value: int, deck: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, min(deck, 15)))
     hand = deal(value, deck, size)
     assert len(set(hand)) == size
     assert all(0 <= card < deck for card in hand)
 
 
-def test_every_card_is_dealt_as_often_as_any_other() -> None:
+def test_all_queues_are_selected_equally_often() -> None:
     counts = [0] * 8
     for value in range(8 * 7 * 6):
         for card in deal(value, 8, 3):
@@ -64,7 +64,7 @@ def test_seats_are_all_given_out_within_bounds_and_in_one_proportion(rows: list[
             assert got == pytest.approx(fair * max(claim.target, 0.001), rel=1e-3, abs=1e-3)
 
 
-def test_contradictions_are_rejected() -> None:
+def test_contradictory_bounds_are_rejected() -> None:
     with pytest.raises(ValueError, match="contradicts"):
         allocate(5, [Claim(1, 2, 3)])
     with pytest.raises(ValueError, match="not within"):

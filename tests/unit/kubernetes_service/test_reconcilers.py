@@ -67,7 +67,7 @@ def by_lease(objects: Objects, backend: Backend, address: str) -> LeaseReconcile
     return LeaseReconciler(endpoints, PeerLeases(backend, "/registry"), address)
 
 
-async def test_all_who_renew_are_named_in_order_and_nothing_is_written_twice(backend: Backend) -> None:
+async def test_renewed_addresses_are_published_in_order_and_written_once(backend: Backend) -> None:
     objects = Objects()
     second, first = by_lease(objects, backend, "10.0.0.2"), by_lease(objects, backend, "10.0.0.1")
     await second.reconcile()
@@ -83,7 +83,7 @@ async def test_all_who_renew_are_named_in_order_and_nothing_is_written_twice(bac
     assert objects.stored["endpoints"]["subsets"] == [] and objects.in_slice == []
 
 
-async def test_who_died_is_dropped_by_the_others(backend: Backend) -> None:
+async def test_addresses_of_dead_servers_are_removed(backend: Backend) -> None:
     objects = Objects()
     leases = PeerLeases(backend, "/registry")
     await leases.renew("10.0.0.9")
@@ -96,7 +96,7 @@ async def test_who_died_is_dropped_by_the_others(backend: Backend) -> None:
     assert objects.addresses == objects.in_slice == ["10.0.0.1"]
 
 
-async def test_what_somebody_made_of_it_is_set_right(backend: Backend) -> None:
+async def test_changes_by_others_are_reverted(backend: Backend) -> None:
     objects = Objects()
     subsets = [{"addresses": [{"ip": "1.2.3.4"}]}, {"addresses": [{"ip": "1.2.3.5"}]}]
     objects.stored["endpoints"] = {"metadata": {"name": "kubernetes", "labels": {"kept": "yes"}}, "subsets": subsets}

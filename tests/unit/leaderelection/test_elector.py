@@ -112,7 +112,7 @@ async def after(seconds: float) -> set[str]:
     return Replica.working
 
 
-def test_of_many_one_works_and_goes_on_working() -> None:
+def test_only_one_of_many_candidates_leads() -> None:
     async def scenario() -> None:
         store = Store()
         replicas = [Replica(store, f"r{i}") for i in range(4)]
@@ -141,7 +141,7 @@ def test_after_a_clean_stop_the_next_one_begins_at_once() -> None:
     run(scenario())
 
 
-def test_a_dead_leader_is_waited_for_as_long_as_its_lease_lasts() -> None:
+def test_a_dead_leader_is_replaced_when_its_lease_expires() -> None:
     async def scenario() -> None:
         store = Store()
         first, second = Replica(store, "first"), Replica(store, "second")
@@ -160,7 +160,7 @@ def test_a_dead_leader_is_waited_for_as_long_as_its_lease_lasts() -> None:
 
 
 @pytest.mark.parametrize("how", ["away", "hanging"])
-def test_without_a_store_nobody_works_and_with_it_somebody_does(how: str) -> None:
+def test_no_candidate_leads_without_the_store(how: str) -> None:
     async def scenario() -> None:
         store = Store()
         replicas = [Replica(store, name) for name in ("a", "b")]
@@ -193,7 +193,7 @@ def test_a_leader_that_slept_too_long_does_no_more_work() -> None:
     run(scenario())
 
 
-def test_who_has_lost_the_lease_to_another_stops_at_the_next_look() -> None:
+def test_a_leader_that_lost_its_lease_stops_at_the_next_renewal() -> None:
     async def scenario() -> None:
         store = Store()
         first = Replica(store, "first")

@@ -23,7 +23,7 @@ from tetrapod.generic.user import UserInfo
 ALICE = UserInfo("alice", "u1", ("a", "system:authenticated"), {"authentication.kubernetes.io/node-name": ("n1", "n2")})
 
 
-def test_identities_are_written_again_and_credentials_dropped() -> None:
+def test_identity_headers_are_replaced_and_credentials_dropped() -> None:
     sent = [
         (b"authorization", b"Bearer x"),
         (b"x-remote-user", b"admin"),
@@ -46,7 +46,7 @@ def test_identities_are_written_again_and_credentials_dropped() -> None:
     ]
 
 
-def test_what_concerns_one_connection_is_dropped() -> None:
+def test_hop_by_hop_headers_are_dropped() -> None:
     sent = [
         (b"connection", b"X-Private, keep-alive"),
         (b"x-private", b"1"),
@@ -90,7 +90,7 @@ NAMES = st.text(st.one_of(st.sampled_from("\r\n\t\0 :%"), st.characters(exclude_
 
 
 @given(NAMES, NAMES, st.lists(NAMES), st.dictionaries(NAMES.filter(bool), st.lists(NAMES)))
-def test_nobody_s_name_writes_headers_of_its_own(name: str, uid: str, groups: list[str], extra: dict[str, list[str]]) -> None:
+def test_user_names_cannot_inject_headers(name: str, uid: str, groups: list[str], extra: dict[str, list[str]]) -> None:
     """A user name that no header can hold is not sent; any other name is read back unchanged."""
     user = UserInfo(name, uid, tuple(groups), {key: tuple(values) for key, values in extra.items()})
     try:

@@ -50,7 +50,7 @@ def test_all_addresses_of_all_names_take_turns() -> None:
     run(scenario())
 
 
-def test_who_is_not_ready_comes_last_and_is_left_before_it_goes() -> None:
+def test_unready_replicas_are_tried_last_and_drained() -> None:
     async def scenario() -> None:
         world = World(core=["10.0.0.1", "10.0.0.2"])
         world.ready = {"10.0.0.1", "10.0.0.2"}
@@ -114,7 +114,7 @@ def test_a_rejection_counts_at_once_until_the_next_probe() -> None:
     run(scenario())
 
 
-def test_before_anything_is_known_the_first_request_waits_for_the_name_alone() -> None:
+def test_the_first_request_waits_only_for_dns() -> None:
     async def scenario() -> None:
         world = World(core=["10.0.0.1"])
         assert await order(world.replicas("core")) == ["10.0.0.1"]

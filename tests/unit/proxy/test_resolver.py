@@ -22,7 +22,7 @@ HTTPS = {"name": "https", "port": 443}
         ({"ports": []}, 'no service port 443 found for service "api"'),
     ],
 )
-def test_by_cluster_ip(spec: dict[str, Any], expected: tuple[str, int] | str) -> None:
+def test_services_resolve_to_their_cluster_ip(spec: dict[str, Any], expected: tuple[str, int] | str) -> None:
     cluster = FakeCluster()
     cluster.add(HTTPS)
     cluster.services["ns", "api"]["spec"].update(spec)
@@ -74,7 +74,7 @@ def test_by_endpoints_the_first_family_of_the_service_is_preferred_and_the_first
         ({}, 'no endpoints available for service "api"'),
     ],
 )
-def test_by_endpoints_rejections(spec: dict[str, Any], text: str) -> None:
+def test_resolving_by_endpoints_reports_upstreams_errors(spec: dict[str, Any], text: str) -> None:
     cluster = FakeCluster()
     cluster.add(HTTPS)
     cluster.services["ns", "api"]["spec"].update(spec)

@@ -41,7 +41,7 @@ def token(identity: Identity | None) -> str:
         ("https://example.com", ""),
     ],
 )
-def test_the_narrowest_name_counts(tmp_path: Path, url: str, said: str) -> None:
+def test_the_most_specific_host_name_counts(tmp_path: Path, url: str, said: str) -> None:
     assert token(identities(tmp_path).of(client_config({"url": url}))) == said
 
 

@@ -43,7 +43,7 @@ class Served:
 
 
 @pytest.mark.parametrize("verb", ["get", "watch"])
-async def test_who_comes_last_is_not_served_last(verb: str) -> None:
+async def test_the_last_user_is_not_served_last(verb: str) -> None:
     served = Served()
     flood = [served.ask("flood") for _ in range(100)]
     last = served.ask("quiet", verb)
@@ -52,7 +52,7 @@ async def test_who_comes_last_is_not_served_last(verb: str) -> None:
     assert len(served.order) == 101
 
 
-async def test_the_pieces_of_a_long_answer_take_turns_too() -> None:
+async def test_parts_of_a_long_response_are_scheduled_fairly() -> None:
     served = Served()
     order: list[str] = []
 

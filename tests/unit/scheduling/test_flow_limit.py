@@ -45,19 +45,19 @@ class Front:
             await asyncio.sleep(0)
 
 
-async def test_who_is_alone_is_not_held_up() -> None:
+async def test_a_single_flow_is_not_limited() -> None:
     front = Front()
     front.company = False
     await asyncio.gather(*front.flood(100))
     assert len(front.sent) == 100
 
 
-def test_where_nothing_is_sent_on_it_is_writes_that_are_held_up() -> None:
+def test_without_forwarding_only_writes_are_limited() -> None:
     assert not any(map(local_weight, ("get", "list", "watch")))
     assert all(map(local_weight, ("create", "update", "patch", "delete", "deletecollection")))
 
 
-async def test_in_company_few_are_under_way_and_each_answer_lets_the_next_go() -> None:
+async def test_with_several_flows_few_requests_of_each_are_in_flight() -> None:
     front = Front()
     flood = front.flood(20)
     await front.steps()
@@ -86,7 +86,7 @@ async def test_fewer_are_under_way_where_they_are_heavy_or_cpus_are_scarce(press
     await asyncio.gather(*flood)
 
 
-async def test_what_takes_long_holds_nobody_up() -> None:
+async def test_long_requests_stop_counting_as_in_flight() -> None:
     front = Front()
     flood = front.flood(3 * MOST)
     await front.steps()
@@ -99,7 +99,7 @@ async def test_what_takes_long_holds_nobody_up() -> None:
 
 
 @pytest.mark.parametrize("weight", [READ, WRITE, MANY])
-async def test_what_weighs_more_is_young_for_longer(weight: int) -> None:
+async def test_heavier_requests_count_as_recent_for_longer(weight: int) -> None:
     front = Front()
     most = DEFAULT.in_flight // weight
     flood = front.flood(2 * most, weight)
@@ -112,7 +112,7 @@ async def test_what_weighs_more_is_young_for_longer(weight: int) -> None:
     await asyncio.gather(*flood)
 
 
-async def test_when_the_others_have_gone_nobody_waits() -> None:
+async def test_limits_end_when_other_flows_are_idle() -> None:
     front = Front()
     flood = front.flood(50)
     await front.steps()
@@ -121,7 +121,7 @@ async def test_when_the_others_have_gone_nobody_waits() -> None:
     assert len(front.sent) == 50
 
 
-async def test_who_goes_while_waiting_costs_nobody_a_place() -> None:
+async def test_a_client_that_disconnects_while_waiting_frees_its_place() -> None:
     front = Front()
     flood = front.flood(MOST + 10)
     await front.steps()

@@ -36,7 +36,7 @@ class Served:
                 await asyncio.sleep(0)
 
 
-async def test_who_comes_into_a_flood_is_served_before_it() -> None:
+async def test_a_new_flow_is_served_before_a_flood() -> None:
     served = Served()
     flood = served.flood(200)
     await served.until_begun(20)
@@ -67,7 +67,7 @@ async def test_flows_that_wait_take_turns() -> None:
     assert abs(last.count("one") - last.count("two")) <= 10
 
 
-async def test_who_goes_while_waiting_costs_nobody_a_turn() -> None:
+async def test_a_client_that_disconnects_while_waiting_uses_no_step() -> None:
     served = Served()
     flood = served.flood(100)
     await asyncio.sleep(0)
@@ -87,7 +87,7 @@ async def test_a_hundred_users_are_a_flood_too() -> None:
     assert len(served.order) == 100
 
 
-async def test_who_waits_behind_himself_alone_is_no_crowd() -> None:
+async def test_requests_of_a_single_flow_are_no_contention() -> None:
     now = 100.0
     scheduler = FairScheduler(clock=lambda: 0.0, now=lambda: now)
 
@@ -109,7 +109,7 @@ async def test_who_waits_behind_himself_alone_is_no_crowd() -> None:
     assert not scheduler.contended()
 
 
-async def test_a_crowd_is_one_for_a_moment_after_the_last_has_had_his_turn() -> None:
+async def test_contention_lasts_for_a_moment_after_the_last_start() -> None:
     """Between two steps of a flood no request is waiting, so contention outlasts the last start by `contended_for`."""
     now = 100.0
     scheduler = FairScheduler(clock=lambda: 0.0, now=lambda: now)
@@ -121,7 +121,7 @@ async def test_a_crowd_is_one_for_a_moment_after_the_last_has_had_his_turn() -> 
     assert not scheduler.contended()
 
 
-async def test_steps_are_shorter_in_company() -> None:
+async def test_steps_are_shorter_during_contention() -> None:
     """A step starts only as many requests as another flow may have to wait for."""
     busy, now = 0.0, 100.0
     scheduler = FairScheduler(clock=lambda: busy, now=lambda: now)
@@ -173,7 +173,7 @@ async def test_steps_that_had_to_wait_for_a_cpu_say_that_they_are_scarce() -> No
     assert not scheduler.cpu_scarce()
 
 
-async def test_what_a_request_has_left_to_do_takes_a_turn_and_comes_before_requests_that_have_not_begun() -> None:
+async def test_started_requests_continue_before_new_ones_start() -> None:
     served = Served()
     stored: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -199,7 +199,7 @@ async def test_what_a_request_has_left_to_do_takes_a_turn_and_comes_before_reque
     assert len(served.order) == 101
 
 
-async def test_many_that_go_on_at_once_do_so_in_turn() -> None:
+async def test_many_started_requests_continue_in_turn() -> None:
     served = Served()
     committed = asyncio.Event()
 

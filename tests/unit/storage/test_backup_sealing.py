@@ -26,13 +26,13 @@ from tetrapod.machinery.gvk import GroupResource
         ("apiregistration.k8s.io/apiservices/v1.apps", "apiservices.apiregistration.k8s.io"),
     ],
 )
-def test_a_place_is_a_resources(key: str, resource: str) -> None:
+def test_a_key_belongs_to_its_resource(key: str, resource: str) -> None:
     name, _, group = resource.partition(".")
     assert resource_of(key) == GroupResource(group, name)
 
 
 @pytest.mark.parametrize("key", ["masterleases/10.0.0.1", "peerserverleases/a", "nobody/knows"])
-def test_what_servers_keep_for_themselves_is_nobodys(key: str) -> None:
+def test_internal_keys_belong_to_no_resource(key: str) -> None:
     assert resource_of(key) is None
 
 

@@ -61,14 +61,14 @@ def raw(text: str) -> str:
         (raw('{"v":"meta.k8s.io/v1","rv":1,"start":"a//b"}'), "a//b"),
     ],
 )
-def test_a_strange_token_is_rejected_with_upstreams_message(token: str, why: str) -> None:
+def test_an_invalid_token_is_rejected_with_upstreams_message(token: str, why: str) -> None:
     with pytest.raises(ValueError) as refused:
         decode(token)
     assert str(refused.value) == PREFIX + why
 
 
 @given(st.text(max_size=40))
-def test_no_text_does_more_than_be_rejected(token: str) -> None:
+def test_arbitrary_tokens_are_rejected(token: str) -> None:
     try:
         decode(token)
     except ValueError as error:

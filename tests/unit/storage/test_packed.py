@@ -13,7 +13,7 @@ def entry(text: str) -> StoredEntry:
     return StoredEntry.stored("x", json.dumps(obj, separators=(",", ":")).encode(), 7, 3)
 
 
-def test_what_is_read_of_it_is_the_same() -> None:
+def test_a_packed_entry_equals_its_original() -> None:
     plain = entry("schema " * 2000)
     small = packed(plain)
     assert isinstance(small, PackedEntry)
@@ -23,6 +23,6 @@ def test_what_is_read_of_it_is_the_same() -> None:
     assert small.as_deleted(9).raw == plain.as_deleted(9).raw
 
 
-def test_what_is_small_stays_as_it_is() -> None:
+def test_small_entries_are_not_packed() -> None:
     plain = entry("short")
     assert packed(plain) is plain

@@ -13,13 +13,13 @@ def test_numbers_without_a_sign(text: str, version: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["garbage", "-1", "+5", "0x5", "1_0", " ", "1.0", "\u0661", 'a"b'])
-def test_what_is_none(text: str) -> None:
+def test_invalid_resource_versions_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"^resourceVersion: Invalid value: .* strconv\.ParseUint: parsing .*: invalid syntax$"):
         parse_resource_version(text)
 
 
 @pytest.mark.parametrize("text", [str(LARGEST + 1), "9" * 5000])
-def test_what_is_too_large(text: str) -> None:
+def test_numbers_out_of_range_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r": value out of range$"):
         parse_resource_version(text)
 

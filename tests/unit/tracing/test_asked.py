@@ -50,7 +50,7 @@ async def report_of(handler: Handler, target: str) -> dict[str, Any]:
         ("/api/v1/proxy/nodes/n?trace=1", ""),
     ],
 )
-def test_which_requests_ask(target: str, form: str) -> None:
+def test_only_requests_with_the_parameter_are_traced(target: str, form: str) -> None:
     assert asked_form(request_of(target)) == form
 
 

@@ -43,7 +43,7 @@ FIELD = "Go struct field TracingConfiguration.TracingConfiguration"
         ),
     ],
 )
-def test_a_bad_file_is_rejected(tmp_path: Path, text: str, refusal: str) -> None:
+def test_an_invalid_file_is_rejected(tmp_path: Path, text: str, refusal: str) -> None:
     file = tmp_path / "tracing.yaml"
     file.write_text(text)
     with pytest.raises(ValueError) as caught:
@@ -51,7 +51,7 @@ def test_a_bad_file_is_rejected(tmp_path: Path, text: str, refusal: str) -> None
     assert str(caught.value) == refusal
 
 
-def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ValueError) as caught:
         read_configuration(f"{tmp_path}/no")
     assert (
@@ -61,7 +61,7 @@ def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])
-def test_a_good_file(tmp_path: Path, version: str) -> None:
+def test_a_valid_file_is_accepted(tmp_path: Path, version: str) -> None:
     file = tmp_path / "tracing.yaml"
     file.write_text(HEAD.replace("/v1", f"/{version}") + "endpoint: dns:///collector:4317\nsamplingRatePerMillion: 10\n")
     assert read_configuration(str(file)) == TracingConfiguration("dns:///collector:4317", 10)

@@ -27,7 +27,7 @@ TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
         f" 00-{TRACE}-{SPAN}-01",
     ],
 )
-def test_what_is_malformed_is_as_if_it_were_not_there(value: str) -> None:
+def test_malformed_trace_contexts_are_ignored(value: str) -> None:
     assert extract([(b"traceparent", value.encode())]) is None
 
 

@@ -29,7 +29,7 @@ def test_a_selector_is_needed_and_must_select_the_template() -> None:
     assert fields(deployment(selector={})) == ["spec.selector empty selector is invalid for deployment"]
 
 
-def test_a_rolling_update_must_move() -> None:
+def test_a_rolling_update_needs_a_surge_or_unavailable_pods() -> None:
     stuck = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": "0%"}}
     assert fields(deployment(strategy=stuck)) == ["spec.strategy.rollingUpdate.maxUnavailable may not be 0 when `maxSurge` is 0"]
 

@@ -42,7 +42,7 @@ def autoscaler(metrics: list[Any], **spec: Any) -> Object:
 
 
 @given(st.lists(_metrics, min_size=1, max_size=4))
-def test_metrics_come_back_as_they_went(metrics: list[Any]) -> None:
+def test_metrics_survive_a_round_trip(metrics: list[Any]) -> None:
     obj = autoscaler(metrics)
     assert convert_autoscaler(convert_autoscaler(obj, "v1"), "v2") == obj
 

@@ -51,7 +51,7 @@ _DEFINITIONS = {
 
 
 @pytest.mark.parametrize("name", sorted(_DEFINITIONS))
-def test_an_empty_object_is_judged_without_an_accident(name: str) -> None:
+def test_an_empty_object_is_validated_without_an_exception(name: str) -> None:
     strategy = _DEFINITIONS[name].strategy
     obj = {"apiVersion": "x/v1", "kind": _DEFINITIONS[name].kind, "metadata": {"name": "a", "namespace": "n"}}
     strategy.default(obj, _DEFINITIONS[name].storage_version)

@@ -42,7 +42,7 @@ def test_a_new_job_selects_its_own_pods_and_carries_their_labels() -> None:
     assert labels["job-name"] == "j" and "labels" not in obj["metadata"]
 
 
-def test_labels_of_the_user_stay_what_they_are() -> None:
+def test_labels_of_the_user_are_kept() -> None:
     obj = job()
     obj["metadata"]["labels"] = {"mine": "1"}
     JobStrategy().prepare_for_create(Context(), obj)
@@ -58,7 +58,7 @@ def test_a_suspended_job_may_be_placed_elsewhere(suspend: bool, fields: list[str
     assert [e.field for e in jobs.validate_update(new, old)] == fields
 
 
-def test_a_job_that_is_done_stays_done() -> None:
+def test_a_finished_job_stays_finished() -> None:
     done = {"conditions": [{"type": kind, "status": "True"} for kind in ("SuccessCriteriaMet", "Complete")]}
     old = {**job(), "status": {**done, "startTime": "2025-01-01T00:00:00Z", "completionTime": "2025-01-01T01:00:00Z"}}
     new = {**old, "status": {**old["status"], "conditions": []}}

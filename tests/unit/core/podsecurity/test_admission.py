@@ -69,7 +69,7 @@ async def admitted(attributes: Attributes, labels: dict[str, str], *pods: Object
     return attributes
 
 
-async def test_a_rejection_names_the_policy_and_warns_of_nothing() -> None:
+async def test_a_rejection_names_the_policy_and_has_no_warnings() -> None:
     attributes = request(pod(hostPID=True))
     with pytest.raises(StatusError) as refused:
         await admitted(attributes, asked(enforce="baseline", warn="restricted", audit="baseline"))
@@ -82,13 +82,13 @@ async def test_a_rejection_names_the_policy_and_warns_of_nothing() -> None:
     }
 
 
-async def test_what_is_not_enforced_is_warned_about() -> None:
+async def test_violations_that_are_not_enforced_cause_warnings() -> None:
     done = await admitted(request(pod(hostPID=True)), asked(warn="baseline", warn_version="v1.20"))
     assert done.warnings == [f'would violate PodSecurity "baseline:v1.20": {HOST_PID}']
     assert done.annotations == {f"{PREFIX}enforce-policy": "privileged:latest"}
 
 
-async def test_a_namespace_without_labels_lets_all_in() -> None:
+async def test_a_namespace_without_labels_allows_all_pods() -> None:
     done = await admitted(request(pod(hostPID=True)), {"kubernetes.io/metadata.name": "n"})
     assert (done.warnings, done.annotations) == ([], {f"{PREFIX}enforce-policy": "privileged:latest"})
 
@@ -100,7 +100,7 @@ async def test_labels_that_are_wrong_are_enforced_strictly_and_reported() -> Non
     assert attributes.annotations[f"{PREFIX}error"].startswith(f"Failed to parse policy: metadata.labels[{PREFIX}enforce]: Invalid value")
 
 
-async def test_an_update_is_looked_at_only_if_it_matters() -> None:
+async def test_only_significant_updates_are_evaluated() -> None:
     labels, old = asked(enforce="baseline"), pod(hostPID=True)
     await admitted(request(pod(hostPID=True, activeDeadlineSeconds=1), old), labels)
     await admitted(request(pod(hostPID=True, image="y"), old, subresource="status"), labels)
@@ -147,7 +147,7 @@ async def test_labels_of_a_namespace_are_validated_where_they_changed() -> None:
     await admitted(request(bad, bad, "namespaces"), {})
 
 
-async def test_a_stricter_namespace_tells_of_its_pods() -> None:
+async def test_a_stricter_namespace_warns_of_existing_pods() -> None:
     pods = [pod("plain1"), pod("host", hostPID=True), pod("plain0"), pod("plain2")]
     done = await admitted(request(namespace(enforce="restricted"), namespace(enforce="baseline"), "namespaces"), {}, *pods)
     common = "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile"
@@ -167,7 +167,7 @@ async def test_a_stricter_namespace_tells_of_its_pods() -> None:
         ({"warn": "restricted"}, {}),
     ],
 )
-async def test_one_that_is_no_stricter_does_not(new: dict[str, str], old: dict[str, str]) -> None:
+async def test_an_equally_strict_namespace_does_not_warn(new: dict[str, str], old: dict[str, str]) -> None:
     done = await admitted(request(namespace(**new), namespace(**old), "namespaces"), {}, pod(hostPID=True))
     assert done.warnings == []
 

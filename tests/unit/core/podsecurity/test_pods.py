@@ -41,7 +41,7 @@ def test_only_images_and_ephemeral_containers_make_an_update_significant() -> No
         ("batch", "cronjobs", {"spec": {"jobTemplate": {"spec": {"template": {"spec": {}}}}}}),
     ],
 )
-def test_templates_are_found(group: str, resource: str, obj: Object) -> None:
+def test_pod_templates_are_found_in_workloads(group: str, resource: str, obj: Object) -> None:
     assert template_of(group, resource, obj) == {"spec": {}}
 
 

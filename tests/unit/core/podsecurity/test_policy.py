@@ -22,7 +22,7 @@ def test_each_mode_has_a_level_and_a_version() -> None:
     assert list(map(str, policy)) == ["baseline:latest", "privileged:latest", "restricted:v1.99"]
 
 
-def test_bad_labels_are_strict_to_enforce_and_lax_otherwise() -> None:
+def test_invalid_labels_enforce_restricted_and_warn_privileged() -> None:
     policy, errors = from_labels({PREFIX + mode: "none" for mode in ("enforce", "audit", "warn")} | {PREFIX + "audit-version": "1.20"})
     assert [each.level for each in policy] == ["restricted", "privileged", "privileged"]
     assert list(map(str, errors)) == [
@@ -34,7 +34,7 @@ def test_bad_labels_are_strict_to_enforce_and_lax_otherwise() -> None:
 
 
 @pytest.mark.parametrize("version", ["", "v1", "v1.", "v1.01", "v2.0", "v1.1\n", "v1.9223372036854775808", "Latest"])
-def test_versions_that_are_invalid(version: str) -> None:
+def test_invalid_versions_are_rejected(version: str) -> None:
     policy, errors = from_labels({PREFIX + "enforce-version": version})
     assert policy.enforce == ALLOW_ALL
     assert len(errors) == 1

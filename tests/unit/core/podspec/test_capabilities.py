@@ -43,7 +43,7 @@ def test_privileged_containers_are_forbidden_in_pods_and_in_templates() -> None:
 
 
 @pytest.mark.usefixtures("nobody_is_privileged")
-def test_so_are_processes_of_a_windows_host() -> None:
+def test_windows_host_processes_are_forbidden_too() -> None:
     on_host = spec(hostNetwork=True, securityContext={"windowsOptions": {"hostProcess": True}}, initContainers=[])
     assert told(validation.validate({"metadata": {"name": "p"}, "spec": on_host})) == [
         "spec.containers[0].securityContext.privileged",

@@ -56,13 +56,13 @@ def test_clashing_ports_are_those_of_each_pair(ports: list[dict[str, Any]]) -> N
     assert [text for text in port_warnings([({"ports": ports}, "c")]) if "definition" in text] == pairs
 
 
-def test_more_than_anybody_is_shown_is_not_made() -> None:
+def test_warnings_beyond_the_limit_are_not_built() -> None:
     """Twenty thousand equal ports have two hundred million pairs, whose messages filled the memory."""
     assert len(port_warnings([({"ports": [{"containerPort": 80}] * 20_000}, "c")])) == ENOUGH
     assert len(overlapping_paths(volume(["a"] * 20_000))) == ENOUGH
 
 
-def test_what_does_not_clash_is_not_compared() -> None:
+def test_elements_without_conflicts_are_not_compared() -> None:
     """Comparing all pairs would take a minute."""
     ports = [{"containerPort": 80, "hostPort": 1, "hostIP": f"{i}"} for i in range(1, 8_000)]
     ports += [{"containerPort": 80, "hostPort": i} for i in range(2, 8_000)]

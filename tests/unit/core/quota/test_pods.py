@@ -37,7 +37,7 @@ def has(requests: Any, allocated: Any = None) -> Any:
         ({**has({"cpu": "1"}), "conditions": [{"type": "PodResizePending", "reason": "Deferred"}]}, "2"),
     ],
 )
-def test_a_pod_takes_the_most_of_what_it_asks_for_and_what_it_has(status: Any, cpu: str) -> None:
+def test_a_pod_uses_the_maximum_of_requested_and_allocated_resources(status: Any, cpu: str) -> None:
     assert str(pod_totals(pod({"cpu": "2"}, status=status))[0]["cpu"]) == cpu
 
 
@@ -47,7 +47,7 @@ def test_a_pod_that_says_its_resources_itself_must_not_say_those_of_its_containe
     assert unspecified(pod(resources={"requests": {"example.com/gpu": "1"}}), ["cpu"]) == "cpu for: c"
 
 
-def test_pods_that_should_be_gone_are_not_counted() -> None:
+def test_terminated_pods_are_not_counted() -> None:
     gone = {"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}}
     going = {"metadata": {"deletionTimestamp": "2999-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}}
     assert (counts_as_pod(gone), counts_as_pod(going)) == (False, True)
@@ -65,7 +65,7 @@ def test_pods_that_should_be_gone_are_not_counted() -> None:
         (GroupResource("", "secrets"), {}, {"data": {}}, False),
     ],
 )
-def test_what_lets_a_quota_be_counted_again(resource: GroupResource, old: Any, new: Any, expected: bool) -> None:
+def test_updates_that_change_quota_usage(resource: GroupResource, old: Any, new: Any, expected: bool) -> None:
     assert gives_back(resource, old, new) is expected
 
 
@@ -85,6 +85,6 @@ def test_a_quota_concerns_what_its_names_are_about_whatever_one_object_uses(reso
     assert concerning(GroupResource("", resource), every) == names
 
 
-def test_only_growth_is_charged() -> None:
+def test_only_increases_are_charged() -> None:
     one, two = Quantity.from_int(1), Quantity.from_int(2)
     assert growth({"a": two, "b": one, "c": one}, {"a": one, "b": two}) == {"a": one, "c": one}

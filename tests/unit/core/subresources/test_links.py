@@ -28,7 +28,7 @@ P = "/api/v1/namespaces/n/pods/p:1/proxy"
         ("http://[::1", "http://[::1"),
     ],
 )
-def test_links_within_the_backend_lead_back(link: str, rewritten: str) -> None:
+def test_links_within_the_backend_are_rewritten_to_the_proxy(link: str, rewritten: str) -> None:
     assert LINKS.rewrite(link) == rewritten
 
 

@@ -71,7 +71,7 @@ def test_a_change_is_shown_as_a_difference() -> None:
     assert '- "DNSPolicy": "ClusterFirst",\n+ "DNSPolicy": "Default",\n' in text
 
 
-def test_what_may_change() -> None:
+def test_mutable_fields_can_be_updated() -> None:
     old, new = pod(), pod()
     new["spec"]["containers"][0]["image"] = "nginx:2"
     new["spec"]["activeDeadlineSeconds"] = 5
@@ -85,7 +85,7 @@ def test_what_may_change() -> None:
     assert [e.field for e in validation.validate_update(later, new)] == ["spec.tolerations"]
 
 
-def test_gates_go_but_never_come() -> None:
+def test_scheduling_gates_can_only_be_removed() -> None:
     gated = pod(schedulingGates=[{"name": "example.com/a"}])
     assert validation.validate_update(pod(), gated) == []
     assert [e.field for e in validation.validate_update(gated, pod())] == ["spec.schedulingGates[0].name"]
@@ -101,7 +101,7 @@ def test_gates_go_but_never_come() -> None:
         ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1G"}}, "Burstable"),
     ],
 )
-def test_quality_of_service(resources: Object, wanted: str) -> None:
+def test_qos_class_follows_requests_and_limits(resources: Object, wanted: str) -> None:
     assert qos_class({"containers": [{"name": "c", "resources": resources}]}) == wanted
 
 

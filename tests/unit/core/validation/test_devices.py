@@ -44,15 +44,15 @@ def test_attributes_are_named_behind_a_domain(name: str, told: list[str]) -> Non
         ({"a": "x" * 10300}, True, False),
     ],
 )
-def test_what_drivers_read_is_an_object_of_ten_kilobytes_unless_it_was_there(value: Any, stored: bool, refused: bool) -> None:
+def test_driver_parameters_are_limited_to_ten_kilobytes_unless_unchanged(value: Any, stored: bool, refused: bool) -> None:
     assert bool(json_object(value, "p", stored=stored)) is refused
 
 
-def test_of_a_signer_the_first_wrong_part_is_reported() -> None:
+def test_only_the_first_invalid_part_of_a_signer_name_is_reported() -> None:
     assert [error.detail.partition(":")[0] for error in signer_name("A.B/c.-", "p")] == ['validating label "A"', 'validating label "-"']
 
 
-def test_of_too_many_requests_only_their_number_is_reported() -> None:
+def test_too_many_requests_are_reported_by_number_only() -> None:
     requests = [{"name": "same", "exactly": {}} for _ in range(33)]
     errors = resource_claims.validate({"metadata": {}, "spec": {"devices": {"requests": requests}}})
     assert [(error.field, error.detail) for error in errors] == [("spec.devices.requests", "must have at most 32 items")]

@@ -52,7 +52,7 @@ def _outcome(program: Program, bindings: dict[str, Any], case: Mapping[str, Any]
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_expressions_are_what_they_are_upstream(name: str) -> None:
+def test_expressions_have_upstreams_results(name: str) -> None:
     suite = SUITES[name]
     environment, bindings = _environment(suite)
     wrong = []

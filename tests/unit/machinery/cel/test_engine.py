@@ -71,7 +71,7 @@ def test_objects_of_patches_become_json() -> None:
         "self.map(x, self).flatten().map(y, self).flatten().size() > 0",
     ],
 )
-def test_what_costs_too_much_ends_soon(expression: str) -> None:
+def test_expensive_expressions_are_stopped(expression: str) -> None:
     program, meter = DYNAMIC.compile(expression), Meter()
     began = time.process_time()
     with pytest.raises(CostLimitExceeded):
@@ -94,7 +94,7 @@ def test_what_costs_too_much_ends_soon(expression: str) -> None:
         "optional.of(self)" + ".optMap(x, x + x)" * 40 + ".value().size() > 0",
     ],
 )
-def test_hostile_texts_are_rejected_soon(expression: str) -> None:
+def test_hostile_expressions_are_rejected_quickly(expression: str) -> None:
     began = time.process_time()
     with pytest.raises(CompileError):
         DYNAMIC.compile(expression)

@@ -195,7 +195,7 @@ def test_an_apply_fails_where_the_result_does_not_fit_another_manager_s_version(
         of_v2.apply(live, {**widget({"s": "x"}), "apiVersion": "example.com/v2"}, "a", force=False)
 
 
-def test_who_owned_members_owns_the_whole_once_it_is_atomic() -> None:
+def test_managers_of_members_own_a_list_that_becomes_atomic() -> None:
     live = stored(MANAGER.apply(None, widget({"map": {"a": "1"}}), "m", force=False))
     spec = node("object", properties={"map": node("object", additional_properties=STRING, map_type="atomic"), "n": INTEGER})
     later = FieldManager(KIND, lambda _: node("object", properties={"spec": spec}))

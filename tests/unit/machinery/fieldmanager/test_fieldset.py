@@ -59,7 +59,7 @@ def test_the_wire_form_is_read_back_and_sorted_at_every_level(paths: frozenset[t
         levels += level.values()
 
 
-def test_upstream_s_order() -> None:
+def test_field_sets_have_upstreams_order() -> None:
     wanted = ["f:A", "f:a", 'k:{"a":1,"b":"x"}', 'k:{"port":80}', 'k:{"port":443}', "v:2", "v:10", 'v:"1"', "v:true", "i:2", "i:10"]
     assert list(fieldset.ordered({element: {} for element in reversed(wanted)})) == wanted
 
@@ -71,7 +71,7 @@ def test_elements_are_spelled_as_upstream_spells_them() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"nonsense": {}}, {"f": {}}, {"k:[]": {}}, {"v:": {}}, {"i:x": {}}, [], "f:a", {"f:a": "x"}])
-def test_what_is_no_field_set_is_rejected(fields: object) -> None:
+def test_invalid_field_sets_are_rejected(fields: object) -> None:
     with pytest.raises(ValueError):
         fieldset.decode(fields)
 

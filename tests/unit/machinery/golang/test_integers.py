@@ -22,20 +22,20 @@ def test_zeros_before_a_number_mean_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "+", "a", "1_0", "1.0", " 1", "\u0661", "0x1"])
-def test_what_is_no_number(text: str) -> None:
+def test_invalid_numbers_are_rejected(text: str) -> None:
     for parse in (parse_int, parse_uint):
         with pytest.raises(ValueError, match=r"^strconv\.Parse(I|Ui)nt: parsing \".*\": invalid syntax$"):
             parse(text)
 
 
 @pytest.mark.parametrize("text", [str(1 << 63), f"-{(1 << 63) + 1}", LONG, f"-{LONG}"])
-def test_what_is_too_large(text: str) -> None:
+def test_numbers_out_of_range_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"^strconv\.ParseInt: parsing .*: value out of range$"):
         parse_int(text)
 
 
 @pytest.mark.parametrize(("text", "bits"), [(str(1 << 64), 64), (LONG, 64), ("65536", 16)])
-def test_what_is_too_large_without_a_sign(text: str, bits: int) -> None:
+def test_unsigned_numbers_out_of_range_are_rejected(text: str, bits: int) -> None:
     with pytest.raises(ValueError, match=r"^strconv\.ParseUint: parsing .*: value out of range$"):
         parse_uint(text, bits)
 

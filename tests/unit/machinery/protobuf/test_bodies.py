@@ -37,7 +37,7 @@ def body(api_version: str, kind: str, message: bytes) -> bytes:
     return b"k8s\0" + field(1, field(1, api_version) + field(2, kind)) + field(2, message) + field(3, "") + field(4, "")
 
 
-def test_what_kubectl_create_configmap_sends() -> None:
+def test_the_body_of_kubectl_create_configmap_is_decoded() -> None:
     data = bytes.fromhex(
         "6b3873000a0f0a0276311209436f6e6669674d6170"  # the envelope: v1 ConfigMap
         "121b0a110a017812001a0022002a003200380042001206 0a0161120162 1a002200"
@@ -100,13 +100,13 @@ def test_an_envelope_without_a_kind_is_the_expected_kind() -> None:
     "data",
     [b"", b"{}", b"k8s\0\x0a\x7f", body("v1", "Pod", b"\x0a\x05x"), body("v1", "Pod", field(1, 5))],
 )
-def test_what_is_no_message_is_rejected(data: bytes) -> None:
+def test_invalid_messages_are_rejected(data: bytes) -> None:
     with pytest.raises(DecodeError):
         protobuf.decode(data, POD)
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_do_worse_than_be_rejected(data: bytes) -> None:
+def test_arbitrary_bytes_are_decoded_or_rejected(data: bytes) -> None:
     for given_body in (b"k8s\0" + data, body("v1", "Pod", data), body("apps/v1", "Deployment", data)):
         try:
             protobuf.decode(given_body, POD)

@@ -153,7 +153,7 @@ def test_an_empty_list_that_validation_tells_from_absence_is_left_out_of_what_is
     assert "volumeClaimTemplates" not in sent["spec"]
 
 
-def test_empty_rules_of_a_network_policy_are_reported_from_absent_ones_until_they_are_stored() -> None:
+def test_empty_and_absent_rules_of_a_network_policy_are_distinguished_until_stored() -> None:
     version, kind = "networking.k8s.io/v1", "NetworkPolicy"
     sent = decoded(
         kind, {"spec": {"podSelector": {}, "egress": [], "ingress": [{"from": []}, {"ports": [], "from": [{"podSelector": {}}]}]}}, version
@@ -173,9 +173,7 @@ def test_empty_rules_of_a_network_policy_are_reported_from_absent_ones_until_the
         ("Deployment", "apps/v1", ("spec", "template", "metadata"), {"labels": {}}),
     ],
 )
-def test_what_is_empty_is_reported_from_absent_where_a_type_is_used_so(
-    kind: str, version: str, place: tuple[Any, ...], member: Any
-) -> None:
+def test_empty_and_absent_values_are_distinguished_for_some_types(kind: str, version: str, place: tuple[Any, ...], member: Any) -> None:
     sent: Any = dict(member)
     for step in reversed(place):
         sent = [sent] if step == 0 else {step: sent}
