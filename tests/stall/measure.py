@@ -26,6 +26,12 @@ WORTH: Final = 0.25
 """Seconds of CPU time at the largest size below which growth is not judged."""
 _TOO_LARGE: Final = (413, 414, 431)
 _REPEATED: Final = 3
+"""How often a wait is measured again that no event loop explains."""
+_FURTHER: Final = 10
+"""Further requests by which a request that seems to leave memory behind is judged."""
+_REST: Final = 0.5
+"""Seconds in which an idle server uses less than a fifth of a CPU."""
+_LONGEST_REST: Final = 120.0
 LEAST: Final = 0.03
 """Seconds of CPU time from which a size counts for the growth."""
 
@@ -126,7 +132,7 @@ class Measuring:
     async def case(self, case: Case) -> Result:
         """Send all sizes of a case: the largest first, halved until the server accepts it, and then as many halves as are measured."""
         result = Result(case.name, case.who)
-        before = self._memory()
+        before = await self._memory()
         left, n = self._doublings, case.largest()
         while True:
             sample = await self._surely(case, n)
@@ -136,13 +142,13 @@ class Measuring:
             if left < 0 or n == 1:
                 break
             n = max(1, n // 2)
-        result.grown = self._memory() - before
-        for _ in range(_REPEATED):  # the first request fills caches and malloc's pools; only what a further one leaves behind counts
-            if result.grown <= GROWTH or case.who == "admin":
-                break
-            before = self._memory()
-            await self.sample(case, result.largest.n)
-            result.grown = self._memory() - before
+        result.grown = await self._memory() - before
+        if result.grown > GROWTH and case.who != "admin":
+            # The first request fills caches and malloc's pools, which stay. A leak grows with each further request.
+            before = await self._memory()
+            for _ in range(_FURTHER):
+                await self.sample(case, result.largest.n)
+            result.grown = (await self._memory() - before) / _FURTHER
         return result
 
     async def _surely(self, case: Case, n: int) -> Sample:
@@ -168,6 +174,8 @@ class Measuring:
         began = time.monotonic()
         outcome = await self._clients[case.who].send(messages)
         await asyncio.sleep(0.05)
+        if not outcome.status:
+            await self._quiet()
         seconds = time.monotonic() - began
         used = self.world.cpu() - cpu
         measured = self.world.control("read")
@@ -177,8 +185,21 @@ class Measuring:
         size = max(message.size() for message in messages)
         return Sample(n, size, outcome.status, seconds, used, caused, waited, peak, where, outcome.body)
 
-    def _memory(self) -> float:
-        return sum(one["rss"] for one in self.world.control("collect").values())
+    async def _quiet(self) -> None:
+        """Wait until the server has ended its work for clients that did not wait for it."""
+        deadline = time.monotonic() + _LONGEST_REST
+        cpu = self.world.cpu()
+        while time.monotonic() < deadline:
+            await asyncio.sleep(_REST)
+            before, cpu = cpu, self.world.cpu()
+            if cpu - before < _REST / 5:
+                break
+
+    async def _memory(self) -> float:
+        """Return the memory of all processes after garbage collection, whose time must not count for the next request."""
+        total = sum(one["rss"] for one in self.world.control("collect").values())
+        await asyncio.sleep(0.05)
+        return total
 
 
 @contextlib.contextmanager

@@ -64,7 +64,7 @@ def _deep(depth: int) -> dict[str, Any]:
     return value
 
 
-_DEEP: Final = _stored(WIDGETS, "w", lambda n: {"y": _deep(900)})
+_DEEP: Final = _stored(WIDGETS, "w", lambda n: {"y": _deep(190)})
 
 
 def _pod(**more: Any) -> dict[str, Any]:
