@@ -22,7 +22,7 @@ from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.kubernetes_service.presence import Presence
+from tetrapod.generic.kubernetes_service.presence import EndpointPresence
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.request import Handler
 from tetrapod.generic.scheduling.config import FairScheduling
@@ -54,7 +54,7 @@ class Program:
     proxies: AuthorityFiles
     http: HttpServer
     flow_control: FlowControl | None = None
-    presence: Presence | None = None
+    presence: EndpointPresence | None = None
     linger = 0.0
 
     def __init__(self, options: Options, backend: Backend | None = None, *, notify_aggregator: bool = False) -> None:

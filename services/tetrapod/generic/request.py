@@ -60,7 +60,7 @@ class Auditor(Protocol):
         """Add the time since `began` (of time.monotonic()) to a layer. With `at_once` the maximum is kept instead of the sum."""
         ...
 
-    def asks(self) -> str:
+    def requested_level(self) -> str:
         """Return the audit data to request from a server that the request is proxied to (audit/findings.py)."""
         ...
 
@@ -79,16 +79,16 @@ class Request:
         "audit_id",
         "body",
         "cancel_when_gone",
+        "certificate_error",
         "deadline",
         "disconnected",
-        "excused",
+        "excluded_seconds",
         "headers",
         "http_version",
         "info",
         "method",
         "path",
         "peer_certificates",
-        "peer_objection",
         "query_string",
         "raw_path",
         "received",
@@ -128,7 +128,7 @@ class Request:
         self.scheme = "https"
         self.http_version = "1.1"
         self.peer_certificates: tuple[bytes, ...] = ()  # DER, the client's own first, as TLS verified them up to a trust anchor
-        self.peer_objection = ""  # why the client's certificate was not trusted
+        self.certificate_error = ""  # why the client's certificate was not trusted
         self.received = time.monotonic()
         self.deadline: float | None = None  # of time.monotonic()
         self.cancel_when_gone = False  # cancel the handler when the client disconnects; set for reads and by proxies
@@ -137,7 +137,7 @@ class Request:
         self.warnings: list[str] = []  # texts of Warning headers, in order; see filters/warnings.py
         self.annotations: dict[str, str] = {}  # audit annotations
         self.served = False  # whether an endpoint has been reached
-        self.excused = 0.0  # seconds spent in webhooks and in flow control queues, which do not count for the SLI
+        self.excluded_seconds = 0.0  # seconds spent in webhooks and in flow control queues, which do not count for the SLI
         self.trace_id = ""  # of the exported trace that the request belongs to
         self.state: dict[str, Any] = {}  # data that filters pass to each other
 

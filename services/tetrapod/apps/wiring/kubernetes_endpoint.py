@@ -6,12 +6,12 @@ from tetrapod.apps.options.options import Options
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.kubernetes_service.leases import PeerLeases
 from tetrapod.generic.kubernetes_service.objects import KubernetesEndpoints
-from tetrapod.generic.kubernetes_service.presence import Presence, may_be_endpoint
+from tetrapod.generic.kubernetes_service.presence import EndpointPresence, may_be_endpoint
 from tetrapod.generic.kubernetes_service.reconcilers import CountReconciler, EndpointReconciler, LeaseReconciler, NoReconciler
 from tetrapod.generic.storage.backend import Backend
 
 
-def build_presence(options: Options, client: Client, backend: Backend, address: str) -> Presence | None:
+def build_presence(options: Options, client: Client, backend: Backend, address: str) -> EndpointPresence | None:
     """Return the reconciler of this server's endpoint, or None if no other host could reach the server at `address`."""
     if not may_be_endpoint(address):
         return None
@@ -23,4 +23,4 @@ def build_presence(options: Options, client: Client, backend: Backend, address: 
         reconciler = CountReconciler(endpoints, address, options.endpoint.apiserver_count)
     else:
         reconciler = NoReconciler()
-    return Presence(reconciler)
+    return EndpointPresence(reconciler)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.generic.authentication.bearer import INVALID_BEARER_TOKEN, bearer_token
-from tetrapod.generic.authentication.delegating import notes_to_wire, user_to_wire
+from tetrapod.generic.authentication.delegating import annotations_to_wire, user_to_wire
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
 from tetrapod.generic.authentication.union import with_authenticated_group
 from tetrapod.generic.peers.names import SERVICES_GROUP
@@ -46,7 +46,7 @@ class TokenReviews(Rest):
         if result is not None:
             if audiences and not set(audiences) & set(result.audiences):
                 raise internal_error("unable to validate audience")
-            if SERVICES_GROUP in ctx.user.groups and (credential_annotations := notes_to_wire(result)):
+            if SERVICES_GROUP in ctx.user.groups and (credential_annotations := annotations_to_wire(result)):
                 obj = {**obj, "metadata": {**(obj.get("metadata") or {}), "annotations": credential_annotations}}
             user = user_to_wire(with_authenticated_group(result.user))
             status |= {"authenticated": True, "user": user, "audiences": list(result.audiences)}

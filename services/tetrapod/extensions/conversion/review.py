@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.webhook.question import Question, understood
+from tetrapod.generic.webhook.question import Review, supported_version
 from tetrapod.generic.webhook.types import expected_conversion
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.golang.formatting import json_kind
@@ -35,7 +35,7 @@ class BadConversion(Exception):
         self.told = told
 
 
-def question(objects: Sequence[Object], api_version: str, versions: Sequence[str]) -> Question:
+def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[str]) -> Review:
     """Return the review to send.
 
     Args:
@@ -45,14 +45,14 @@ def question(objects: Sequence[Object], api_version: str, versions: Sequence[str
     Raises:
         BadConversion: the webhook accepts no review version that this server supports.
     """
-    version = understood(versions)
+    version = supported_version(versions)
     if version is None:
         raise BadConversion("no supported conversion review versions", told=True)
     uid = str(uuid.uuid4())
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": [_as_stored(obj) for obj in objects]}
     empty_response: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}  # upstream sends the empty response as well
     review = {"kind": "ConversionReview", "apiVersion": f"apiextensions.k8s.io/{version}", "request": request, "response": empty_response}
-    return Question(uid, version, orjson.dumps(review), expected_conversion(version))
+    return Review(uid, version, orjson.dumps(review), expected_conversion(version))
 
 
 def _as_stored(obj: Object) -> Object:
@@ -61,7 +61,7 @@ def _as_stored(obj: Object) -> Object:
     return ordered({**obj, "metadata": metadata})
 
 
-def converted_objects(asked: Question, review: Object) -> list[Any]:
+def converted_objects(asked: Review, review: Object) -> list[Any]:
     """Return the objects in a response, without validating them.
 
     Raises:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tetrapod.extensions.conversion import metrics
-from tetrapod.extensions.conversion.review import BadConversion, checked, converted_objects, question
+from tetrapod.extensions.conversion.review import BadConversion, checked, converted_objects, new_review
 from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.generic.webhook.config import client_config
 from tetrapod.generic.webhook.errors import CallFailed, Unusable
@@ -66,7 +66,7 @@ class WebhookConverter:
             return StatusError(500, "", f"conversion webhook for {given} {text}")
 
         try:
-            sent = question(objects, str(wanted), self._versions)
+            sent = new_review(objects, str(wanted), self._versions)
             review = await self._client.call(client_config(self._config()), sent.body, TIMEOUT, sent.expected)
         except BadConversion as error:
             raise StatusError(500, "", str(error)) from None

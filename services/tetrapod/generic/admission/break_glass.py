@@ -21,12 +21,12 @@ ANNOTATION: Final = "break-glass.tetrapod.dev/"
 """Prefix of the audit annotation; the plugin's name follows."""
 
 
-def lets_through(dependencies: PluginDependencies, attributes: Attributes) -> bool:
+def bypasses(dependencies: PluginDependencies, attributes: Attributes) -> bool:
     """Return whether the request bypasses the plugin."""
     return dependencies.break_glass and SYSTEM_MASTERS in attributes.user.groups
 
 
-def tell(plugin: str, attributes: Attributes) -> None:
+def record_bypass(plugin: str, attributes: Attributes) -> None:
     """Record that a request bypassed a plugin that would have handled it."""
     if f"{ANNOTATION}{plugin}" in attributes.annotations:
         return  # recorded before the reinvocation

@@ -63,8 +63,8 @@ def _legacy(data: bytes, path: str, error: NotRegistered) -> dict[str, str]:
     return dict.fromkeys(_LEGACY, path)
 
 
-def _unreadable(why: str) -> Unconfigurable:
-    return Unconfigurable(f"failed to read plugin config: {why}")
+def _unreadable(reason: str) -> Unconfigurable:
+    return Unconfigurable(f"failed to read plugin config: {reason}")
 
 
 def _kinds() -> Kinds:

@@ -94,14 +94,14 @@ class Attributes:
         annotations.setdefault(key, value)
 
 
-def forbidden(attributes: Attributes, why: str) -> StatusError:
+def forbidden(attributes: Attributes, reason: str) -> StatusError:
     """Return a 403 that names the object as upstream's admission.NewForbidden does: by its name, else its generateName, else "Unknown"."""
     group, _, resource = attributes.resource
     name = attributes.name
     if not name:
         meta = (attributes.object or {}).get("metadata") or {}
         name = meta.get("name") or meta.get("generateName") or "Unknown"
-    return _forbidden(GroupResource(group, resource), name, why)
+    return _forbidden(GroupResource(group, resource), name, reason)
 
 
 ALL_OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})

@@ -7,9 +7,9 @@ from tetrapod.generic.authentication.delegating import user_to_wire
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 
 
-def describe(attributes: Attributes, seen_as: Equivalent, uid: str = "") -> Object:
+def describe(attributes: Attributes, matched_kind: Equivalent, uid: str = "") -> Object:
     """Return the request, with fields in the order of Go's struct and without empty optional fields."""
-    request: Object = {"uid": uid, "kind": _kind(seen_as.kind), "resource": _resource(seen_as.resource)}
+    request: Object = {"uid": uid, "kind": _kind(matched_kind.kind), "resource": _resource(matched_kind.resource)}
     if attributes.subresource:
         request["subResource"] = attributes.subresource
     request["requestKind"], request["requestResource"] = _kind(attributes.kind), _resource(attributes.resource)

@@ -15,7 +15,7 @@ from tetrapod.machinery.gvk import Object
 _FIELD: Final = "staticManifestsDir"
 
 
-def refuse(config: Object) -> None:
+def reject_manifests(config: Object) -> None:
     """Reject a configuration with manifests.
 
     Policies and webhooks come only from the API; ignoring the manifests would admit requests that they forbid.
@@ -46,4 +46,4 @@ def check_policy_configuration(data: bytes, plugin: str) -> None:
         ValueError: with upstream's text.
     """
     name = f"{plugin}Configuration"
-    refuse(load(data, {("apiserver.config.k8s.io/v1", name): kind(f"v1.{name}", staticManifestsDir=string())}))
+    reject_manifests(load(data, {("apiserver.config.k8s.io/v1", name): kind(f"v1.{name}", staticManifestsDir=string())}))

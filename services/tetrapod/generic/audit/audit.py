@@ -12,7 +12,7 @@ from tetrapod.generic.audit.policy import LEVEL_NAMES, Level, Policy
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import UserInfo
 
-SEEN: Final = "audit policy was asked"
+DECIDED_KEY: Final = "audit policy was asked"
 """The key in `Request.state` that is set once the policy has been evaluated."""
 
 
@@ -25,7 +25,7 @@ class Audit:
 
     def context(self, request: Request, user: UserInfo | None) -> AuditContext | None:
         """Return the context of a request, or None if the policy does not select it. `user` is None if authentication failed."""
-        request.state[SEEN] = True
+        request.state[DECIDED_KEY] = True
         if request.info is None:
             return None
         auditing = self.policy.evaluate(user, request.info)

@@ -175,7 +175,7 @@ class AuditContext:
 
     # --- between servers
 
-    def asks(self) -> str:
+    def requested_level(self) -> str:
         """Return the audit level to request from the service that serves the request.
 
         The response is seen here, so the level is at most Request.

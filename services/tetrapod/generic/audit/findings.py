@@ -24,7 +24,7 @@ _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 def request_header(audit: Auditor) -> HeaderList:
     """Return the request header that asks a service for audit data."""
-    return [(ASKED, audit.asks().encode())]
+    return [(ASKED, audit.requested_level().encode())]
 
 
 def parse_request_header(text: str) -> Auditing | None:

@@ -59,8 +59,8 @@ class CertificatePool:
 
         The reason is a value, because every user's certificate is rejected by the front proxy's pool before it is accepted by its own.
         """
-        if request.peer_objection:
-            return request.peer_objection
+        if request.certificate_error:
+            return request.certificate_error
         return self.verify(request.peer_certificates) if request.peer_certificates else None
 
     def verify(self, chain: tuple[bytes, ...], now: float | None = None) -> TrustedCertificate | str:

@@ -53,17 +53,17 @@ class TokenReviewer:
         accepted = tuple(status.get("audiences") or ())
         if audiences and not set(audiences) & set(accepted):
             raise InvalidToken("the review answered for other audiences than it was asked")
-        return Authenticated(user_from_wire(status.get("user") or {}), accepted, *notes_from_wire(reviewed))
+        return Authenticated(user_from_wire(status.get("user") or {}), accepted, *annotations_from_wire(reviewed))
 
 
-def notes_to_wire(authenticated: Authenticated) -> dict[str, str]:
+def annotations_to_wire(authenticated: Authenticated) -> dict[str, str]:
     """Return the TokenReview annotations that carry audit annotations and warnings about the credential; empty if there are none."""
     if not authenticated.annotations and not authenticated.warnings:
         return {}
     return {_ANNOTATIONS: orjson.dumps({"annotations": authenticated.annotations, "warnings": authenticated.warnings}).decode()}
 
 
-def notes_from_wire(review: Object) -> tuple[dict[str, str], tuple[str, ...]]:
+def annotations_from_wire(review: Object) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the audit annotations and the warnings that a TokenReview carries."""
     text = ((review.get("metadata") or {}).get("annotations") or {}).get(_ANNOTATIONS)
     content = orjson.loads(text) if text else {}

@@ -28,7 +28,7 @@ _MAC_SIZE: Final = 32
 class CachedValue(NamedTuple):
     """A cached value, and the seconds for which it is still valid."""
 
-    answer: Any
+    value: Any
     seconds: float
 
 
@@ -44,17 +44,17 @@ class SharedCache:
         self._redis: Any = None
         self._paused_until = 0.0
 
-    async def get(self, purpose: str, question: bytes) -> CachedValue | None:
+    async def get(self, purpose: str, request: bytes) -> CachedValue | None:
         """Return a value, or None."""
-        key = self._seal.key(purpose, question)
+        key = self._seal.key(purpose, request)
         data = await self._call("get", key)
         return None if data is None else self._seal.open(key, data)
 
-    async def put(self, purpose: str, question: bytes, answer: Any, seconds: float) -> None:
+    async def put(self, purpose: str, request: bytes, value: Any, seconds: float) -> None:
         """Store a value, which is JSON. Nothing is stored for less than a millisecond."""
         if (milliseconds := int(seconds * 1000)) > 0:
-            key = self._seal.key(purpose, question)
-            await self._call("set", key, self._seal.close(key, answer, seconds), px=milliseconds)
+            key = self._seal.key(purpose, request)
+            await self._call("set", key, self._seal.close(key, value, seconds), px=milliseconds)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -99,11 +99,11 @@ class _Seal:
     def __init__(self, secret: bytes) -> None:
         self._key = hmac.digest(secret, b"tetrapod: answers shared through redis", _HASH)
 
-    def key(self, purpose: str, question: bytes) -> str:
-        return f"tetrapod:{purpose}:{hmac.digest(self._key, question, _HASH).hex()}"
+    def key(self, purpose: str, request: bytes) -> str:
+        return f"tetrapod:{purpose}:{hmac.digest(self._key, request, _HASH).hex()}"
 
-    def close(self, key: str, answer: Any, seconds: float) -> bytes:
-        body = orjson.dumps({"answer": answer, "until": time.time() + seconds})
+    def close(self, key: str, value: Any, seconds: float) -> bytes:
+        body = orjson.dumps({"answer": value, "until": time.time() + seconds})
         return self._mac(key, body) + body
 
     def open(self, key: str, data: bytes) -> CachedValue | None:

@@ -17,10 +17,10 @@ class SharedTokens:
 
     async def get(self, token: str, audiences: tuple[str, ...]) -> tuple[Authenticated, float] | None:
         """Return the user of a token and for how many more seconds it is valid; None if it is not cached."""
-        cached = await self._cache.get("token", question(self._source, token, audiences))
+        cached = await self._cache.get("token", cache_key(self._source, token, audiences))
         if cached is None:
             return None
-        value = cached.answer
+        value = cached.value
         annotations, warnings = value.get("annotations") or {}, tuple(value.get("warnings") or ())
         result = Authenticated(user_from_wire(value["user"]), tuple(value["audiences"]), annotations, warnings)
         return result, min(cached.seconds, self._seconds)
@@ -30,10 +30,10 @@ class SharedTokens:
         entry = {"user": user_to_wire(authenticated.user), "audiences": authenticated.audiences}
         if authenticated.annotations or authenticated.warnings:
             entry |= {"annotations": dict(authenticated.annotations), "warnings": authenticated.warnings}
-        await self._cache.put("token", question(self._source, token, audiences), entry, self._seconds)
+        await self._cache.put("token", cache_key(self._source, token, audiences), entry, self._seconds)
 
 
-def question(source: bytes, token: str, audiences: tuple[str, ...]) -> bytes:
+def cache_key(source: bytes, token: str, audiences: tuple[str, ...]) -> bytes:
     """Return the cache key. Each part is preceded by its length, so different parts give different keys."""
     parts = [source, *(part.encode("utf-8", "surrogateescape") for part in (token, *audiences))]
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)

@@ -69,15 +69,15 @@ class UnionTokenAuthenticator:
         self._authenticators = tuple(authenticators)
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
-        complaints: list[str] = []
+        errors: list[str] = []
         for authenticator in self._authenticators:
             try:
                 result = await authenticator.authenticate_token(token, audiences)
             except InvalidToken as error:
-                complaints.append(str(error))
+                errors.append(str(error))
                 continue
             if result is not None:
                 return result
-        if complaints:
-            raise InvalidToken(", ".join(dict.fromkeys(complaints)))
+        if errors:
+            raise InvalidToken(", ".join(dict.fromkeys(errors)))
         return None

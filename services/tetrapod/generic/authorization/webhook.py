@@ -122,8 +122,8 @@ class WebhookAuthorizer:
                 return status
         if self._shared is None or (shared_response := await self._shared.get(_PURPOSE, self._source + key)) is None:
             return None
-        cache = self._cache(shared_response.answer)
-        cache.put(key, shared_response.answer, shared_response.seconds)
+        cache = self._cache(shared_response.value)
+        cache.put(key, shared_response.value, shared_response.seconds)
         return cache.get(key)
 
     async def rules_for(self, user: UserInfo, namespace: str) -> ResolvedRules:

@@ -6,7 +6,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go, applyPat
 from __future__ import annotations
 
 from tetrapod.generic.endpoints.decoding import ShapeError
-from tetrapod.generic.endpoints.frommaps import misfit
+from tetrapod.generic.endpoints.frommaps import decoding_error
 from tetrapod.generic.endpoints.mechanisms import PatchMechanism
 from tetrapod.generic.endpoints.options import WriteOptions
 from tetrapod.generic.endpoints.scope import Scope
@@ -63,13 +63,13 @@ class Applying(PatchMechanism):
         try:
             decoder.shape(new, keep_nulls=True)
         except ShapeError as error:
-            text = str(error) if decoder.custom else misfit(as_filled(applied, decoder.schema), decoder.schema)
+            text = str(error) if decoder.custom else decoding_error(as_filled(applied, decoder.schema), decoder.schema)
             raise self._inconvertible(text) from None
         return new
 
-    def _inconvertible(self, why: str) -> StatusError:
+    def _inconvertible(self, reason: str) -> StatusError:
         kind, meta = self.scope.kind, self.config.get("metadata") or {}
         shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
         subject = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {shown}"
-        text = f"unable to convert unstructured object to {shown}: {why}"
+        text = f"unable to convert unstructured object to {shown}: {reason}"
         return bad_request(f"failed to convert new object ({subject}) to proper version: {text}")

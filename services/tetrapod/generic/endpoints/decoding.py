@@ -209,7 +209,7 @@ class Decoder:
             ShapeError: a value has a wrong type.
         """
         gvk = gvk or self.kind
-        disowned = not self.custom and _disowns(obj)  # decoding a custom object removes its empty values
+        clears_managers = not self.custom and _clears_managers(obj)  # decoding a custom object removes its empty values
         if not self.custom:
             obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
             unknown = self._decode_typed(obj) if gvk == self.kind else []
@@ -217,7 +217,7 @@ class Decoder:
             unknown = self._decode_custom(obj, gvk, keep_nulls)
         if obj.get("metadata") is None:
             obj["metadata"] = {}
-        if disowned:
+        if clears_managers:
             obj["metadata"]["managedFields"] = []
         if self._default is not None and gvk == self.kind:
             self._default(obj)
@@ -255,7 +255,7 @@ class Decoder:
         return bad_request(f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {self.kind.kind}: {text}')
 
 
-def _disowns(obj: Object) -> bool:
+def _clears_managers(obj: Object) -> bool:
     """Return whether the object clears its managed fields with an empty list.
 
     The list has to be kept, although decoding drops empty values.

@@ -20,12 +20,12 @@ _WHOLE: Final = frozenset({"int", "int32", "int64", "uint32", "uint64"})
 _BASIC: Final = _WHOLE | {"bool", "string", "float64"}
 
 
-def misfit(obj: Object, node: SchemaNode) -> str:
+def decoding_error(obj: Object, node: SchemaNode) -> str:
     """Return the text for the first error of an object, in the order of the struct's fields."""
-    mistake = first_error(node, in_go_order(obj, node))
-    if not isinstance(mistake, Mismatch):
-        return str(mistake)
-    return mistake.alone if mistake.ends else _words(mistake)
+    error = first_error(node, in_go_order(obj, node))
+    if not isinstance(error, Mismatch):
+        return str(error)
+    return error.alone if error.ends else _words(error)
 
 
 def _words(mismatch: Mismatch) -> str:

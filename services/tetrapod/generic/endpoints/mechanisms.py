@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.decoding import ShapeError, unknown_fields
-from tetrapod.generic.endpoints.frommaps import misfit
+from tetrapod.generic.endpoints.frommaps import decoding_error
 from tetrapod.generic.endpoints.gotext import Touched, in_go_order, sort_touched, sorted_members, touched_by_json_patch, touched_by_merge
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.machinery.copying import copy_object
@@ -75,7 +75,7 @@ class Patching(PatchMechanism):
             self.patch = self.parse(decoded)
         except StatusError as error:  # reported by `revise`: a missing object is reported first
             self._refused = Failure(error)
-        self.complaints: list[str] = [self.strict_prefix + text for text in decoded.duplicates]
+        self.strict_errors: list[str] = [self.strict_prefix + text for text in decoded.duplicates]
 
     def parse(self, decoded: Decoded) -> Any:
         """Check the decoded body.
@@ -102,10 +102,10 @@ class Patching(PatchMechanism):
             unknown = self._shape(patched, current)
         except ShapeError as error:
             raise self._invalid_patch(self.quoted(current), self.type_text(error, current)) from None
-        complaints = [*self.complaints, *(self._unknown_field_texts(unknown, current) if unknown or self.complaints else ())]
-        if complaints and self.validation == "Strict":
-            raise self._invalid_patch(self.quoted(current), f"strict decoding error: {', '.join(complaints)}")
-        self.warnings = complaints if self.validation == "Warn" else []
+        strict_errors = [*self.strict_errors, *(self._unknown_field_texts(unknown, current) if unknown or self.strict_errors else ())]
+        if strict_errors and self.validation == "Strict":
+            raise self._invalid_patch(self.quoted(current), f"strict decoding error: {', '.join(strict_errors)}")
+        self.warnings = strict_errors if self.validation == "Warn" else []
         return patched if scope.ownership is None else scope.ownership.update(current, patched, self.manager)
 
     def _unknown_field_texts(self, unknown: list[str], current: Object) -> list[str]:
@@ -221,9 +221,9 @@ class JSONPatching(DocumentPatching):
         super().__init__(scope, body, validation, manager)
         known = ("op", "path", "from", "value")
         unknown = [f"[{i}].{key}" for i, op in enumerate(self.patch or ()) for key in op if key not in known]
-        self._written = as_written(body) if self.complaints else self.patch
-        if unknown or self.complaints:
-            self.complaints = [self.strict_prefix + text for text in json_serializer.strict_errors(body, unknown)]
+        self._written = as_written(body) if self.strict_errors else self.patch
+        if unknown or self.strict_errors:
+            self.strict_errors = [self.strict_prefix + text for text in json_serializer.strict_errors(body, unknown)]
 
     @property
     def may_grow(self) -> bool:
@@ -263,4 +263,4 @@ class StrategicPatching(Patching):
         return self.scope.decoder.shape(patched, self.scope.decoder.kind)
 
     def type_text(self, error: ShapeError, current: Object) -> str:
-        return misfit(self.apply(current), self.scope.decoder.schema)
+        return decoding_error(self.apply(current), self.scope.decoder.schema)

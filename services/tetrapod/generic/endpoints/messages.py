@@ -55,7 +55,7 @@ class Messages:
             self._message = protobuf.message_of(self._api_version, self._kind)
         return protobuf.item(self._message, self._conversion.peek(entry))
 
-    def formed(self, obj: Object, accepted: Accepted) -> Object:
+    def to_form(self, obj: Object, accepted: Accepted) -> Object:
         """Return an object that is not stored in the accepted form."""
         if not accepted.form:
             return obj

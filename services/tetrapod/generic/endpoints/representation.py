@@ -86,7 +86,7 @@ class Representation:
             return document(obj, Accepted(accepted.media_type, pretty=accepted.pretty), status)
         if accepted.media_type == PROTOBUF:
             self._check_form(accepted)
-            return document(self.messages.formed(obj, accepted), accepted, status)
+            return document(self.messages.to_form(obj, accepted), accepted, status)
         raw = encode(obj)
         if accepted.plain:
             return Response(status, [_CONTENT_TYPES[JSON]], raw + b"\n")

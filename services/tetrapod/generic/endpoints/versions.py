@@ -30,7 +30,7 @@ class AdmissionVersions:
         self._own_decoder, self._decoder_of = decoder, decoder_of
         self._converts = declared is None or declared.rest is None
         self._equivalents: list[Equivalent] | None = None
-        self._ways: dict[GroupVersionKind, tuple[Conversion, Decoder]] = {}
+        self._converters: dict[GroupVersionKind, tuple[Conversion, Decoder]] = {}
 
     def equivalents(self) -> Sequence[Equivalent]:
         if self._equivalents is None:
@@ -71,10 +71,10 @@ class AdmissionVersions:
             return None
 
     def _way(self, kind: GroupVersionKind) -> tuple[Conversion, Decoder]:
-        way = self._ways.get(kind)
-        if way is None:
-            way = self._ways[kind] = self._find(kind)
-        return way
+        converter = self._converters.get(kind)
+        if converter is None:
+            converter = self._converters[kind] = self._find(kind)
+        return converter
 
     def _find(self, kind: GroupVersionKind) -> tuple[Conversion, Decoder]:
         for definition in (self._definition, *self._definition.equivalents()):

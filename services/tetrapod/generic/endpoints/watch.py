@@ -370,4 +370,4 @@ class MessageFrames(Frames):
         if event.entry is not None:
             return protobuf.frame(event.type, messages.entry(event.entry, self._accepted))
         bookmark = self._empty_object(str(event.revision), event.initial_end)
-        return protobuf.frame(event.type, protobuf.encode(messages.formed(bookmark, self._accepted)))
+        return protobuf.frame(event.type, protobuf.encode(messages.to_form(bookmark, self._accepted)))

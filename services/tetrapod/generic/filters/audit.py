@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from tetrapod.generic.audit.audit import SEEN, Audit
+from tetrapod.generic.audit.audit import DECIDED_KEY, Audit
 from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.metrics import REQUESTS_REJECTED_TOTAL
 from tetrapod.generic.audit.policy import PANIC, REQUEST_RECEIVED, RESPONSE_COMPLETE, RESPONSE_STARTED
@@ -61,7 +61,7 @@ def with_rejection_audit(handler: Handler, audit: Audit) -> Handler:
         try:
             return await handler(request)
         except StatusError as error:
-            if SEEN not in request.state and (context := audit.context(request, None)) is not None:
+            if DECIDED_KEY not in request.state and (context := audit.context(request, None)) is not None:
                 context.record_status(error.to_status())
                 await context.stage(RESPONSE_STARTED)
             raise

@@ -58,7 +58,7 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
                     _count_when_ended(request, response, series, metrics.labels(request), log_fields)
                     log_fields = None
                 else:
-                    series.count(code, seconds, seconds - request.excused, size)
+                    series.count(code, seconds, seconds - request.excluded_seconds, size)
                 if request.user.name == LOOPBACK.name:
                     series.count_self()
                 if request.method in _VALIDATED:

@@ -98,7 +98,7 @@ async def _wait_in_queue(queues: QueueSet, ticket: Ticket, request: Request, req
         executes = await queues.wait(ticket, _queue_timeout(request, request_timeout))
     finally:
         IN_QUEUE.add(kind, -1)
-    request.excused += time.monotonic() - started
+    request.excluded_seconds += time.monotonic() - started
     meters.WAIT.observe((*ticket.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
     return executes
 

@@ -335,7 +335,7 @@ class HttpProtocol(HttpToolsProtocol):
         request.remote = self.remote
         request.scheme = self.scheme or "http"
         request.http_version = version
-        request.peer_certificates, request.peer_objection = self.verification
+        request.peer_certificates, request.certificate_error = self.verification
         request.cancel_when_gone = method in ("GET", "HEAD")
         exchange = Exchange(self, request, keep_alive=version != "1.0" and parser.should_keep_alive(), http10=version == "1.0")
         if (rejection := validate_headers(exchange, self.state.date)) is not None:

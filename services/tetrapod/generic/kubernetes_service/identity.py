@@ -67,7 +67,7 @@ class IdentityLease:
         """Register the post-start hooks that hold the Lease and delete expired ones."""
         keep = periodic_hook(lifecycle, f"identity lease {self.name}", self.renew, RENEW_EVERY, after=self._namespaces_ready)
 
-        async def hold() -> None:
+        async def start() -> None:
             await keep()
             self._held.set()
 
@@ -81,7 +81,7 @@ class IdentityLease:
             await self._held.wait()
 
         lifecycle.on_start("peer-endpoint-reconciler-controller", advertise)
-        lifecycle.on_start("start-kube-apiserver-identity-lease-controller", hold)
+        lifecycle.on_start("start-kube-apiserver-identity-lease-controller", start)
         lifecycle.on_start("start-kube-apiserver-identity-lease-garbage-collector", collect)
 
     async def keep(self) -> None:

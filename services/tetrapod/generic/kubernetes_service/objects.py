@@ -61,13 +61,13 @@ class KubernetesEndpoints:
         return [{"addresses": [{"ip": address} for address in addresses], "ports": self._ports}] if addresses else []
 
     async def _put_slice(self, addresses: Sequence[str]) -> None:
-        six = bool(addresses) and all(":" in address for address in addresses)
+        is_ipv6 = bool(addresses) and all(":" in address for address in addresses)
         wanted: Object = {
             "apiVersion": "discovery.k8s.io/v1",
             "kind": "EndpointSlice",
             "metadata": {"name": _NAME, "namespace": _NAMESPACE, "labels": {"kubernetes.io/service-name": _NAME}},
-            "addressType": "IPv6" if six else "IPv4",
-            "endpoints": [{"addresses": [one], "conditions": {"ready": True}} for one in addresses if (":" in one) == six],
+            "addressType": "IPv6" if is_ipv6 else "IPv4",
+            "endpoints": [{"addresses": [address], "conditions": {"ready": True}} for address in addresses if (":" in address) == is_ipv6],
             "ports": self._ports if addresses else [],
         }
         current = await get_or_none(self._client, ENDPOINT_SLICES, _NAMESPACE, _NAME)

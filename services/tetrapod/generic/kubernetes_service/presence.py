@@ -1,4 +1,4 @@
-"""`Presence`: lists this aggregator in the endpoints of the service `kubernetes` from when it is ready until it begins to stop.
+"""`EndpointPresence`: lists this aggregator in the endpoints of the service `kubernetes` from when it is ready until it begins to stop.
 
 Upstream: pkg/controlplane/controller/kubernetesservice/controller.go.
 """
@@ -32,7 +32,7 @@ def may_be_endpoint(address: str) -> bool:
     return not (ip.is_unspecified or ip.is_loopback or ip.is_link_local or ip.is_multicast)
 
 
-class Presence:
+class EndpointPresence:
     """The listing of one aggregator."""
 
     def __init__(self, reconciler: EndpointReconciler) -> None:

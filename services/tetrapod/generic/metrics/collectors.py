@@ -64,7 +64,7 @@ class Metric:
     def drop(self, labels: Mapping[str, str]) -> None:
         """Drop the series with all these label values."""
 
-    def _place(self, labels: tuple[str, ...], count: int) -> tuple[str, ...] | None:
+    def _key_of(self, labels: tuple[str, ...], count: int) -> tuple[str, ...] | None:
         """Return the labels under which a new series is counted: its own, or those of the overflow; None if it may not begin."""
         if not labels:
             return labels
@@ -101,18 +101,18 @@ class Counter(Metric):
         """Add to the series with these label values."""
         value = self.values.get(labels)
         if value is None:
-            placed = self._place(labels, len(self.values) + len(self._rows))
-            if placed is None:
+            key = self._key_of(labels, len(self.values) + len(self._rows))
+            if key is None:
                 return
-            labels, value = placed, self.values.get(placed, 0)
+            labels, value = key, self.values.get(key, 0)
         self.values[labels] = value + amount
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
         """Return the number of one set of labels, to be counted up in place: for callers that count the same labels often."""
         row = self._rows.get(labels)
         if row is None:
-            placed = self._place(labels, len(self.values) + len(self._rows))
-            row = [0.0] if placed is None else self._rows.setdefault(placed, [0.0])
+            key = self._key_of(labels, len(self.values) + len(self._rows))
+            row = [0.0] if key is None else self._rows.setdefault(key, [0.0])
         return row
 
     def clear(self) -> None:
@@ -144,7 +144,7 @@ class Gauge(Counter):
 
     def set(self, labels: tuple[str, ...], value: float) -> None:
         """Set the value of a series."""
-        if labels not in self.values and self._place(labels, len(self.values)) != labels:
+        if labels not in self.values and self._key_of(labels, len(self.values)) != labels:
             return  # the values of several series cannot be shown as one
         self.values[labels] = value
 
@@ -196,9 +196,9 @@ class Histogram(Metric):
         row = self.values.get(labels)
         if row is None:
             row = [0.0] * (len(self.buckets) + 2)
-            placed = self._place(labels, len(self.values))
-            if placed is not None:
-                row = self.values.setdefault(placed, row)
+            key = self._key_of(labels, len(self.values))
+            if key is not None:
+                row = self.values.setdefault(key, row)
         return row
 
     def drop(self, labels: Mapping[str, str]) -> None:
@@ -300,10 +300,10 @@ class Summary(Metric):
         """Record a value."""
         row = self.values.get(labels)
         if row is None:
-            placed = self._place(labels, len(self.values))
-            if placed is None:
+            key = self._key_of(labels, len(self.values))
+            if key is None:
                 return
-            row = self.values.setdefault(placed, (deque(maxlen=self.LATEST), [0.0, 0.0]))
+            row = self.values.setdefault(key, (deque(maxlen=self.LATEST), [0.0, 0.0]))
         latest, total = row
         latest.append(value)
         total[0] += 1

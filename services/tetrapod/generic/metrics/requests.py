@@ -115,12 +115,12 @@ _CODES: Final = {code: str(code) for code in range(100, 600)}
 class Series:
     """The series of one kind of request."""
 
-    __slots__ = ("_codes", "_duration", "_labels", "_self", "_sizes", "_sli", "dry_run", "verb")
+    __slots__ = ("_codes", "_duration", "_labels", "_self_request_labels", "_sizes", "_sli", "dry_run", "verb")
 
     def __init__(self, verb: str, dry_run: str, resource_labels: tuple[str, ...]) -> None:
         self.verb, self.dry_run = verb, dry_run
         self._labels = (verb, dry_run, *resource_labels)
-        self._self = (verb, resource_labels[0], resource_labels[2], resource_labels[3])
+        self._self_request_labels = (verb, resource_labels[0], resource_labels[2], resource_labels[3])
         self._codes: dict[int, list[float]] = {}
         self._duration = DURATION.row(self._labels)
         self._sli = SLI_DURATION.row((verb, *resource_labels)) if not dry_run else None
@@ -140,7 +140,7 @@ class Series:
 
     def count_self(self) -> None:
         """Count a request that the server sent to itself."""
-        SELF.add(self._self)
+        SELF.add(self._self_request_labels)
 
 
 class RequestMetrics:

@@ -64,7 +64,7 @@ async def _create(store: Stored, ctx: Context, obj: Object, validate: ValidateOb
         validate = _then_refuse(validate)
     if not meta.get("name") and (base := meta.get("generateName")):
         meta["name"] = strategy.generate_name(base)
-    if not store.takes_on_create:
+    if not store.allocates_on_create:
         await prepare(store, strategy, ctx, obj)
         if validate is not None:
             await validate(obj)
@@ -89,12 +89,12 @@ def _then_refuse(validate: ValidateObject | None) -> ValidateObject:
     Upstream rejects it in storage, behind everything else (ErrResourceVersionSetOnCreate, a 500).
     """
 
-    async def refuse(obj: Object) -> None:
+    async def reject(obj: Object) -> None:
         if validate is not None:
             await validate(obj)
         raise bad_request("resourceVersion should not be set on objects to be created")
 
-    return refuse
+    return reject
 
 
 async def _store(store: Stored, ctx: Context, obj: Object) -> Entry:

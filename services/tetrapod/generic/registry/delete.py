@@ -66,11 +66,11 @@ class _Delete:
             return entry, False
         finalizers = obj["metadata"].get("finalizers") or []
         if grace is Grace.STARTED or finalizers or deletion_finalizers(self.store.strategy, finalizers, self.options) is not None:
-            held = await self._mark()
-            if held is None:
+            pending = await self._mark()
+            if pending is None:
                 return entry, False
             if self.waits:
-                return held, False
+                return pending, False
         return await self._remove(), True
 
     async def _mark(self) -> Entry | None:
@@ -78,9 +78,9 @@ class _Delete:
         storage = self.store.storage
         try:
             if self.ctx.dry_run:
-                held = await dryrun.guaranteed_update(storage, self.key, self._attempt, self.preconditions, False)
+                pending = await dryrun.guaranteed_update(storage, self.key, self._attempt, self.preconditions, False)
             else:
-                held = await storage.guaranteed_update(self.key, self._attempt, preconditions=self.preconditions)
+                pending = await storage.guaranteed_update(self.key, self._attempt, preconditions=self.preconditions)
         except _AlreadyDeleting:
             return None
         except _DeleteNow as now:
@@ -89,10 +89,10 @@ class _Delete:
             ):  # upstream compares with the resourceVersion of an object that it has not read
                 self.preconditions = Preconditions(self.preconditions.uid, "")
             return now.entry
-        self.marked = held
+        self.marked = pending
         if self.preconditions.resource_version is not None and not self.ctx.dry_run:
-            self.preconditions = Preconditions(self.preconditions.uid, str(held.revision))
-        return held
+            self.preconditions = Preconditions(self.preconditions.uid, str(pending.revision))
+        return pending
 
     async def _attempt(self, obj: Object | None, entry: Entry | None) -> Updated:
         assert obj is not None and entry is not None  # an absent object raises KeyNotFound before
@@ -108,12 +108,12 @@ class _Delete:
             meta["finalizers"] = changed
             if not changed:
                 del meta["finalizers"]
-        held = bool(meta.get("finalizers"))
+        pending = bool(meta.get("finalizers"))
         if grace is Grace.NONE:
-            if not held:
+            if not pending:
                 raise _DeleteNow(entry)
             mark_as_deleting(meta)
-        self.waits = held or self.options["gracePeriodSeconds"] > 0
+        self.waits = pending or self.options["gracePeriodSeconds"] > 0
         return Updated(obj)
 
     async def _remove(self) -> Entry:

@@ -18,7 +18,7 @@ class FilteredUpdateStore(Store, ABC):
     """A store that hides fields in responses. Updates are based on the stored object."""
 
     @abstractmethod
-    def hides(self, item: bytes) -> bool:
+    def may_contain_hidden(self, item: bytes) -> bool:
         """Return whether an object with these bytes may have hidden fields.
 
         Lists of other objects are served from bytes.
@@ -30,7 +30,7 @@ class FilteredUpdateStore(Store, ABC):
 
     def shown(self, entry: Entry) -> Entry:
         """Return the entry without hidden fields."""
-        if not self.hides(entry.item):
+        if not self.may_contain_hidden(entry.item):
             return entry
         visible: Entry | None = entry.representations.get(self)
         if visible is None:

@@ -1,4 +1,4 @@
-"""`Question`: a review to be sent to a webhook for admission or conversion, and the kind of the expected response."""
+"""`Review`: a review to be sent to a webhook for admission or conversion, and the kind of the expected response."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 
 from tetrapod.generic.webhook.answers import Expected
 
-KNOWN: Final = ("v1", "v1beta1")
+SUPPORTED: Final = ("v1", "v1beta1")
 """The supported versions of reviews."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Review:
     """A review. `version` is its API version, `body` its JSON."""
 
     uid: str
@@ -22,6 +22,6 @@ class Question:
     expected: Expected
 
 
-def understood(versions: Sequence[str]) -> str | None:
+def supported_version(versions: Sequence[str]) -> str | None:
     """Return the first of a webhook's versions that is supported, or None."""
-    return next((version for version in versions if version in KNOWN), None)
+    return next((version for version in versions if version in SUPPORTED), None)

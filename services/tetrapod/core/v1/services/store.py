@@ -16,7 +16,7 @@ from tetrapod.machinery.gvk import Object
 class ServiceStore(FilteredUpdateStore):
     """A store that hides internalTrafficPolicy of services without cluster IPs."""
 
-    def hides(self, item: bytes) -> bool:
+    def may_contain_hidden(self, item: bytes) -> bool:
         return b'"ExternalName"' in item and b'"internalTrafficPolicy"' in item
 
     def hide(self, obj: Object) -> bool:

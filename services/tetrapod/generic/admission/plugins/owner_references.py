@@ -51,10 +51,10 @@ class OwnerReferencesPermissionEnforcement(Plugin):
         check = Asked(attributes.user, "delete", namespace, *gvr, attributes.subresource, attributes.name, resource_request=True)
         await self._require(attributes, check, _NO_DELETE)
 
-    async def _require(self, attributes: Attributes, check: Asked, why: str) -> None:
+    async def _require(self, attributes: Attributes, check: Asked, prefix: str) -> None:
         answer = await self._authorizer.authorize(check)
         if answer.decision is not Decision.ALLOW:
-            raise forbidden(attributes, f"{why}: {answer.reason}, {answer.error or '<nil>'}")
+            raise forbidden(attributes, f"{prefix}: {answer.reason}, {answer.error or '<nil>'}")
 
     async def _may_finalize_anything(self, attributes: Attributes) -> bool:
         """Return whether the user may update all finalizers.

@@ -78,8 +78,8 @@ class ResourceQuota(Plugin):
         if self._limited is not None and (deltas if concerned else change.alone):
             self._check_limited(attributes, change, self._limited, [entry.peek() for entry in page.entries])
         for entry in concerned:
-            if entry.key in deltas and (why := exceeded(entry.peek(), deltas[entry.key])):
-                raise forbidden(attributes, why)
+            if entry.key in deltas and (reason := exceeded(entry.peek(), deltas[entry.key])):
+                raise forbidden(attributes, reason)
         if attributes.dry_run:
             return
         for key, delta in deltas.items():
@@ -95,8 +95,8 @@ class ResourceQuota(Plugin):
             return False
         if missing := change.unspecified(names):
             raise forbidden(attributes, f"failed quota: {quota['metadata']['name']}: must specify {missing}")
-        if why := uncounted(quota, names):
-            raise forbidden(attributes, why)
+        if reason := uncounted(quota, names):
+            raise forbidden(attributes, reason)
         return True
 
     def _check_limited(self, attributes: Attributes, change: Change, limited: Limited, quotas: list[Object]) -> None:
@@ -110,8 +110,8 @@ class ResourceQuota(Plugin):
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:
             if current is None:
                 return None
-            if why := exceeded(current, delta):
-                raise forbidden(attributes, why)
+            if reason := exceeded(current, delta):
+                raise forbidden(attributes, reason)
             used = charged(current, delta)
             if used is None:
                 return None

@@ -55,10 +55,10 @@ class Match:
             return None
         match = Equivalent(attributes.resource, attributes.kind)
         if self._rules:
-            seen_as = find(self._rules, attributes, equivalent=self._equivalent)
-            if seen_as is None:
+            matched_kind = find(self._rules, attributes, equivalent=self._equivalent)
+            if matched_kind is None:
                 return None
-            match = seen_as
+            match = matched_kind
         if failure is not None:
             raise failure.error()
         return match

@@ -62,7 +62,7 @@ class _Request:
     authorizing: Authorizing
     namespace: Object | None
     turns: _Turns
-    refusals: list[tuple[str, str]] = field(default_factory=list)
+    rejections: list[tuple[str, str]] = field(default_factory=list)
     """Messages with their reasons."""
 
     async def object(self, kind: GroupVersionKind) -> Object:
@@ -87,7 +87,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             return
         # All policies are matched before any of them changes the object.
         matches = [match for hook in hooks async for match in self.invocations(hook, attributes)]
-        refusals = [_misconfigured(match) for match in matches if isinstance(match, Misconfigured) and match.policy.fails]
+        rejections = [_misconfigured(match) for match in matches if isinstance(match, Misconfigured) and match.policy.fails]
         invocations = [match for match in matches if isinstance(match, Invocation)]
         if invocations:
             from tetrapod.generic.admission.policy.authorizing import Authorizing
@@ -96,9 +96,9 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             turns: _Turns = attributes.state.setdefault(self.name, _Turns())
             request = _Request(attributes, attributes.versions, authorizing, await self.namespace_of(attributes), turns)
             await self._invoke(invocations, request)
-            refusals += request.refusals
-        if refusals:
-            raise _denial_error(attributes, refusals)
+            rejections += request.rejections
+        if rejections:
+            raise _denial_error(attributes, rejections)
 
     async def _invoke(self, invocations: list[Invocation[Mutator]], request: _Request) -> None:
         attributes, turns = request.attributes, request.turns
@@ -137,7 +137,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
 async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: _Request) -> None:
     from tetrapod.generic.admission.policy.patches import MutationError
 
-    attributes, kind = request.attributes, invocation.seen_as.kind
+    attributes, kind = request.attributes, invocation.matched_kind.kind
     current = await request.object(kind)
     schema = request.versions.schema(kind)
     names = invocation.policy.name, invocation.binding.name
@@ -161,13 +161,13 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
 async def _bindings(invocation: Invocation[Mutator], request: _Request) -> dict[str, Any]:
     from tetrapod.generic.admission.policy.request import admission_request, namespace_object
 
-    attributes, seen_as = request.attributes, invocation.seen_as
+    attributes, matched_kind = request.attributes, invocation.matched_kind
     old = attributes.old_object
     return {
-        "object": await request.object(seen_as.kind) if attributes.object is not None else None,
-        "oldObject": await request.versions.convert(old, seen_as.kind) if old is not None else None,
+        "object": await request.object(matched_kind.kind) if attributes.object is not None else None,
+        "oldObject": await request.versions.convert(old, matched_kind.kind) if old is not None else None,
         "params": invocation.param,
-        "request": admission_request(attributes, seen_as),
+        "request": admission_request(attributes, matched_kind),
         "namespaceObject": namespace_object(request.namespace),
     }
 
@@ -180,7 +180,7 @@ def _key(invocation: Invocation[Mutator]) -> Key:
 def _refuse(invocation: Invocation[Mutator], request: _Request, text: str) -> None:
     if invocation.policy.fails:
         by = f"policy '{invocation.policy.name}' with binding '{invocation.binding.name}'"
-        request.refusals.append((f"{by} denied request: {text}", "Invalid"))
+        request.rejections.append((f"{by} denied request: {text}", "Invalid"))
 
 
 def _misconfigured(match: Misconfigured) -> tuple[str, str]:
@@ -190,9 +190,9 @@ def _misconfigured(match: Misconfigured) -> tuple[str, str]:
     return f"{by} denied request: failed to configure binding: {match.error}", ""
 
 
-def _denial_error(attributes: Attributes, refusals: list[tuple[str, str]]) -> StatusError:
+def _denial_error(attributes: Attributes, rejections: list[tuple[str, str]]) -> StatusError:
     """Return the error: the first entry is its message and reason, and all are its causes."""
     status = forbidden(attributes, "admission request denied by policy")
-    status.message, reason = refusals[0]
+    status.message, reason = rejections[0]
     status.reason = reason or status.reason
-    return with_causes(status, [message for message, _ in refusals])
+    return with_causes(status, [message for message, _ in rejections])

@@ -50,7 +50,7 @@ class Params:
             if isinstance(task, asyncio.Task):
                 task.cancel()
 
-    async def know(self, kind: GroupVersionKind) -> None:
+    async def add_kind(self, kind: GroupVersionKind) -> None:
         """Start following a kind.
 
         Raises:

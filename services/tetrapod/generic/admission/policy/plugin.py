@@ -35,7 +35,7 @@ class Invocation(NamedTuple, Generic[E]):
     policy: Policy
     binding: Binding
     evaluator: E
-    seen_as: Equivalent
+    matched_kind: Equivalent
     param: Object | None
 
 
@@ -64,9 +64,9 @@ class PolicyPlugin(Plugin, Generic[E]):
             StatusError: 403, they have not been loaded yet.
         """
         known = await self.source.ready()
-        if break_glass.lets_through(self.dependencies, attributes):
+        if break_glass.bypasses(self.dependencies, attributes):
             if any([await self._means(hook, attributes) for hook in self.source.hooks]):
-                break_glass.tell(self.name, attributes)
+                break_glass.record_bypass(self.name, attributes)
             return []
         if not known:
             raise forbidden(attributes, "not yet ready to handle request")
@@ -87,15 +87,15 @@ class PolicyPlugin(Plugin, Generic[E]):
         """Yield the invocations of one policy, in the order of its bindings."""
         policy = hook.policy
         try:
-            seen_as = await policy.match.find(attributes, self.namespaces)
+            matched_kind = await policy.match.find(attributes, self.namespaces)
         except StatusError as error:
             yield Misconfigured(policy, None, error.message)
             return
-        if seen_as is None:
+        if matched_kind is None:
             return
         try:
             if policy.param_kind is not None:
-                await self.params.know(policy.param_kind)
+                await self.params.add_kind(policy.param_kind)
         except ConfigurationError as error:
             yield Misconfigured(policy, None, str(error))
             return
@@ -108,7 +108,7 @@ class PolicyPlugin(Plugin, Generic[E]):
                 yield Misconfigured(policy, binding, error.message if isinstance(error, StatusError) else str(error))
                 continue
             for param in params:
-                yield Invocation(policy, binding, hook.evaluator(), seen_as, param)
+                yield Invocation(policy, binding, hook.evaluator(), matched_kind, param)
 
     async def namespace_of(self, attributes: Attributes) -> Object | None:
         """Return the namespace of the object, or None for cluster-scoped objects.

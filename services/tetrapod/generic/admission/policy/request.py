@@ -11,9 +11,9 @@ from tetrapod.machinery.gvk import Object
 _HIDDEN: Final = ("managedFields", "ownerReferences", "selfLink")
 
 
-def admission_request(attributes: Attributes, seen_as: Equivalent) -> Object:
+def admission_request(attributes: Attributes, matched_kind: Equivalent) -> Object:
     """Return the value of `request`."""
-    return {**describe(attributes, seen_as), "dryRun": attributes.dry_run, "options": attributes.options or None}
+    return {**describe(attributes, matched_kind), "dryRun": attributes.dry_run, "options": attributes.options or None}
 
 
 def namespace_object(namespace: Object | None) -> Any:

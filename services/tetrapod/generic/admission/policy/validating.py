@@ -102,7 +102,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
     async def _bindings(self, invocation: Invocation[Validator], request: _Request) -> dict[str, Any]:
         from tetrapod.generic.admission.policy.request import admission_request, namespace_object
 
-        attributes, kind = request.attributes, invocation.seen_as.kind
+        attributes, kind = request.attributes, invocation.matched_kind.kind
         if kind not in request.objects:
             request.objects[kind] = (
                 await _converted(attributes, attributes.object, kind),
@@ -115,7 +115,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
             "object": new,
             "oldObject": old,
             "params": invocation.param,
-            "request": admission_request(attributes, invocation.seen_as),
+            "request": admission_request(attributes, invocation.matched_kind),
             "namespaceObject": namespace_object(request.namespace),
         }
 

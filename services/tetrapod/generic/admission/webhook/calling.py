@@ -17,7 +17,7 @@ from tetrapod.generic.admission.matching import Namespaces, exempt, find, select
 from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.admission.webhook.hooks import Hook, Hooks
 from tetrapod.generic.admission.webhook.metrics import Observation
-from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, question, verdict
+from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, new_review, verdict
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.webhook.errors import CallFailed, Unusable
@@ -42,8 +42,8 @@ class CallingFailed(Exception):
     `code` is for metrics.
     """
 
-    def __init__(self, name: str, why: str, code: int) -> None:
-        super().__init__(f"failed calling webhook {go_quote(name)}: {why}")
+    def __init__(self, name: str, reason: str, code: int) -> None:
+        super().__init__(f"failed calling webhook {go_quote(name)}: {reason}")
         self.code = code
 
 
@@ -76,9 +76,9 @@ class WebhookPlugin(Plugin):
 
     async def _ready(self, attributes: Attributes) -> list[Hook]:
         known = await self._hooks.ready()
-        if break_glass.lets_through(self._dependencies, attributes):
+        if break_glass.bypasses(self._dependencies, attributes):
             if any(find(hook.rules, attributes, equivalent=hook.equivalent) for hook in self._hooks.all):
-                break_glass.tell(self.name, attributes)
+                break_glass.record_bypass(self.name, attributes)
             return []
         if not known:
             raise forbidden(attributes, "not yet ready to handle request")
@@ -90,29 +90,29 @@ class WebhookPlugin(Plugin):
         Raises:
             StatusError: a selector is invalid, the namespace does not exist, or a match condition fails.
         """
-        seen_as = find(hook.rules, attributes, equivalent=hook.equivalent)
-        if seen_as is None or not selects_object(hook.object_selector, attributes):
+        matched_kind = find(hook.rules, attributes, equivalent=hook.equivalent)
+        if matched_kind is None or not selects_object(hook.object_selector, attributes):
             return None
         if not await self._namespaces.selects(hook.namespace_selector, attributes):
             return None
-        if hook.match_conditions and not await self._conditions_hold(hook, attributes, seen_as):
+        if hook.match_conditions and not await self._conditions_match(hook, attributes, matched_kind):
             return None
-        return seen_as
+        return matched_kind
 
-    async def _conditions_hold(self, hook: Hook, attributes: Attributes, seen_as: Equivalent) -> bool:
-        from tetrapod.generic.admission.webhook.conditions import hold  # imports CEL
+    async def _conditions_match(self, hook: Hook, attributes: Attributes, matched_kind: Equivalent) -> bool:
+        from tetrapod.generic.admission.webhook.conditions import conditions_match  # imports CEL
 
-        new, old = await self._versioned(attributes, seen_as)
-        return await hold(hook, self.phase, attributes, seen_as, new, old, self._authorizer)
+        new, old = await self._versioned(attributes, matched_kind)
+        return await conditions_match(hook, self.phase, attributes, matched_kind, new, old, self._authorizer)
 
-    async def _versioned(self, attributes: Attributes, seen_as: Equivalent) -> tuple[Object | None, Object | None]:
+    async def _versioned(self, attributes: Attributes, matched_kind: Equivalent) -> tuple[Object | None, Object | None]:
         """Return the new and the old object as the webhook's kind. They must not be modified."""
         new, old = attributes.object, attributes.old_object
         if attributes.versions is None:
             return new, old
         return (
-            None if new is None else await attributes.versions.convert(new, seen_as.kind),
-            None if old is None else await attributes.versions.convert(old, seen_as.kind),
+            None if new is None else await attributes.versions.convert(new, matched_kind.kind),
+            None if old is None else await attributes.versions.convert(old, matched_kind.kind),
         )
 
     @traced(
@@ -125,7 +125,7 @@ class WebhookPlugin(Plugin):
             "operation": attributes.operation,
         },
     )
-    async def _ask(self, hook: Hook, attributes: Attributes, seen_as: Equivalent, new: Object | None, old: Object | None) -> Verdict:
+    async def _ask(self, hook: Hook, attributes: Attributes, matched_kind: Equivalent, new: Object | None, old: Object | None) -> Verdict:
         """Call the webhook and return its verdict.
 
         Raises:
@@ -134,7 +134,7 @@ class WebhookPlugin(Plugin):
         """
         self._check_dry_run(hook, attributes)
         try:
-            review_request = question(attributes, seen_as, hook.review_versions, new, old)
+            review_request = new_review(attributes, matched_kind, hook.review_versions, new, old)
         except InvalidResponse as error:
             raise CallingFailed(hook.name, f"could not create admission objects: {error}", 400) from None
         try:
@@ -214,10 +214,10 @@ def _tell_latency(attributes: Attributes, mutating: bool, began: float) -> None:
         return
     seconds = time.monotonic() - began
     if mutating:
-        request.excused += seconds
+        request.excluded_seconds += seconds
     else:
         longest = request.state.get(_LONGEST, 0.0)
         request.state[_LONGEST] = max(longest, seconds)
-        request.excused += max(seconds - longest, 0.0)
+        request.excluded_seconds += max(seconds - longest, 0.0)
     if request.audit is not None:
         request.audit.took("mutating-webhook" if mutating else "validating-webhook", began, at_once=not mutating)

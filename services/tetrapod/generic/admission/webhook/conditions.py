@@ -43,8 +43,8 @@ _SECONDS: Final = Histogram(
 )
 
 
-async def hold(
-    hook: Hook, phase: str, attributes: Attributes, seen_as: Equivalent, new: Object | None, old: Object | None, authorizer: Authorizer
+async def conditions_match(
+    hook: Hook, phase: str, attributes: Attributes, matched_kind: Equivalent, new: Object | None, old: Object | None, authorizer: Authorizer
 ) -> bool:
     """Return whether the match conditions hold.
 
@@ -53,7 +53,7 @@ async def hold(
     """
     if hook.compiled is None:
         hook.compiled = compile_conditions(Composer(params=False, composed=False), hook.match_conditions)
-    bindings = {"object": new, "oldObject": old, "request": admission_request(attributes, seen_as), "namespaceObject": None}
+    bindings = {"object": new, "oldObject": old, "request": admission_request(attributes, matched_kind), "namespaceObject": None}
     labels, start = (hook.name, "webhook", phase, attributes.operation), time.perf_counter()
     try:
         matches = await match(hook.compiled, Activation(bindings, {}, Authorizing(authorizer, attributes)))

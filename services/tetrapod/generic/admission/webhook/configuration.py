@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.admission.static_manifests import absolute_path, refuse
+from tetrapod.generic.admission.static_manifests import absolute_path, reject_manifests
 from tetrapod.generic.configuration.loading import load
 from tetrapod.generic.configuration.shapes import kind, string
 from tetrapod.generic.webhook.identities import Identities
@@ -24,5 +24,5 @@ def read_identities(data: bytes) -> Identities | None:
     shape = kind(f"v1.{KIND}", kubeConfigFile=string(), staticManifestsDir=string())
     config = load(data, {("apiserver.config.k8s.io/v1", KIND): shape})
     path = absolute_path(config, "kubeConfigFile")
-    refuse(config)
+    reject_manifests(config)
     return Identities(path) if path else None

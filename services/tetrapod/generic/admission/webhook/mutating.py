@@ -67,19 +67,19 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             turns.changed()
         try:
             for index, hook in enumerate(hooks):
-                seen_as = await self._wanted(hook, attributes)
-                if seen_as is None or (attributes.is_reinvocation and hook.uid not in turns.again):
+                matched_kind = await self._wanted(hook, attributes)
+                if matched_kind is None or (attributes.is_reinvocation and hook.uid not in turns.again):
                     continue
-                await self._turn(index, hook, seen_as, attributes, turns)
+                await self._turn(index, hook, matched_kind, attributes, turns)
         finally:
             turns.output = _snapshot(attributes)
 
-    async def _turn(self, index: int, hook: Hook, seen_as: Equivalent, attributes: Attributes, turns: _Turns) -> None:
+    async def _turn(self, index: int, hook: Hook, matched_kind: Equivalent, attributes: Attributes, turns: _Turns) -> None:
         observed = self._observe(hook, attributes)
         place = f"round_{int(attributes.is_reinvocation)}_index_{index}"
         changed = False
         try:
-            changed = await self._mutate(hook, seen_as, attributes, place)
+            changed = await self._mutate(hook, matched_kind, attributes, place)
         except (CallingFailed, Denied, StatusError) as error:
             turns.called(hook)
             rejection = self._rejection(hook, observed, error)
@@ -99,10 +99,10 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             attributes.reinvoke = True
         turns.called(hook)
 
-    async def _mutate(self, hook: Hook, seen_as: Equivalent, attributes: Attributes, place: str) -> bool:
+    async def _mutate(self, hook: Hook, matched_kind: Equivalent, attributes: Attributes, place: str) -> bool:
         """Call the webhook and apply the patch of its response. Return whether the object changed."""
-        new, old = await self._versioned(attributes, seen_as)
-        verdict = await self._ask(hook, attributes, seen_as, new, old)
+        new, old = await self._versioned(attributes, matched_kind)
+        verdict = await self._ask(hook, attributes, matched_kind, new, old)
         operations = _operations(hook, verdict)
         if not operations:
             return False
@@ -114,7 +114,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             raise CallingFailed(hook.name, f"unsupported patch type {go_quote(verdict.patch_type)}", Denied(hook.name, verdict.status).code)
         patched = await _applied(new, operations, verdict)
         try:
-            accepted = patched if attributes.versions is None else await attributes.versions.accept(patched, seen_as.kind)
+            accepted = patched if attributes.versions is None else await attributes.versions.accept(patched, matched_kind.kind)
         except ValueError as error:
             raise internal_error(str(error)) from None
         if attributes.request is not None and attributes.request.audit is not None:  # serializing a large patch is expensive

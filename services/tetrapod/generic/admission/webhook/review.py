@@ -16,14 +16,14 @@ import orjson
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.request import describe
-from tetrapod.generic.webhook.question import KNOWN, Question, understood
+from tetrapod.generic.webhook.question import SUPPORTED, Review, supported_version
 from tetrapod.generic.webhook.types import expected_admission
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.serializer.json import ordered
 from tetrapod.machinery.status import StatusError
 
-LEAST_REFUSAL: Final = 400
+MIN_REJECTION_CODE: Final = 400
 
 
 class InvalidResponse(Exception):
@@ -42,26 +42,26 @@ class Verdict:
     warnings: Sequence[str]
 
 
-def question(attributes: Attributes, seen_as: Equivalent, versions: Sequence[str], new: Object | None, old: Object | None) -> Question:
+def new_review(attributes: Attributes, matched_kind: Equivalent, versions: Sequence[str], new: Object | None, old: Object | None) -> Review:
     """Return the request for a webhook. `new` and `old` are of the kind that the webhook wants.
 
     Raises:
         InvalidResponse: there is no common version of AdmissionReview.
     """
-    version = understood(versions)
+    version = supported_version(versions)
     if version is None:
-        raise InvalidResponse(f"webhook does not accept known AdmissionReview versions ({', '.join(KNOWN)})")
+        raise InvalidResponse(f"webhook does not accept known AdmissionReview versions ({', '.join(SUPPORTED)})")
     uid = str(uuid.uuid4())
-    request = describe(attributes, seen_as, uid)
+    request = describe(attributes, matched_kind, uid)
     request["object"] = None if new is None else ordered(new)
     request["oldObject"] = None if old is None else ordered(old)
     request["dryRun"] = attributes.dry_run
     request["options"] = attributes.options or None
     review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
-    return Question(uid, version, orjson.dumps(review), expected_admission(version))
+    return Review(uid, version, orjson.dumps(review), expected_admission(version))
 
 
-def verdict(request: Question, review: Object, *, mutating: bool) -> Verdict:
+def verdict(request: Review, review: Object, *, mutating: bool) -> Verdict:
     """Evaluate the response.
 
     Raises:
@@ -86,7 +86,7 @@ def verdict(request: Question, review: Object, *, mutating: bool) -> Verdict:
     )
 
 
-def _check(request: Question, review: Object, response: Object) -> None:
+def _check(request: Review, review: Object, response: Object) -> None:
     uid = response.get("uid") or ""
     if uid != request.uid:
         raise InvalidResponse(f"expected response.uid={go_quote(request.uid)}, got {go_quote(uid)}")
@@ -122,7 +122,7 @@ class Denied(StatusError):
         reason, explanation = details.get("reason") or "", details.get("message") or details.get("reason") or ""
         by = f"admission webhook {go_quote(name)} denied the request"
         message = f"{by}: {explanation}" if explanation else f"{by} without explanation"
-        super().__init__(max(details.get("code") or 0, LEAST_REFUSAL), reason, message, details.get("details"))
+        super().__init__(max(details.get("code") or 0, MIN_REJECTION_CODE), reason, message, details.get("details"))
         self.metadata = details.get("metadata") or {}
         self._status = details.get("status") or "Failure"
 

@@ -29,23 +29,23 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
     async def validate(self, attributes: Attributes) -> None:
         calls = []
         for hook in await self._ready(attributes):
-            seen_as = await self._wanted(hook, attributes)
-            if seen_as is not None:
-                new, old = await self._versioned(attributes, seen_as)
-                calls.append((hook, seen_as, new, old))
+            matched_kind = await self._wanted(hook, attributes)
+            if matched_kind is not None:
+                new, old = await self._versioned(attributes, matched_kind)
+                calls.append((hook, matched_kind, new, old))
         if not calls:
             return
-        refusals: list[Failure[StatusError]] = []  # in the order of the answers
-        calls_in_flight = (self._call(i, *call, attributes, refusals) for i, call in enumerate(calls))
+        rejections: list[Failure[StatusError]] = []  # in the order of the answers
+        calls_in_flight = (self._call(i, *call, attributes, rejections) for i, call in enumerate(calls))
         await asyncio.gather(*calls_in_flight)
-        if refusals:
-            raise refusals[0].error()
+        if rejections:
+            raise rejections[0].error()
 
     async def _call(
         self,
         index: int,
         hook: Hook,
-        seen_as: Equivalent,
+        matched_kind: Equivalent,
         new: Object | None,
         old: Object | None,
         attributes: Attributes,
@@ -53,7 +53,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
     ) -> None:
         observed = self._observe(hook, attributes)
         try:
-            await self._ask(hook, attributes, seen_as, new, old)
+            await self._ask(hook, attributes, matched_kind, new, old)
         except (CallingFailed, Denied, StatusError) as error:
             rejection = self._rejection(hook, observed, error)
             if rejection is not None:

@@ -84,7 +84,7 @@ class Elector:
         STATUS.set(name, 1)
         working = asyncio.create_task(work(), name=f"leading {self._lock.name}")
         renewing = asyncio.create_task(self._renew(), name=f"renewing {self._lock.name}")
-        event = asyncio.create_task(self._lock.tell("became leader"))
+        event = asyncio.create_task(self._lock.record_event("became leader"))
         try:
             await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -138,7 +138,7 @@ class Elector:
                     else:
                         self._observe(record)
                         break
-            await self._lock.tell("stopped leading")
+            await self._lock.record_event("stopped leading")
         except _FAILURES as error:
             log.info("lease %s could not be released: %s", self._lock, error or type(error).__name__)
 

@@ -45,7 +45,7 @@ class LeaseLock:
             raise RuntimeError("lease not initialized, call get or create first")
         self._lease = await self._client.update(LEASES, self._namespace, {**self._lease, "spec": record})
 
-    async def tell(self, message: str) -> None:
+    async def record_event(self, message: str) -> None:
         """Create an Event about the Lease."""
         if self._lease is not None:
             await self._events.record_normal(self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {message}")

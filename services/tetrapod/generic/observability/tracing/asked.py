@@ -59,7 +59,7 @@ def with_permission(handler: Handler) -> Handler:
     async def trace_permission(request: Request) -> Response:
         span = current()
         if span is not None and span.trace.detailed:
-            if not (hop.asks_to_tell(request) or SYSTEM_MASTERS in request.user.groups):
+            if not (hop.requests_spans(request) or SYSTEM_MASTERS in request.user.groups):
                 name = go_quote(request.user.name)
                 raise StatusError(
                     403, "Forbidden", f"requests may be traced by members of {SYSTEM_MASTERS} only, and user {name} is none of them"
@@ -82,7 +82,7 @@ async def answer_with_trace(handler: Handler, request: Request, form: str, serve
             response = await handler(request)
             if not trace.granted:
                 return response
-            if hop.asks_to_tell(request):
+            if hop.requests_spans(request):
                 hop.add_response_header(response, root)
                 return response
             size = await _discarded(response, request)

@@ -18,14 +18,14 @@ from tetrapod.generic.request import HeaderList, Request, Response
 ASKED: Final = b"x-remote-trace"
 STATE: Final = "what the front asks of traces"
 """The key in `Request.state` under which the front proxy's authenticator stores the header."""
-TELL: Final = "tell"
-BELIEVE: Final = "believe"
+RETURN: Final = "tell"
+TRUST: Final = "believe"
 _LIMIT: Final = 256 * 1024
 
 
 def request_headers(step: Span | Nothing) -> HeaderList:
     """Return the headers for the service behind the aggregator."""
-    return [(ASKED, (TELL if step.trace.detailed else BELIEVE).encode())] if isinstance(step, Span) else []
+    return [(ASKED, (RETURN if step.trace.detailed else TRUST).encode())] if isinstance(step, Span) else []
 
 
 def target(request: Request, step: Span | Nothing) -> str:
@@ -36,14 +36,14 @@ def target(request: Request, step: Span | Nothing) -> str:
     return f"{request.raw_path}?{query}" if query else request.raw_path
 
 
-def asks_to_tell(request: Request) -> bool:
+def requests_spans(request: Request) -> bool:
     """Return whether the front proxy asks for a detailed trace."""
-    return request.state.get(STATE) == TELL
+    return request.state.get(STATE) == RETURN
 
 
-def vouches(request: Request) -> bool:
+def is_trusted(request: Request) -> bool:
     """Return whether the `traceparent` header is the aggregator's own."""
-    return request.state.get(STATE) in (TELL, BELIEVE)
+    return request.state.get(STATE) in (RETURN, TRUST)
 
 
 def add_response_header(response: Response, root: Span) -> None:

@@ -44,16 +44,16 @@ class Tracing:
 
     def decide(self, request: Request, trace: Trace) -> int:
         """Decide after authentication whether `trace` is exported, and under which id. Returns the parent's span id, or 0."""
-        drawn = request.state.get(_CANDIDATE, 0)
+        sampled_id = request.state.get(_CANDIDATE, 0)
         trace.carried = carried(request.headers)
         remote = extract(request.headers)
-        if remote is not None and (hop.vouches(request) or not _PRIVILEGED.isdisjoint(request.user.groups)):
+        if remote is not None and (hop.is_trusted(request) or not _PRIVILEGED.isdisjoint(request.user.groups)):
             trace.trace_id, trace.sampled = remote.trace_id, remote.sampled
             return remote.span_id
         if remote is not None:
             trace.links.append((remote.trace_id, remote.span_id))
-        if drawn:
-            trace.trace_id, trace.sampled = drawn, True
+        if sampled_id:
+            trace.trace_id, trace.sampled = sampled_id, True
         return 0
 
     def finished(self, server: Span) -> None:
