@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.generic.endpoints.frommaps import misfit
+from tetrapod.generic.endpoints.frommaps import decoding_error
 from tetrapod.machinery.types.definitions import load
 
 SERVICE = load("io.k8s.api.core.v1.Service")
@@ -25,8 +25,8 @@ SERVICE = load("io.k8s.api.core.v1.Service")
     ],
 )
 def test_the_first_mismatched_field_is_reported(spec: Any, words: str) -> None:
-    assert misfit({"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": spec}, SERVICE) == words
+    assert decoding_error({"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": spec}, SERVICE) == words
 
 
 def test_what_the_object_is_comes_first() -> None:
-    assert misfit({"metadata": 5, "kind": []}, SERVICE) == "unrecognized type: string"
+    assert decoding_error({"metadata": 5, "kind": []}, SERVICE) == "unrecognized type: string"

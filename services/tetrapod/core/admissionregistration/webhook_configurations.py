@@ -63,7 +63,7 @@ def definition(resource: str) -> ResourceDefinition:
 class WebhookStore(FilteredStore):
     """A store that hides empty caBundles."""
 
-    def hides(self, item: bytes) -> bool:
+    def may_contain_hidden(self, item: bytes) -> bool:
         return b'"caBundle":""' in item
 
     def hide(self, obj: Object) -> bool:

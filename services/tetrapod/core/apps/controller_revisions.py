@@ -61,7 +61,7 @@ def _text(obj: Object) -> str:
 class RevisionStore(FilteredStore):
     """A store that hides the text of the data from readers."""
 
-    def hides(self, item: bytes) -> bool:
+    def may_contain_hidden(self, item: bytes) -> bool:
         return b'"dataText":' in item
 
     def hide(self, obj: Object) -> bool:
