@@ -10,7 +10,7 @@ import pytest
 from integration.http.conftest import Client, Serve
 from integration.proxy.conftest import Front, RawBackend, endpoint_of, forwarding
 from tetrapod.generic.filters.deadline import with_request_deadline
-from tetrapod.generic.peers.names import ANSWERS
+from tetrapod.generic.peers.names import RESPONSE_HEADERS
 from tetrapod.generic.proxy import BackendPool, forward
 from tetrapod.generic.proxy.headers import DROPPED_FROM_BACKENDS, DROPPED_FROM_PEERS
 from tetrapod.generic.request import Handler, Request, Response
@@ -253,7 +253,7 @@ async def test_a_trailer_without_end_is_not_collected(front: Front) -> None:
 
 async def test_headers_between_services_are_ignored_from_backends(serve: Serve, pool: BackendPool) -> None:
     async def pretending(request: Request) -> Response:
-        return Response(200, [(name, b"1") for name in ANSWERS] + [(b"x-other", b"1")])
+        return Response(200, [(name, b"1") for name in RESPONSE_HEADERS] + [(b"x-other", b"1")])
 
     backend = endpoint_of(await serve(pretending))
     for to_service in (False, True):
@@ -265,7 +265,7 @@ async def test_headers_between_services_are_ignored_from_backends(serve: Serve, 
         client.get()
         _, headers, _ = await client.answer()
         assert headers["x-other"] == "1"
-        assert [name.decode() in headers for name in ANSWERS] == [to_service] * len(ANSWERS)
+        assert [name.decode() in headers for name in RESPONSE_HEADERS] == [to_service] * len(RESPONSE_HEADERS)
         await client.close()
 
 

@@ -135,6 +135,6 @@ async def test_a_service_behind_tells_in_a_header_and_answers_as_ever() -> None:
         return Response(200, [], b"as ever")
 
     request = request_of("/version?trace=1", UserInfo("bob"))
-    request.state[hop.STATE] = hop.RETURN
+    request.state[hop.STATE_KEY] = hop.RETURN
     response = await traced(handler, request)
-    assert response.body == b"as ever" and [name for name, _ in response.headers] == [hop.FOUND]
+    assert response.body == b"as ever" and [name for name, _ in response.headers] == [hop.RESPONSE_HEADER]

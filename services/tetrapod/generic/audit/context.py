@@ -18,7 +18,7 @@ from tetrapod.generic.audit.objects import compacted, encoded, may_be_status, re
 from tetrapod.generic.audit.parties import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
 from tetrapod.generic.http.negotiation.documents import takes_status
-from tetrapod.generic.peers.audit_headers import OMITTING
+from tetrapod.generic.peers.audit_headers import OMIT_MANAGED_FIELDS
 from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.golang.durations import format_duration
@@ -180,7 +180,7 @@ class AuditContext:
 
         The response is seen here, so the level is at most Request.
         """
-        return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (OMITTING if self.auditing.omit_managed_fields else "")
+        return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (OMIT_MANAGED_FIELDS if self.auditing.omit_managed_fields else "")
 
     def findings(self) -> Object:
         """Return the data that only the service that serves the request has, for the server that writes the events."""

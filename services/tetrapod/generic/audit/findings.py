@@ -12,7 +12,7 @@ from typing import Final
 
 from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.policy import LEVELS, Auditing
-from tetrapod.generic.peers.audit_headers import ASKED, FOUND, OMITTING
+from tetrapod.generic.peers.audit_headers import OMIT_MANAGED_FIELDS, REQUEST_HEADER, RESPONSE_HEADER
 from tetrapod.generic.peers.packed_headers import packed, take_out
 from tetrapod.generic.request import Auditor, HeaderList, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
@@ -24,13 +24,13 @@ _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 def request_header(audit: Auditor) -> HeaderList:
     """Return the request header that asks a service for audit data."""
-    return [(ASKED, audit.requested_level().encode())]
+    return [(REQUEST_HEADER, audit.requested_level().encode())]
 
 
 def parse_request_header(text: str) -> Auditing | None:
     """Parse the request header; None if it is malformed."""
-    level = LEVELS.get(text.removesuffix(OMITTING))
-    return None if level is None else Auditing(level, omit_managed_fields=text.endswith(OMITTING))
+    level = LEVELS.get(text.removesuffix(OMIT_MANAGED_FIELDS))
+    return None if level is None else Auditing(level, omit_managed_fields=text.endswith(OMIT_MANAGED_FIELDS))
 
 
 def response_header(context: AuditContext) -> HeaderList:
@@ -40,12 +40,12 @@ def response_header(context: AuditContext) -> HeaderList:
     if len(encoded) > _LIMIT:
         del data["requestObject"]
         encoded = packed({**data, "annotations": {**data["annotations"], **_TRUNCATED}})
-    return [(FOUND, encoded)] if len(encoded) <= _LIMIT else []
+    return [(RESPONSE_HEADER, encoded)] if len(encoded) <= _LIMIT else []
 
 
 def take_response(audit: Auditor, request: Request, response: Response) -> None:
     """Take the audit data out of a service's response, and record the object in the response."""
-    for data in take_out(response, FOUND):
+    for data in take_out(response, RESPONSE_HEADER):
         audit.take(data)
     info = request.info
     if info is not None and (info.is_resource_request or info.path.startswith("/api")) and not is_long_running(info):

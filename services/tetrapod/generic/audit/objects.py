@@ -41,7 +41,7 @@ def compacted(data: bytes) -> bytes:
 
 
 def response_object(response: Response, body: bytes, *, omit_managed_fields: bool) -> bytes:
-    """Return the JSON of the object in the body of a response; empty if there is none.
+    """Return the JSON of the object in the body of a response; empty if it has no object.
 
     A JSON body is kept as it is, so that large lists are not parsed for an event, unless managed fields are to be removed.
     """

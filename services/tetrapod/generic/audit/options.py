@@ -146,7 +146,7 @@ class AuditOptions:
     webhook: WebhookOptions = field(default_factory=WebhookOptions)
 
     def build(self) -> Audit | None:
-        """Create the policy and the backends; None if nothing is audited, because there is no policy or no backend.
+        """Create the policy and the backends; None if nothing is audited, because the policy or all backends are missing.
 
         Raises:
             ValueError: an option is invalid or a file cannot be read; the text is upstream's.

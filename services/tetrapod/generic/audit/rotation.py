@@ -132,7 +132,7 @@ class RotatingFile:
                 self._tidying.start()
 
     def _tidy_up(self) -> None:
-        """Tidy up until no file was rotated meanwhile. One thread at a time, because two would compress the same file."""
+        """Tidy up until no file was rotated during the work. One thread at a time, because two would compress the same file."""
         while True:
             with self._lock:
                 if not self._again:

@@ -22,7 +22,7 @@ _PROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
 
 
 def bearer_token(header: str) -> tuple[str, str]:
-    """Return the token in an Authorization header and a warning, each "" if there is none."""
+    """Return the token in an Authorization header, and a warning. Both may be ""."""
     parts = header.strip().split(" ", 2)
     if len(parts) < 2 or parts[0].lower() != "bearer":
         return "", ""

@@ -57,7 +57,7 @@ class TokenReviewer:
 
 
 def annotations_to_wire(authenticated: Authenticated) -> dict[str, str]:
-    """Return the TokenReview annotations that carry audit annotations and warnings about the credential; empty if there are none."""
+    """Return the TokenReview annotations that carry audit annotations and warnings about the credential."""
     if not authenticated.annotations and not authenticated.warnings:
         return {}
     return {_ANNOTATIONS: orjson.dumps({"annotations": authenticated.annotations, "warnings": authenticated.warnings}).decode()}

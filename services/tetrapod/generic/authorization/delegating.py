@@ -117,14 +117,20 @@ class SubjectAccessReviewer:
         self._denied = ExpiringCache[bytes, AuthorizationResult](denied_seconds)
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
-        """Ask by SubjectAccessReview. If that fails, the answer is NO_OPINION with the error."""
+        """Create a SubjectAccessReview and return its result. If that fails, return NO_OPINION with the error."""
         try:
             return await self.ask(attributes)
         except (StatusError, Unavailable, OSError) as error:
             return AuthorizationResult(Decision.NO_OPINION, "", f"asking the auth service: {error}")
 
     async def ask(self, attributes: Attributes) -> AuthorizationResult:
-        """Ask by SubjectAccessReview. Raises StatusError, Unavailable or OSError if there is no answer."""
+        """Create a SubjectAccessReview and return its result, which may be cached.
+
+        Raises:
+            StatusError: the server rejected the review.
+            Unavailable: the auth service is not available.
+            OSError: the connection failed.
+        """
         await parse_large(attributes.field_requirements, attributes.label_requirements)
         review = review_of(attributes)
         key = orjson.dumps(review["spec"], option=orjson.OPT_SORT_KEYS)

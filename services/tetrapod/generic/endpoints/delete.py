@@ -56,7 +56,7 @@ def _success(scope: Scope, name: str, obj: Object) -> Object:
 
 
 async def read_delete_options(scope: Scope, request: Request) -> Object:
-    """Return the DeleteOptions of the body, or of the query if there is no body.
+    """Return the DeleteOptions of the body, or of the query if the body is empty.
 
     Raises:
         StatusError: 400, 413, 415.

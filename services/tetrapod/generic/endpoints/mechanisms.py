@@ -46,7 +46,7 @@ class PatchMechanism:
         return False
 
     def create(self, name: str) -> Object:
-        """Return the new object if there is no stored object.
+        """Return the new object, for a name that does not exist yet.
 
         Raises:
             StatusError: 404, unless the patch is an apply.
@@ -257,7 +257,7 @@ class StrategicPatching(Patching):
         return formatting.plain(self.left)
 
     def _shape(self, patched: Any, current: Object) -> list[str]:
-        for name in ("apiVersion", "kind"):  # the type is that of the path, whatever the patch contains
+        for name in ("apiVersion", "kind"):  # the path determines the type, not the patch
             if not isinstance(patched.get(name), str | None):
                 raise ShapeError(f"{name} is no text")
         return self.scope.decoder.shape(patched, self.scope.decoder.kind)

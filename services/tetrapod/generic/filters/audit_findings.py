@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tetrapod.generic.peers.audit_headers import STATE
+from tetrapod.generic.peers.audit_headers import STATE_KEY
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.status import StatusError
 
@@ -11,7 +11,7 @@ def with_audit_findings(handler: Handler) -> Handler:
     """Collect the data that the front proxy requested, and return it in response headers."""
 
     async def audit_findings(request: Request) -> Response:
-        requested = request.state.get(STATE)
+        requested = request.state.get(STATE_KEY)
         if requested is None:
             return await handler(request)
         from tetrapod.generic.audit.context import AuditContext

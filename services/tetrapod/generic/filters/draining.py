@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from tetrapod.generic.peers.names import UNTOUCHED
+from tetrapod.generic.peers.names import NOT_PROCESSED
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 
@@ -57,7 +57,7 @@ def with_draining(handler: Handler, draining: Draining) -> Handler:
         if draining.active and not _is_probe(request.path):
             headers = [(b"retry-after", b"1"), (b"connection", b"close"), (b"content-type", b"text/plain; charset=utf-8")]
             if draining.notify_aggregator:
-                headers.append((UNTOUCHED, b"1"))
+                headers.append((NOT_PROCESSED, b"1"))
             return Response(503, headers, b"apiserver is shutting down, please try again later.\n")
         if is_long_running(request.info):
             return await handler(request)

@@ -38,7 +38,7 @@ class KubernetesEndpoints:
         """Write the addresses to both objects.
 
         Args:
-            current: the stored Endpoints; None if there are none.
+            current: the stored Endpoints; None if they do not exist.
             addresses: the addresses of all aggregators.
 
         Raises:

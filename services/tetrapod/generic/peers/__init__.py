@@ -1,1 +1,1 @@
-"""What the four services tell each other beside the Kubernetes API: names, paths and packed headers. No user sees any of it."""
+"""Communication between the four services besides the Kubernetes API: names, paths and headers, which users never see."""

@@ -1,11 +1,14 @@
-"""The headers by which the front asks the services behind it for audit findings (audit/findings.py), for who only passes them on."""
+"""The headers by which a front proxy requests audit data from the services behind it (audit/findings.py).
+
+They are defined here for modules that only forward or remove them.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-ASKED: Final = b"x-remote-audit"
-FOUND: Final = b"x-remote-audit-findings"
-OMITTING: Final = "; omit-managed-fields"
-STATE: Final = "audit findings are asked for"
-"""Where in `Request.state` the authenticator of the front proxy leaves what it asks for."""
+REQUEST_HEADER: Final = b"x-remote-audit"
+RESPONSE_HEADER: Final = b"x-remote-audit-findings"
+OMIT_MANAGED_FIELDS: Final = "; omit-managed-fields"
+STATE_KEY: Final = "audit data is requested"
+"""The key in `Request.state` under which the front proxy's authenticator stores the request header."""

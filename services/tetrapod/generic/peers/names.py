@@ -1,23 +1,23 @@
-"""What the four services say to each other, below the Kubernetes API: paths, and who may use them.
+"""Paths, names and headers of the communication between the four services.
 
-The auth service serves these paths; it answers members of `SERVICES_GROUP` only. That group comes from a service's own
-client certificate (or its front-proxy identity), never from a user's: see `X509Authenticator.reserved_groups`.
+The auth service serves the paths, and rejects users outside `SERVICES_GROUP`. A service is in that group by its own client certificate
+or by front-proxy identity headers. Certificates of users cannot grant it (`X509Authenticator.reserved_groups`).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.peers.audit_headers import FOUND as AUDIT_FINDINGS
+from tetrapod.generic.peers.audit_headers import RESPONSE_HEADER as AUDIT_FINDINGS
 
 SERVICES_GROUP: Final = "system:tetrapod:services"
 CORE: Final = "system:tetrapod:core"
-"""The user of core's certificate, as `system:tetrapod:auth` is of auth's. What they may do is in auth/rbac/data/services.json."""
+"""The user of core's certificate; that of auth's is `system:tetrapod:auth`. Their permissions are in auth/rbac/data/services.json."""
 RULES_PATH: Final = "/internal/tetrapod/rules"
 TOKEN_REQUESTS_PATH: Final = "/internal/tetrapod/tokenrequests"
 SECRET_TOKENS_PATH: Final = "/internal/tetrapod/secrettokens"
-UNTOUCHED: Final = b"x-tetrapod-untouched"
-"""The header of a refusal by which a service that stops tells the front that nothing was done: another replica may be asked."""
+NOT_PROCESSED: Final = b"x-tetrapod-untouched"
+"""The header by which a stopping service declares that it has not processed a request, so that another replica may be used."""
 TRACE_SPANS: Final = b"x-remote-trace-spans"
-ANSWERS: Final = frozenset({UNTOUCHED, TRACE_SPANS, AUDIT_FINDINGS})
-"""Headers of answers by which a service tells the front something; nobody else's answer may carry one past a service."""
+RESPONSE_HEADERS: Final = frozenset({NOT_PROCESSED, TRACE_SPANS, AUDIT_FINDINGS})
+"""Response headers from a service to the aggregator. They are removed from responses of all other servers."""

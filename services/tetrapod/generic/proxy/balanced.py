@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.peers.names import UNTOUCHED
+from tetrapod.generic.peers.names import NOT_PROCESSED
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool
@@ -153,7 +153,7 @@ def _was_not_executed(connection: BackendConnection) -> bool:
     """Return whether the response says that the request was not executed, and remove the header that says so."""
     if connection.status != 503:
         return False
-    headers = [header for header in connection.headers if header[0] != UNTOUCHED]
+    headers = [header for header in connection.headers if header[0] != NOT_PROCESSED]
     not_executed = len(headers) < len(connection.headers)
     connection.headers = headers
     return not_executed

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Final
 
 from tetrapod.generic.http.head import canonical
-from tetrapod.generic.peers.names import ANSWERS
+from tetrapod.generic.peers.names import RESPONSE_HEADERS
 from tetrapod.generic.request import HeaderList
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.boundedcache import bounded
@@ -33,7 +33,7 @@ _REPLACED: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"autho
 _REPLACED_WITH_LOCATION: Final = _REPLACED | {b"x-forwarded-uri", b"x-forwarded-host", b"x-forwarded-proto"}
 DROPPED_FROM_PEERS: Final = _HOP_BY_HOP | {b"date", b"audit-id"}
 """Response headers of a peer service that are not passed to the client, because the aggregator writes its own."""
-DROPPED_FROM_BACKENDS: Final = DROPPED_FROM_PEERS | ANSWERS
+DROPPED_FROM_BACKENDS: Final = DROPPED_FROM_PEERS | RESPONSE_HEADERS
 """Response headers of other backends that are not passed to the client. They include those that only peer services may set."""
 DROPPED_FOR_BROWSERS: Final = DROPPED_FROM_BACKENDS | {
     b"access-control-" + name

@@ -53,7 +53,7 @@ def builtin(  # noqa: PLR0913 - a declaration by keywords
         storage_group: the group under which objects are stored, if it differs (events).
 
     Raises:
-        LookupError: there are no facts of the resource or of a declared subresource.
+        LookupError: the facts of the resource or of a declared subresource are missing.
     """
     facts = _find(group, versions[0], resource)
     strategy.namespaced = facts.namespaced

@@ -66,7 +66,7 @@ class WebhookClient:
             limit: bytes that the response may have beyond twice those of the body.
 
         Raises:
-            CallFailed: there was no usable response.
+            CallFailed: the webhook sent no usable response.
         """
         url = f"{config.base}{config.path}?timeout={max(math.ceil(timeout), 1)}s"
         first = _Target("POST", url, body)

@@ -45,7 +45,7 @@ class Backoff:
 
 
 class ReviewFailed(Exception):
-    """No usable response. `code` is the HTTP status, 0 if there was none; `result`, for metrics, is `timeout` or `error`."""
+    """No usable response. `code` is the HTTP status, 0 without a response; `result`, for metrics, is `timeout` or `error`."""
 
     def __init__(self, text: str, code: int = 0, *, timed_out: bool = False, again: bool = False) -> None:
         super().__init__(text)
@@ -66,7 +66,7 @@ class ReviewClient:
         """Send a review once, repeating it only for Retry-After.
 
         Raises:
-            ReviewFailed: there was no usable response.
+            ReviewFailed: the webhook sent no usable response.
         """
         body = orjson.dumps(review)
         for _ in range(_MAX_WAITS):

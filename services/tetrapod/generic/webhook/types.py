@@ -1,4 +1,4 @@
-"""The schemas of AdmissionReview and ConversionReview, the responses of webhooks, which are no resources.
+"""The schemas of AdmissionReview and ConversionReview, the responses of webhooks, which are not resources.
 
 Upstream: k8s.io/api/admission/v1/types.go, apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go (v1beta1 has the same).
 """

@@ -34,7 +34,7 @@ class Limited(Protocol):
         ...
 
     def uncovered_scopes(self, resource: GroupResource, obj: Object, quotas: Iterable[Object]) -> str:
-        """Return the scopes of the object that require a quota but have none, as Go prints them; "" if there are none."""
+        """Return the scopes of the object that require a quota but have none, as Go prints them, or ""."""
         ...
 
 

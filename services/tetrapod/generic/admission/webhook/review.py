@@ -46,7 +46,7 @@ def new_review(attributes: Attributes, matched_kind: Equivalent, versions: Seque
     """Return the request for a webhook. `new` and `old` are of the kind that the webhook wants.
 
     Raises:
-        InvalidResponse: there is no common version of AdmissionReview.
+        InvalidResponse: the webhook supports none of our versions of AdmissionReview.
     """
     version = supported_version(versions)
     if version is None:

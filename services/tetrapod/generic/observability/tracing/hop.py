@@ -11,12 +11,12 @@ from typing import Final
 
 from tetrapod.generic.observability.tracing.report import span_document
 from tetrapod.generic.observability.tracing.spans import Nothing, Span
-from tetrapod.generic.peers.names import TRACE_SPANS as FOUND
+from tetrapod.generic.peers.names import TRACE_SPANS as RESPONSE_HEADER
 from tetrapod.generic.peers.packed_headers import packed, take_out
 from tetrapod.generic.request import HeaderList, Request, Response
 
-ASKED: Final = b"x-remote-trace"
-STATE: Final = "what the front asks of traces"
+REQUEST_HEADER: Final = b"x-remote-trace"
+STATE_KEY: Final = "what the front asks of traces"
 """The key in `Request.state` under which the front proxy's authenticator stores the header."""
 RETURN: Final = "tell"
 TRUST: Final = "believe"
@@ -25,7 +25,7 @@ _LIMIT: Final = 256 * 1024
 
 def request_headers(step: Span | Nothing) -> HeaderList:
     """Return the headers for the service behind the aggregator."""
-    return [(ASKED, (RETURN if step.trace.detailed else TRUST).encode())] if isinstance(step, Span) else []
+    return [(REQUEST_HEADER, (RETURN if step.trace.detailed else TRUST).encode())] if isinstance(step, Span) else []
 
 
 def target(request: Request, step: Span | Nothing) -> str:
@@ -38,12 +38,12 @@ def target(request: Request, step: Span | Nothing) -> str:
 
 def requests_spans(request: Request) -> bool:
     """Return whether the front proxy asks for a detailed trace."""
-    return request.state.get(STATE) == RETURN
+    return request.state.get(STATE_KEY) == RETURN
 
 
 def is_trusted(request: Request) -> bool:
     """Return whether the `traceparent` header is the aggregator's own."""
-    return request.state.get(STATE) in (RETURN, TRUST)
+    return request.state.get(STATE_KEY) in (RETURN, TRUST)
 
 
 def add_response_header(response: Response, root: Span) -> None:
@@ -51,11 +51,11 @@ def add_response_header(response: Response, root: Span) -> None:
     root.end()
     encoded = packed(span_document(root, root.started).get("spans", []), default=str)
     if len(encoded) <= _LIMIT:
-        response.headers.append((FOUND, encoded))
+        response.headers.append((RESPONSE_HEADER, encoded))
 
 
 def graft(response: Response, step: Span | Nothing) -> None:
     """Remove the service's spans from its response and attach them to the span of the call."""
-    for spans in take_out(response, FOUND):
+    for spans in take_out(response, RESPONSE_HEADER):
         if isinstance(step, Span):
             step.grafts += spans
