@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tetrapod.apps.options.flag import ALL, Flag, Kind, text, walk
+from tetrapod.apps.options.flag import ALL, Flag, Kind, declared_flags, format_value
 from tetrapod.apps.options.options import Options
 
 OUTPUT = Path(__file__).parent.parent / "docs/reference/all-flags.md"
@@ -34,7 +34,7 @@ def main() -> None:
 def document() -> str:
     """Return the page."""
     sections: dict[str, list[str]] = {}
-    for flag, default in walk(Options()):
+    for flag, default in declared_flags(Options()):
         sections.setdefault(flag.section, []).append(_row(flag, default))
     head = "| flag | type | default | accepted by | |\n|---|---|---|---|---|"
     return HEAD + "".join(f"\n## {section}\n\n{head}\n" + "\n".join(rows) + "\n" for section, rows in sections.items())
@@ -42,7 +42,7 @@ def document() -> str:
 
 def _row(flag: Flag, default: Any) -> str:
     name = f"`--{flag.name}`" if len(flag.name) > 1 else f"`-{flag.name}`"
-    written = text(flag, default).strip("[]") if flag.kind is Kind.LIST else text(flag, default)
+    written = format_value(flag, default).strip("[]") if flag.kind is Kind.LIST else format_value(flag, default)
     shown = f"`{written}`" if written not in ("", "[]") else ""
     kind = " or ".join(flag.choices) or flag.kind.value
     programs = (

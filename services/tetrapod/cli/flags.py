@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from tetrapod.apps.options.flag import Flag, Kind, walk
+from tetrapod.apps.options.flag import Flag, Kind, declared_flags
 from tetrapod.apps.options.options import Options
 from tetrapod.cli.parameter_types import IP, Duration
 from tetrapod.cli.upstream_flags import ACCEPTED, SWITCHES, rejection
@@ -32,7 +32,7 @@ _TYPES: Final[dict[Kind, Any]] = {
 @cache
 def flags_of(program: str) -> list[tuple[Flag, Any]]:
     """Return the flags that a program accepts, with their default values."""
-    return [(flag, default) for flag, default in walk(Options()) if program in (flag.programs or ())]
+    return [(flag, default) for flag, default in declared_flags(Options()) if program in (flag.programs or ())]
 
 
 class ProgramCommand(click.Command):
@@ -119,7 +119,7 @@ def to_options(ctx: click.Context, parameters: dict[str, Any]) -> Options:
     Raises:
         click.BadParameter: `--controllers` has an unknown name.
     """
-    flags = {flag.name: flag for flag, _ in walk(Options())}
+    flags = {flag.name: flag for flag, _ in declared_flags(Options())}
     values: dict[str, Any] = {}
     for parameter, value in parameters.items():
         name = _name(parameter)
@@ -138,17 +138,17 @@ def to_options(ctx: click.Context, parameters: dict[str, Any]) -> Options:
     return replace(Options(), given=given, ignored=ignored).with_flags(values)
 
 
-def parsed(program: str, args: Sequence[str]) -> Options:
+def parse_options(program: str, args: Sequence[str]) -> Options:
     """Return the options of a command line of a program.
 
     Raises:
         click.UsageError: the command line is invalid.
     """
-    with with_flags(program, name="flags")(lambda options: None).make_context("flags", list(args)) as context:
+    with program_command(program, name="flags")(lambda options: None).make_context("flags", list(args)) as context:
         return to_options(context, context.params)
 
 
-def with_flags(program: str, **attrs: Any) -> Callable[[Callable[[Options], None]], ProgramCommand]:
+def program_command(program: str, **attrs: Any) -> Callable[[Callable[[Options], None]], ProgramCommand]:
     """Return a decorator that makes a command with the flags of a program out of a function of `Options`."""
 
     def decorate(run: Callable[[Options], None]) -> ProgramCommand:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tetrapod.apps.options.options import Options
-from tetrapod.cli.flags import with_flags
+from tetrapod.cli.flags import program_command
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.backend import Backend
@@ -36,7 +36,7 @@ a kube-apiserver without controllers.
 """
 
 
-@with_flags("up", name="kube-apiserver")
+@program_command("up", name="kube-apiserver")
 def kube_apiserver(options: Options) -> None:
     """Run the whole server with kube-apiserver's flags, for programs that expect that binary: envtest, scripts, manifests.
 

@@ -7,7 +7,7 @@ import sys
 import click
 
 from tetrapod.apps.options.options import Options
-from tetrapod.cli.flags import ProgramCommand, with_flags
+from tetrapod.cli.flags import ProgramCommand, program_command
 from tetrapod.cli.prepare import prepare
 
 
@@ -17,7 +17,7 @@ def serve() -> None:
 
 
 def _serve_command(name: str) -> ProgramCommand:
-    @with_flags(name, name=name)
+    @program_command(name, name=name)
     def command(options: Options) -> None:
         prepare(options)
         from tetrapod.apps.process import run

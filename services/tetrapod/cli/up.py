@@ -6,14 +6,14 @@ import sys
 from typing import TYPE_CHECKING
 
 from tetrapod.apps.options.options import Options
-from tetrapod.cli.flags import with_flags
+from tetrapod.cli.flags import program_command
 from tetrapod.cli.prepare import prepare
 
 if TYPE_CHECKING:
     from tetrapod.apps.embedded import Embedded
 
 
-@with_flags("up", name="up")
+@program_command("up", name="up")
 def up(options: Options) -> None:
     """Run all four services in one process, over SQLite or etcd, with certificates of its own."""
     prepare(options)

@@ -241,13 +241,13 @@ class Server:
 
 
 def _options(directory: Path, tokens: Path, flags: Sequence[str]) -> Options:
-    from tetrapod.cli.flags import parsed
+    from tetrapod.cli.flags import parse_options
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     own = [f"--data-dir={directory}", f"--token-auth-file={tokens}", "--bind-address=127.0.0.1", f"--secure-port={port}"]
-    options = parsed("up", [*own, "--collection-delay=0", *flags])
+    options = parse_options("up", [*own, "--collection-delay=0", *flags])
     if options.data_dir != directory or options.etcd.servers:
         raise ValueError("a server for tests stores its objects in memory; --data-dir and --etcd-servers cannot be set")
     return options

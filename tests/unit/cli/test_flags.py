@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tetrapod.apps.options.flag import ALL, walk
+from tetrapod.apps.options.flag import ALL, declared_flags
 from tetrapod.apps.options.options import Options
-from tetrapod.cli.flags import flags_of, parsed
+from tetrapod.cli.flags import flags_of, parse_options
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,7 +23,7 @@ def test_the_reference_document_is_generated_from_the_declarations() -> None:
 
 
 def test_flag_names_are_unique_and_have_a_section_and_a_help_text() -> None:
-    flags = [flag for flag, _ in walk(Options())]
+    flags = [flag for flag, _ in declared_flags(Options())]
     assert len({flag.name for flag in flags}) == len(flags)
     assert all(flag.section and flag.help.endswith(".") for flag in flags)
     assert all(flag.programs and flag.programs <= ALL for flag in flags)
@@ -31,7 +31,7 @@ def test_flag_names_are_unique_and_have_a_section_and_a_help_text() -> None:
 
 @pytest.mark.parametrize("program", sorted(ALL))
 def test_without_arguments_each_program_has_the_declared_defaults(program: str) -> None:
-    assert parsed(program, []) == Options()
+    assert parse_options(program, []) == Options()
 
 
 def test_a_flag_is_accepted_only_by_its_programs() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from tetrapod.cli.flags import flags_of, parsed, split_ignored
+from tetrapod.cli.flags import flags_of, parse_options, split_ignored
 from tetrapod.cli.upstream_flags import ACCEPTED, REJECTED, SWITCHES
 
 
@@ -44,7 +44,7 @@ def test_a_switch_takes_nothing_of_the_line_and_others_take_their_value() -> Non
 )
 def test_flags_that_change_behaviour_are_rejected(line: str) -> None:
     with pytest.raises(click.UsageError, match=line.replace("=", " ").split()[0]):
-        parsed("up", line.split())
+        parse_options("up", line.split())
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def test_flags_that_change_behaviour_are_rejected(line: str) -> None:
     ],
 )
 def test_flags_that_match_the_behaviour_are_accepted(line: str) -> None:
-    assert parsed("up", [line]).ignored == (line.removeprefix("--").partition("=")[0],)
+    assert parse_options("up", [line]).ignored == (line.removeprefix("--").partition("=")[0],)
 
 
 def test_unknown_flags_are_rejected() -> None:
     with pytest.raises(click.UsageError, match="No such option"):
-        parsed("up", ["--cloud-provider=aws"])
+        parse_options("up", ["--cloud-provider=aws"])
 
 
 def test_an_old_name_is_the_new_one() -> None:
-    assert parsed("up", ["--audit-webhook-batch-initial-backoff=3s"]).audit.webhook.initial_backoff == 3
+    assert parse_options("up", ["--audit-webhook-batch-initial-backoff=3s"]).audit.webhook.initial_backoff == 3
 
 
 def test_no_flag_is_reported_to_have_an_effect_and_none() -> None:

@@ -118,7 +118,7 @@ def group(default: T, section: str = "", *, programs: frozenset[str] | None = No
     return made
 
 
-def walk(options: Any, section: str = "", programs: frozenset[str] = ALL, prefix: str = "") -> Iterator[tuple[Flag, Any]]:
+def declared_flags(options: Any, section: str = "", programs: frozenset[str] = ALL, prefix: str = "") -> Iterator[tuple[Flag, Any]]:
     """Yield the flags of an options object and of its groups, with their values, in the order of declaration."""
     for item in fields(options):
         value = getattr(options, item.name)
@@ -130,7 +130,7 @@ def walk(options: Any, section: str = "", programs: frozenset[str] = ALL, prefix
             )
             yield resolved, value
         elif nested is not None:
-            yield from walk(value, nested.section or section, nested.programs or programs, prefix + nested.prefix)
+            yield from declared_flags(value, nested.section or section, nested.programs or programs, prefix + nested.prefix)
 
 
 def with_values(options: T, values: Mapping[str, object], prefix: str = "") -> T:
@@ -153,7 +153,7 @@ def with_values(options: T, values: Mapping[str, object], prefix: str = "") -> T
     return replace(options, **changes) if changes else options  # type: ignore[type-var]
 
 
-def text(declared: Flag, value: Any) -> str:
+def format_value(declared: Flag, value: Any) -> str:
     """Return a value as it would be written on the command line, without passwords in URLs."""
     if declared.kind is Kind.SWITCH:
         return str(value).lower()

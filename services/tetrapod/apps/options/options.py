@@ -11,7 +11,7 @@ from tetrapod.apps.options.audit import AuditFlags
 from tetrapod.apps.options.authentication import AuthenticationFlags
 from tetrapod.apps.options.authorization import AuthorizationFlags
 from tetrapod.apps.options.etcd import EtcdFlags
-from tetrapod.apps.options.flag import AGGREGATOR, AUTH, CORE, SEPARATE, flag, group, text, walk, with_values
+from tetrapod.apps.options.flag import AGGREGATOR, AUTH, CORE, SEPARATE, declared_flags, flag, format_value, group, with_values
 from tetrapod.apps.options.generic import FeatureFlags, GenericFlags, LoggingFlags, TracingFlags
 from tetrapod.apps.options.kubernetes import AdmissionFlags, AggregationFlags, EndpointFlags, KubeletFlags, WorkloadFlags
 from tetrapod.apps.options.serving import ServingFlags
@@ -73,13 +73,13 @@ class Options:
         Raises:
             KeyError: a flag does not exist.
         """
-        if unknown := values.keys() - {declared.name for declared, _ in walk(self)}:
+        if unknown := values.keys() - {declared.name for declared, _ in declared_flags(self)}:
             raise KeyError(*unknown)
         return with_values(self, values)
 
     def flags(self) -> dict[str, str]:
         """Return the flags as texts, for `/flagz` and the log."""
-        return {declared.name: text(declared, value) for declared, value in walk(self)}
+        return {declared.name: format_value(declared, value) for declared, value in declared_flags(self)}
 
     @property
     def local_address(self) -> str:
