@@ -24,6 +24,7 @@ class Counted(Embedded):
     """An embedded server that counts its requests in flight, except long-running ones."""
 
     def __init__(self, options: Options, store: SqliteBackend) -> None:
+        """Create the server; `store` is closed with it."""
         self._store = store
         self._under_way = 0
         super().__init__(options, store)

@@ -43,6 +43,7 @@ class CheckResponse:
         return value
 
     def __str__(self) -> str:
+        """Return the status code and the beginning of the body."""
         text = self.body[:200].decode(errors="replace").strip()
         return f"{self.status} {text}" if text else str(self.status)
 

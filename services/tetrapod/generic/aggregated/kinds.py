@@ -56,6 +56,7 @@ class KindStrategy(Strategy):
     qualified_finalizers = False
 
     def __init__(self) -> None:
+        """Create the strategy; `bind` attaches it to its kind."""
         self.node: SchemaNode | None = None
 
     def bind(self, kind: Kind) -> None:

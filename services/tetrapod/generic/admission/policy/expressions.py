@@ -60,7 +60,8 @@ def _wrong_type(actual: CelType, returns: Returns) -> str:
 class Composer:
     """Compiles variables, each of which may use those before it, and then other expressions.
 
-    Without `composed` the variable `variables` does not exist. `environment_of` returns the environment without `variables`, depending on params, authorizer and patch types.
+    Without `composed` the variable `variables` does not exist. `environment_of` returns the environment without it, depending on params,
+    authorizer and patch types.
     """
 
     def __init__(
