@@ -209,14 +209,14 @@ class Crds:
         entry = await self._storage.get(name)
         if entry is None:
             return None
-        known = self._by_name.get(name)
-        return known if known is not None and known.entry.revision >= entry.revision else Crd(entry)
+        stored_keys = self._by_name.get(name)
+        return stored_keys if stored_keys is not None and stored_keys.entry.revision >= entry.revision else Crd(entry)
 
     async def run(self) -> None:
         """Follow the storage until cancelled."""
         await follow(self._storage, self, "custom resource definitions")
 
-    def known(self) -> Collection[str]:
+    def stored_keys(self) -> Collection[str]:
         """Return the names of all definitions."""
         return self._by_name.keys()
 

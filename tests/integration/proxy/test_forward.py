@@ -221,7 +221,7 @@ async def test_an_answer_that_breaks_off_is_cut_for_the_client_too(front: Front,
             await client.answer()
     # A failing service is logged in one line, without a traceback.
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
-    assert "broke off its answer to /: unexpected EOF" in caplog.text
+    assert "did not complete its response to /: unexpected EOF" in caplog.text
 
 
 async def test_an_early_rejection_of_an_upload_reaches_the_client(serve: Serve, front: Front) -> None:

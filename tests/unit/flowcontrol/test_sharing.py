@@ -87,12 +87,12 @@ def test_clients_are_reported_to_wait_longer_while_many_are_rejected_and_less_wh
     retry = RetryAfter(lambda: now)
     for _ in range(4):
         for _ in range(40):
-            retry.refused()
+            retry.count_rejection()
         now += 1
     assert retry.seconds == 4
     for _ in range(10):
         now += 5
-        retry.refused()
+        retry.count_rejection()
     assert retry.seconds == 1
 
 

@@ -78,7 +78,7 @@ def test_time_is_spent_in_some_state_whenever_limits_change(spent: dict[tuple[in
     limits = Limits(seats, seats, 50)
     for state, seconds in spent.items():
         utilization.spent[state] = seconds
-        utilization.settle(limits)
+        utilization.aggregate(limits)
     for row in utilization.rows(limits):
         assert sum(row[:-1]) == pytest.approx(sum(spent.values()) * 1e9, abs=len(spent))
 
@@ -87,7 +87,7 @@ def test_states_are_summed_up_before_there_are_too_many() -> None:
     utilization, limits = Utilization(), Limits(10, 10, 50)
     for number in range(3 * MOST_STATES):
         if not utilization.spend((0, number, 0, number), 1.0):
-            utilization.settle(limits)
+            utilization.aggregate(limits)
         assert len(utilization.spent) <= MOST_STATES
     assert [sum(row[:-1]) for row in utilization.rows(limits)] == [3 * MOST_STATES * 1e9] * 4
 

@@ -12,14 +12,14 @@ from tetrapod.generic.storage.encoding import encode
 
 def entry(name: str = "x", size: int = 0, labels: object = None) -> StoredEntry:
     metadata = {"name": name, "namespace": "ns", "uid": "u-1", "labels": labels}
-    return StoredEntry.stored(f"ns/{name}", encode({"metadata": metadata, "spec": {"x": "y" * size}}, "v1", "Pod"), 7)
+    return StoredEntry.from_stored(f"ns/{name}", encode({"metadata": metadata, "spec": {"x": "y" * size}}, "v1", "Pod"), 7)
 
 
 def test_an_entry_knows_its_name_and_labels() -> None:
     one = entry(labels={"a": "b"})
     assert (one.namespace, one.name, one.uid, one.labels, one.revision) == ("ns", "x", "u-1", {"a": "b"}, 7)
     assert entry(labels=None).labels == {}
-    assert StoredEntry.stored("x", encode({"metadata": {}}, "v1", "Node"), 1).namespace == ""
+    assert StoredEntry.from_stored("x", encode({"metadata": {}}, "v1", "Node"), 1).namespace == ""
 
 
 def test_the_parse_is_shared_and_the_copy_is_not() -> None:

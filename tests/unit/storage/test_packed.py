@@ -10,7 +10,7 @@ from tetrapod.generic.storage.cacher.packed import PackedEntry, packed
 
 def entry(text: str) -> StoredEntry:
     obj = {"kind": "K", "apiVersion": "g/v1", "metadata": {"name": "x", "uid": "u", "labels": {"a": "b"}}, "spec": {"text": text}}
-    return StoredEntry.stored("x", json.dumps(obj, separators=(",", ":")).encode(), 7, 3)
+    return StoredEntry.from_stored("x", json.dumps(obj, separators=(",", ":")).encode(), 7, 3)
 
 
 def test_a_packed_entry_equals_its_original() -> None:

@@ -19,7 +19,7 @@ def test_undoing_gives_every_state_that_the_window_reaches(writes: list[tuple[st
         if delete and entries.get(key) is None:
             continue
         revision += 1
-        entry = None if delete else StoredEntry.of(key, b"", revision)
+        entry = None if delete else StoredEntry.from_served(key, b"", revision)
         previous = entries.remove(key) if entry is None else entries.put(entry)
         window.append(Change(key, entry, previous, revision))
         states[revision] = {found.key: found.revision for found in entries.within("")}
@@ -40,7 +40,7 @@ def test_entries_are_sorted_and_a_namespace_is_a_slice(writes: list[tuple[str, s
         if delete:
             assert (entries.remove(key) is None) is (model.pop(key, None) is None)
         else:
-            model[key] = StoredEntry.of(key, b"", 1)
+            model[key] = StoredEntry.from_served(key, b"", 1)
             entries.put(model[key])
     assert [entry.key for entry in entries.within("")] == sorted(model)
     assert list(entries.keys("a/")) == sorted(key for key in model if key.startswith("a/"))

@@ -61,7 +61,7 @@ class NodeReflector(Reflector):
         self.nodes: dict[Key, Node] = {}
         self._changed = changed
 
-    def _known(self) -> Collection[Key]:
+    def _stored_keys(self) -> Collection[Key]:
         return self.nodes.keys()
 
     def _put(self, key: Key, obj: Object) -> None:

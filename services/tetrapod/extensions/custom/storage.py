@@ -17,7 +17,7 @@ from typing import Final
 
 from tetrapod.extensions.custom.forms import Forms, LostVersion
 from tetrapod.generic.registry.entry import Unstored
-from tetrapod.generic.storage.forwarding import ForwardingStorage, ShownWatch
+from tetrapod.generic.storage.forwarding import ForwardingStorage, MappedWatch
 from tetrapod.generic.storage.interface import (
     Entry,
     ListPage,
@@ -107,7 +107,7 @@ class CurrentStorage(ForwardingStorage):
         if not self._all_readable:
             await self.list(ListQuery(resource_version="0"))
             self._all_readable = True
-        return ShownWatch(await self._inner.watch(replace(query, predicate=self._on_current(query.predicate))), self.current)
+        return MappedWatch(await self._inner.watch(replace(query, predicate=self._on_current(query.predicate))), self.current)
 
     def _on_current(self, predicate: Predicate) -> Predicate:
         """Return a predicate that selects by fields of this version, with its defaults. Labels are the same in every version."""

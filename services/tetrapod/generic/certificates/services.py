@@ -85,17 +85,17 @@ class _Keeper:
 
     def server(self, authority: Authority, directory: Path, name: str, hosts: Sequence[str]) -> None:
         """Keep or issue a serving certificate."""
-        self._keep(authority, directory, "tls", hosts, (), lambda: authority.issue_server(name, hosts))
+        self._issue_unless_valid(authority, directory, "tls", hosts, (), lambda: authority.issue_server(name, hosts))
 
     def client(self, authority: Authority, directory: Path, file: str, user: str, groups: Sequence[str] = ()) -> None:
         """Keep or issue a client certificate."""
-        self._keep(authority, directory, file, (), groups, lambda: authority.issue_client(user, groups))
+        self._issue_unless_valid(authority, directory, file, (), groups, lambda: authority.issue_client(user, groups))
 
     def peer(self, authority: Authority, directory: Path, hosts: Sequence[str]) -> None:
         """Keep or issue a certificate of an etcd member."""
-        self._keep(authority, directory, "peer", hosts, (), lambda: authority.issue_peer(PEER, hosts))
+        self._issue_unless_valid(authority, directory, "peer", hosts, (), lambda: authority.issue_peer(PEER, hosts))
 
-    def _keep(
+    def _issue_unless_valid(
         self, authority: Authority, directory: Path, file: str, hosts: Sequence[str], groups: Sequence[str], issue: Callable[[], Pair]
     ) -> None:
         if not self._good(authority, directory, file, hosts, groups):

@@ -77,7 +77,7 @@ class Informer(Reflector):
                 group, version, resource = self.gvr
                 _HANDLING.drop({"group": group, "version": version, "resource": resource})
 
-    def _known(self) -> Collection[Key]:
+    def _stored_keys(self) -> Collection[Key]:
         return self.objects.keys()
 
     def _put(self, key: Key, obj: Object) -> None:

@@ -29,7 +29,7 @@ class Queue(Protocol):
     name: str
 
     @property
-    def begun(self) -> Mapping[Any, float]:
+    def in_progress(self) -> Mapping[Any, float]:
         """The keys that are being processed, with the start time (of time.monotonic())."""
         ...
 
@@ -59,11 +59,11 @@ def _sums(value_of: Any) -> list[tuple[tuple[str, ...], float]]:
 
 def _unfinished(queue: Queue) -> float:
     now = time.monotonic()
-    return sum(now - began for began in list(queue.begun.values()))
+    return sum(now - began for began in list(queue.in_progress.values()))
 
 
 def _longest(queue: Queue) -> float:
-    return time.monotonic() - min(queue.begun.values(), default=time.monotonic())
+    return time.monotonic() - min(queue.in_progress.values(), default=time.monotonic())
 
 
 GaugeFunction("workqueue_depth", "Current depth of workqueue", _NAME, lambda: _sums(len))

@@ -90,7 +90,7 @@ class Reflector(ABC):
         _reflectors.add(self)
 
     @abstractmethod
-    def _known(self) -> Collection[Key]:
+    def _stored_keys(self) -> Collection[Key]:
         """Return the keys of the stored objects."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class Reflector(ABC):
 
     async def _list(self) -> str:
         """Pass on all objects, page by page, then remove those that no longer exist. Returns the resource version of the list."""
-        missing, version = set(self._known()), ""
+        missing, version = set(self._stored_keys()), ""
         async for page in pages(self._client, self.gvr, self._namespace, size=self._page, **self._query):
             await self._put_all(page.get("items") or (), missing)
             version = page["metadata"]["resourceVersion"]

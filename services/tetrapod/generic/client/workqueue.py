@@ -35,7 +35,7 @@ class WorkQueue(Generic[K]):
         self._queue: deque[K] = deque()
         self._since: dict[K, float] = {}  # when each waiting key was added
         self._waiting: set[K] = set()  # queued, or to be queued again when its work ends
-        self.begun: dict[K, float] = {}
+        self.in_progress: dict[K, float] = {}
         """The keys that are being processed, with the start time (of time.monotonic())."""
         self._failures: dict[K, int] = {}
         self._delayed: dict[K, asyncio.TimerHandle] = {}
@@ -55,7 +55,7 @@ class WorkQueue(Generic[K]):
         self._waiting.add(key)
         self._since[key] = time.monotonic()
         metrics.ADDS.add((self.name,))
-        if key not in self.begun:
+        if key not in self.in_progress:
             self._queue.append(key)
             self._more.set()
 
@@ -87,7 +87,7 @@ class WorkQueue(Generic[K]):
                 await self._more.wait()
             key = self._queue.popleft()
             self._waiting.discard(key)
-            began = self.begun[key] = time.monotonic()
+            began = self.in_progress[key] = time.monotonic()
             metrics.QUEUE_SECONDS.observe((self.name,), began - self._since.pop(key, began))
             try:
                 await self._work(key)
@@ -100,7 +100,7 @@ class WorkQueue(Generic[K]):
                 log.log(logging.WARNING if failures > 3 else logging.DEBUG, "%s: %s: %s", self.name, key, error)
                 self.add_after(key, min(_FIRST_DELAY * 2 ** min(failures, 20), _LONGEST_DELAY))
             finally:
-                self.begun.pop(key, None)
+                self.in_progress.pop(key, None)
                 metrics.WORK_SECONDS.observe((self.name,), time.monotonic() - began)
                 if key in self._waiting:
                     self._queue.append(key)

@@ -78,7 +78,7 @@ def _until(deadline: float, run: _Run, path: str) -> _Run:
         except TimeoutError:
             if not limit.expired():
                 raise
-            log.warning("the answer to %s was cut: it was not complete within the allotted timeout", path)
+            log.warning("the response to %s was cut off: it was not complete within the allotted timeout", path)
             raise AnswerBroken("timeout") from None
 
     return run_until
@@ -93,7 +93,7 @@ class SharedTimeout:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._begun: dict[asyncio.Task[Any], float] = {}
+        self._started_at: dict[asyncio.Task[Any], float] = {}
         self._cancelled: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -104,9 +104,9 @@ class SharedTimeout:
             None if the task has a timeout already: a request made within another one is covered by the outer timeout.
         """
         task = asyncio.current_task()
-        if task is None or task in self._begun:
+        if task is None or task in self._started_at:
             return None
-        self._begun[task] = now
+        self._started_at[task] = now
         if self._timer is None:
             self._schedule()
         return task
@@ -118,7 +118,7 @@ class SharedTimeout:
     def stop(self, task: asyncio.Task[Any] | None) -> None:
         """Stop the timeout of a finished task."""
         if task is not None:
-            del self._begun[task]
+            del self._started_at[task]
             if task in self._cancelled:
                 self._cancelled.remove(task)
                 task.uncancel()
@@ -129,13 +129,13 @@ class SharedTimeout:
     def _cancel_expired(self) -> None:
         self._timer = None
         late = time.monotonic() - self._seconds
-        for task, begun in self._begun.items():
-            if begun > late:
+        for task, started_at in self._started_at.items():
+            if started_at > late:
                 break
             if task not in self._cancelled:
                 self._cancelled.add(task)
                 task.cancel()
-        if self._begun:
+        if self._started_at:
             self._schedule()
 
 

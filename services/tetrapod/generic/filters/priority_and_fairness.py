@@ -112,7 +112,7 @@ def _queue_timeout(request: Request, request_timeout: float) -> float:
 
 def _reject(flow: Flow) -> Response:
     retry = flow.level.retry_after
-    retry.refused()
+    retry.count_rejection()
     response = too_many_requests(retry.seconds)
     response.headers += flow.headers
     return response

@@ -93,7 +93,7 @@ class FlowControl:
         self._informers: tuple[Informer, Informer] | None = None
         self._reconfiguring = False
         self.configure([], [])
-        gauges.show(self._queue_sets)
+        gauges.publish(self._queue_sets)
 
     # --- requests
 
@@ -147,8 +147,8 @@ class FlowControl:
                 new_levels[name] = self._level(name, _mandatory("prioritylevelconfigurations", name))
         former_schemas = {schema.name for schema in self._schemas}
         self._order(usable)
-        _show("flow_schema", former_schemas, {schema.name for schema in self._schemas})
-        _show("priority_level", self.levels.keys(), new_levels.keys())
+        _update_series("flow_schema", former_schemas, {schema.name for schema in self._schemas})
+        _update_series("priority_level", self.levels.keys(), new_levels.keys())
         self._assign_limits(new_levels)
         self.levels = new_levels
         self._flows.clear()
@@ -216,7 +216,7 @@ class FlowControl:
         try:
             seats, fair = allocate(self._seats_of_all, claims)
         except ValueError as error:
-            log.warning("limits of priority levels stay as they are: %s", error)
+            log.warning("limits of priority levels are unchanged: %s", error)
             return
         meters.FAIR_FRACTION.set((), fair)
         for level, claim, number in zip(limited, claims, seats, strict=True):
@@ -270,7 +270,7 @@ class FlowControl:
             self._lend(self.levels)
 
 
-def _show(label: str, former: Collection[str], current: Collection[str]) -> None:
+def _update_series(label: str, former: Collection[str], current: Collection[str]) -> None:
     """Drop the metric series of deleted objects, and allow those of existing objects."""
     for name in set(former) - set(current):
         retire({label: name})

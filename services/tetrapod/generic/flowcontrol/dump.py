@@ -92,18 +92,18 @@ def _request_row(ticket: Ticket, queue: int, index: int, details: bool) -> Seque
         str(queue),
         str(index),
         ticket.distinguisher,
-        _when(ticket.arrival),
+        _wall_clock_time(ticket.arrival),
         str(estimate.initial),
         str(estimate.final),
     )
-    row += (f"{estimate.linger * 1000:g}ms" if estimate.linger else "0s", _NEVER if ticket.waits else _when(ticket.started))
+    row += (f"{estimate.linger * 1000:g}ms" if estimate.linger else "0s", _NEVER if ticket.waits else _wall_clock_time(ticket.started))
     if not details:
         return row
     version = f"{info.api_group}/{info.api_version}" if info.api_group else info.api_version
     return (*row, ticket.user.name, info.verb, info.path, info.namespace, info.name, version, info.resource, info.subresource)
 
 
-def _when(moment: float) -> str:
+def _wall_clock_time(moment: float) -> str:
     """Return a time of the monotonic clock as wall-clock time."""
     wall = datetime.datetime.fromtimestamp(time.time() - (time.monotonic() - moment), datetime.UTC)
     return wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -21,22 +21,22 @@ _STAGES = "in initial (for a WATCH) or any (for a non-WATCH) execution stage"
 _Rows = Sequence[tuple[tuple[str, ...], float]]
 
 
-_shown: WeakMethod[Callable[[], Iterable[QueueSet]]] | None = None
+_published: WeakMethod[Callable[[], Iterable[QueueSet]]] | None = None
 
 
-def show(queue_sets: Callable[[], Iterable[QueueSet]]) -> None:
+def publish(queue_sets: Callable[[], Iterable[QueueSet]]) -> None:
     """Report the queue sets that a bound method returns at /metrics.
 
     A process has one set of these metrics. If several servers run in it, as in tests, the one created last is
     reported until it is freed.
     """
-    global _shown
-    _shown = WeakMethod(queue_sets)
+    global _published
+    _published = WeakMethod(queue_sets)
     _register()
 
 
 def _queue_sets() -> Iterable[QueueSet]:
-    queue_sets = None if _shown is None else _shown()
+    queue_sets = None if _published is None else _published()
     return () if queue_sets is None else queue_sets()
 
 

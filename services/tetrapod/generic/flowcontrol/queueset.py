@@ -127,7 +127,7 @@ class Queue:
         self.waiting.append(ticket)
         self.work += ticket.work
 
-    def left(self, ticket: Ticket) -> None:
+    def remove(self, ticket: Ticket) -> None:
         """Subtract the work of a request that has been removed from the queue."""
         self.work = self.work - ticket.work if self.waiting else 0.0
 
@@ -186,7 +186,7 @@ class QueueSet:
     def configure(self, queuing: Queuing, limit: int) -> None:
         """Change the number of queues and seats. Surplus queues are removed once they are empty."""
         self._advance()
-        self.utilization.settle(self.limits)
+        self.utilization.aggregate(self.limits)
         self.queuing = queuing
         self.limit = limit
         self.queues += [Queue(index) for index in range(len(self.queues), queuing.queues)]
@@ -296,7 +296,7 @@ class QueueSet:
         elapsed = now - self._since
         state = (self.waiting, self.executing, self.seats_waiting, self.seats_in_use)
         if not self.utilization.spend(state, elapsed):
-            self.utilization.settle(self.limits)
+            self.utilization.aggregate(self.limits)
         if self._active:
             self._r += self.seats_in_use / self._active * elapsed
         self._since = now
@@ -356,16 +356,16 @@ class QueueSet:
                 return
             self._robin = queue.index
             queue.waiting.popleft()
-            self._left(queue, ticket)
+            self._account_departure(queue, ticket)
             self._held[ticket.hand] += ticket.seats
             self.dispatch_r, self.latest_s = self._r, queue.next_r
             queue.begin(ticket, self._since)
             self._execute(ticket, self._since)
             self._bound(queue)
 
-    def _left(self, queue: Queue, ticket: Ticket) -> None:
+    def _account_departure(self, queue: Queue, ticket: Ticket) -> None:
         """Account for a ticket that has left its queue."""
-        queue.left(ticket)
+        queue.remove(ticket)
         if not queue.waiting:
             self._nonempty.discard(queue)
         self._count_waiting(ticket, -1)
@@ -412,7 +412,7 @@ class QueueSet:
         if queue is None:
             raise ValueError("a ticket without a queue does not wait")
         queue.waiting.remove(ticket)
-        self._left(queue, ticket)
+        self._account_departure(queue, ticket)
         if not queue.active:
             self._active -= 1
         self._bound(queue)

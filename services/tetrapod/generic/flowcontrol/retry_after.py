@@ -28,7 +28,7 @@ class RetryAfter:
         self._count = 0
         self._raised = 0
 
-    def refused(self) -> None:
+    def count_rejection(self) -> None:
         """Count a rejection and adjust the value."""
         now = int(self._clock())
         if now == self._second:

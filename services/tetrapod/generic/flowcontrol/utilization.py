@@ -46,13 +46,13 @@ class Utilization:
     def spend(self, state: State, seconds: float) -> bool:
         """Add time in a state.
 
-        Return False if there are too many distinct states and `settle` must be called; a busy level has no limit.
+        Return False if there are too many distinct states and `aggregate` must be called; a busy level has no limit.
         """
         spent = self.spent
         spent[state] = spent.get(state, 0.0) + seconds
         return len(spent) <= MOST_STATES
 
-    def settle(self, limits: Limits) -> None:
+    def aggregate(self, limits: Limits) -> None:
         """Aggregate the recorded states, because the limits are about to change or there are too many states."""
         self._rows = self.rows(limits)
         for (_, _, seats_waiting, seats_in_use), seconds in self.spent.items():
@@ -61,7 +61,7 @@ class Utilization:
 
     def demand(self, limits: Limits) -> Results:
         """Return the statistics of the seat demand since the last call."""
-        self.settle(limits)
+        self.aggregate(limits)
         return self._demand.reset()
 
     def rows(self, limits: Limits) -> list[list[float]]:

@@ -186,12 +186,12 @@ class _Ticks:
     def schedule(self) -> None:
         self._cpu = time.process_time()
         self._delay = self._run_delay.seconds()
-        self._due = time.perf_counter() + TICK
+        self._expected = time.perf_counter() + TICK
         self._loop.call_later(TICK, self._measure)
 
     def _measure(self) -> None:
         monitor = self._monitor
-        lag = time.perf_counter() - self._due
+        lag = time.perf_counter() - self._expected
         monitor.tick(max(lag, 0.0), time.process_time() - self._cpu, self._run_delay.seconds() - self._delay)
         self._idle = self._idle + 1 if monitor.last_reading == self._last_reading else 0
         self._last_reading = monitor.last_reading

@@ -76,12 +76,21 @@ class BalancedPool(BackendPool):
         upgrade: bytes = b"",
         length: int | None = None,
         replay: bool = False,
-        fresh: bool = False,
+        new_connection: bool = False,
     ) -> BackendConnection:
         replicas = self._services.get((endpoint.host, endpoint.port))
         if replicas is None:
             return await super().exchange(
-                endpoint, method, target, headers, body, host=host, upgrade=upgrade, length=length, replay=replay, fresh=fresh
+                endpoint,
+                method,
+                target,
+                headers,
+                body,
+                host=host,
+                upgrade=upgrade,
+                length=length,
+                replay=replay,
+                new_connection=new_connection,
             )
         candidates = await replicas.candidates()
         if not candidates:
@@ -102,7 +111,7 @@ class BalancedPool(BackendPool):
                     upgrade=upgrade,
                     length=length,
                     replay=replay,
-                    fresh=fresh or bool(number and single),
+                    new_connection=new_connection or bool(number and single),
                 )
             except BackendError as error:
                 replicas.mark_unavailable(address)

@@ -24,8 +24,8 @@ def _validity_error(certificate: x509.Certificate, now: datetime.datetime) -> st
     return ""
 
 
-def _go_time(moment: datetime.datetime) -> str:
-    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _go_time(time: datetime.datetime) -> str:
+    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _name_error(certificate: x509.Certificate, name: str) -> str:

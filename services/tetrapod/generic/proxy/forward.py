@@ -120,7 +120,7 @@ async def forward(
             else:
                 writer.write(body)
         except BackendError as error:
-            log.warning("backend %s broke off its answer to %s: %s", endpoint.authority, request.raw_path, error)
+            log.warning("backend %s did not complete its response to %s: %s", endpoint.authority, request.raw_path, error)
             raise AnswerBroken(str(error)) from error
         finally:
             if body is None and not connection.complete:

@@ -44,7 +44,7 @@ class BackendPool:
         upgrade: bytes = b"",
         length: int | None = None,
         replay: bool = False,
-        fresh: bool = False,
+        new_connection: bool = False,
     ) -> BackendConnection:
         """Send a request and return when status and headers of the response have arrived.
 
@@ -56,7 +56,7 @@ class BackendPool:
             body: the bytes, or a reader whose data is sent as it arrives.
             length: the size of a streamed body; None sends it in chunks.
             replay: whether the request may be repeated, regardless of its method.
-            fresh: whether to use a new connection.
+            new_connection: whether to use a new connection.
 
         Raises:
             BackendError: the connection or the request failed.
@@ -64,9 +64,9 @@ class BackendPool:
         streamed = not isinstance(body, bytes)
         framing = _framing(method, body, length, upgrade)
         head = render_request(method, target, host or endpoint.authority, headers, framing)
-        fresh = fresh or bool(upgrade)
+        new_connection = new_connection or bool(upgrade)
         while True:
-            connection = None if fresh else self._take_idle(endpoint)
+            connection = None if new_connection else self._take_idle(endpoint)
             if connection is None:
                 try:
                     connection = await self._connect(endpoint)
@@ -85,7 +85,7 @@ class BackendPool:
                 connection.close()
                 if not (connection.used and error.no_response and (replay or method in REPLAYABLE) and not streamed):
                     raise
-                fresh = True
+                new_connection = True
             except BaseException:
                 connection.close()
                 raise

@@ -50,7 +50,7 @@ class Mirror(Generic[T]):
         """Follow the storage until cancelled."""
         await follow(self._storage, self, "objects")
 
-    def known(self) -> Collection[str]:
+    def stored_keys(self) -> Collection[str]:
         return self._by_key.keys()
 
     def apply(self, events: Sequence[WatchEvent]) -> None:
@@ -63,8 +63,8 @@ class Mirror(Generic[T]):
                 self._put(event.entry)
 
     def _put(self, entry: Entry) -> None:
-        known = self._by_key.get(entry.key)
-        if known is not None and known[0] >= entry.revision:
+        stored_keys = self._by_key.get(entry.key)
+        if stored_keys is not None and stored_keys[0] >= entry.revision:
             return
         try:
             item = self._make(entry)

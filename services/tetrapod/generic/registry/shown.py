@@ -9,7 +9,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.hooks import Transform, ValidateObject
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.forwarding import ShownWatch
+from tetrapod.generic.storage.forwarding import MappedWatch
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Watch, WatchQuery
 from tetrapod.machinery.gvk import Object
 
@@ -46,7 +46,7 @@ class FilteredUpdateStore(Store, ABC):
         return page._replace(entries=list(map(self.shown, page.entries)))
 
     async def watch(self, ctx: Context, query: WatchQuery) -> Watch:
-        return ShownWatch(await super().watch(ctx, query), self.shown)
+        return MappedWatch(await super().watch(ctx, query), self.shown)
 
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
         entry, gone = await super().delete(ctx, name, options, validate)

@@ -17,8 +17,8 @@ from tetrapod.generic.rpc.stream import Call
 class Channel:
     """A channel to one server, over one connection at a time. Call `connect` before the first call and after a loss.
 
-    A server that answers neither a call nor a ping within `response_timeout` seconds is silent: `on_silent` is called, and repeatable calls
-    end.
+    A server that answers neither a call nor a ping within `response_timeout` seconds is unresponsive: `on_unresponsive` is called, and
+    repeatable calls end.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Channel:
 
         Args:
             timeout: in seconds.
-            repeatable: whether the call has no side effects, so that it is ended if the server is silent.
+            repeatable: whether the call has no side effects, so that it is ended if the server is unresponsive.
 
         Raises:
             RpcError: the call failed.
@@ -105,7 +105,7 @@ class Channel:
         return await call.unary(timeout)
 
     async def stream(self, path: str, metadata: tuple[tuple[str, str], ...] = ()) -> Call:
-        """Start a call with any number of messages in both directions. It is ended if the server is silent.
+        """Start a call with any number of messages in both directions. It is ended if the server is unresponsive.
 
         Raises:
             RpcError: the channel is not connected.

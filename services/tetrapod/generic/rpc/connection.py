@@ -37,9 +37,9 @@ class Http2Connection(asyncio.Protocol):
     """An HTTP/2 connection. `greeted` completes with the server's settings; from then until `closing` it accepts calls.
 
     Args:
-        response_timeout: the seconds after which a server that sends nothing while a call waits counts as silent.
-        on_silent: called when the server is silent. The connection then accepts no new calls and ends repeatable ones. Other calls keep
-            waiting, because the server may still execute them.
+        response_timeout: the seconds after which a server that sends nothing while a call waits counts as unresponsive.
+        on_unresponsive: called when the server is unresponsive. The connection then accepts no new calls and ends repeatable ones.
+            Other calls keep waiting, because the server may still execute them.
     """
 
     def __init__(self, response_timeout: float = math.inf, on_unresponsive: Callable[[], None] | None = None) -> None:
@@ -194,7 +194,7 @@ class Http2Connection(asyncio.Protocol):
             while size - start >= frames.HEAD_SIZE:
                 length, kind, flags, stream = frames.read_head(data, start)
                 if length > _FRAME:
-                    raise frames.ProtocolError(frames.FRAME_SIZE_ERROR, "a frame is larger than we take")
+                    raise frames.ProtocolError(frames.FRAME_SIZE_ERROR, "a frame exceeds the maximum frame size")
                 end = start + frames.HEAD_SIZE + length
                 if end > size:
                     break
@@ -232,7 +232,7 @@ class Http2Connection(asyncio.Protocol):
         elif kind == frames.GOAWAY:
             self._goaway(payload)
         elif kind == frames.PUSH_PROMISE:
-            raise frames.ProtocolError(frames.PROTOCOL_ERROR, "a push, which was not allowed")
+            raise frames.ProtocolError(frames.PROTOCOL_ERROR, "a push, which is disabled")
 
     def _data(self, flags: int, stream: int, payload: bytes) -> None:
         size = len(payload)
@@ -254,7 +254,7 @@ class Http2Connection(asyncio.Protocol):
 
     def _continuation(self, flags: int, payload: bytes) -> None:
         if self._block is None:
-            raise frames.ProtocolError(frames.PROTOCOL_ERROR, "nothing is to be continued")
+            raise frames.ProtocolError(frames.PROTOCOL_ERROR, "a CONTINUATION frame without a header block")
         stream, first, block = self._block
         block += payload
         if len(block) > LARGEST:

@@ -65,7 +65,7 @@ def read_settings(payload: bytes) -> dict[int, int]:
         ProtocolError: the payload has a wrong size.
     """
     if len(payload) % 6:
-        raise ProtocolError(FRAME_SIZE_ERROR, "SETTINGS of an odd size")
+        raise ProtocolError(FRAME_SIZE_ERROR, "SETTINGS has the wrong size")
     return dict(_setting.iter_unpack(payload))
 
 
@@ -91,7 +91,7 @@ def read_number(payload: bytes) -> int:
         ProtocolError: the payload has a wrong size.
     """
     if len(payload) != 4:
-        raise ProtocolError(FRAME_SIZE_ERROR, "a frame of the wrong size")
+        raise ProtocolError(FRAME_SIZE_ERROR, "a frame has the wrong size")
     number: int = _number.unpack(payload)[0]
     return number
 
@@ -103,7 +103,7 @@ def read_goaway(payload: bytes) -> tuple[int, int, bytes]:
         ProtocolError: the payload has a wrong size.
     """
     if len(payload) < 8:
-        raise ProtocolError(FRAME_SIZE_ERROR, "GOAWAY of the wrong size")
+        raise ProtocolError(FRAME_SIZE_ERROR, "GOAWAY has the wrong size")
     last, code = _two.unpack_from(payload)
     return last & 0x7FFFFFFF, code, payload[8:]
 
@@ -117,5 +117,5 @@ def unpadded(flags: int, payload: bytes) -> bytes:
     if not flags & PADDED:
         return payload
     if not payload or payload[0] >= len(payload):
-        raise ProtocolError(PROTOCOL_ERROR, "more padding than there is frame")
+        raise ProtocolError(PROTOCOL_ERROR, "the padding is longer than the frame")
     return payload[1 : len(payload) - payload[0]]

@@ -157,7 +157,7 @@ class Call:
         start = 0
         while len(data) - start >= _PREFIX:
             if data[start]:
-                raise RpcError(Code.INTERNAL, "a compressed message, which was not asked for")
+                raise RpcError(Code.INTERNAL, "a compressed message, which was not requested")
             end = start + _PREFIX + int.from_bytes(data[start + 1 : start + _PREFIX], "big")
             if end > len(data):
                 break

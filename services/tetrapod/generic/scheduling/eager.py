@@ -24,7 +24,7 @@ def start_eagerly(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Non
         return loop.create_task(work)
     if sys.version_info >= (3, 12):
         return asyncio.Task(work, loop=loop, eager_start=True)
-    begun = _begun(work)
+    begun = _run_first_part(work)
     context = copy_context()
     task = loop.create_task(begun, context=context)
     asyncio._enter_task(loop, task)
@@ -36,7 +36,7 @@ def start_eagerly(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Non
 
 
 @types.coroutine
-def _begun(work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
+def _run_first_part(work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
     """Run `work` up to its first wait when first resumed, and hand the awaited future to the task when resumed again."""
     try:
         awaited = work.send(None)

@@ -86,7 +86,7 @@ class FlowLimiter:
         """Wait until the request fits the limit of its flow, and count it."""
         permission: asyncio.Future[InFlight] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(flow, deque()).append((permission, weight))
-        self._look_soon()
+        self._schedule_start()
         return await permission
 
     def leave(self, request: InFlight) -> None:
@@ -138,14 +138,14 @@ class FlowLimiter:
         if not waiting:
             del self._waiting[flow]
 
-    def _look_soon(self) -> None:
+    def _schedule_start(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._config.recent / 2, self._look)
+            self._timer = asyncio.get_running_loop().call_later(self._config.recent / 2, self._start_waiting)
 
-    def _look(self) -> None:
+    def _start_waiting(self) -> None:
         """Start waiting requests whose predecessors are no longer recent."""
         self._timer = None
         for flow in list(self._waiting):
             self._wake(flow)
         if self._waiting:
-            self._look_soon()
+            self._schedule_start()

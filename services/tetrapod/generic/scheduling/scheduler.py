@@ -160,14 +160,14 @@ class FairScheduler:
         if self._stepping:
             self._next_step()
 
-    def _adapt(self, took: float) -> None:
+    def _adapt(self, cpu_seconds: float) -> None:
         """Choose how many requests start in the next step, given the CPU seconds of this one."""
         config = self._config
-        self._cpu = config.kept * self._cpu + took
+        self._cpu = config.kept * self._cpu + cpu_seconds
         self._wall = config.kept * self._wall + self._now() - self._step_began_at
         longest = config.shared_step if self.shared() else config.step
-        if took > longest:
+        if cpu_seconds > longest:
             self._most = max(1, self._most - 1 - self._most // 4)
-        elif self._starts >= self._most and took < longest / 2:
+        elif self._starts >= self._most and cpu_seconds < longest / 2:
             self._most = min(self._most + 1, config.most_starts)
         self._most_spare = self._most + config.spare_starts

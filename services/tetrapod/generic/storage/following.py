@@ -22,7 +22,7 @@ class Mirror(Protocol):
 
     synced: asyncio.Event
 
-    def known(self) -> Collection[str]:
+    def stored_keys(self) -> Collection[str]:
         """Return the keys of the objects it contains."""
         ...
 
@@ -56,7 +56,7 @@ async def _follow(storage: ResourceStorage, mirror: Mirror) -> None:
         async for batch in watch.initial():
             mirror.apply(batch)
             listed.update(event.entry.key for event in batch if event.entry is not None)
-        for key in set(mirror.known()) - listed:
+        for key in set(mirror.stored_keys()) - listed:
             mirror.drop(key)
         watch.subscribe(mirror.apply)
         mirror.synced.set()

@@ -63,19 +63,20 @@ class ForwardingWatch:
         self._inner.close()
 
 
-class ShownWatch(ForwardingWatch):
+class MappedWatch(ForwardingWatch):
     """A `Watch` that converts the entries of another watch.
 
-    `shown` returns the entry in the form to show; it returns the same entry if no conversion is needed.
+    `convert` returns the entry in the form to show; it returns the same entry if no conversion is needed.
     """
 
-    def __init__(self, inner: Watch, shown: Callable[[Entry], Entry]) -> None:
+    def __init__(self, inner: Watch, convert: Callable[[Entry], Entry]) -> None:
         super().__init__(inner)
-        self._shown = shown
+        self._convert = convert
 
     def _mapped(self, events: Sequence[WatchEvent]) -> list[WatchEvent]:
         return [
-            event if event.entry is None or (made := self._shown(event.entry)) is event.entry else event.showing(made) for event in events
+            event if event.entry is None or (converted := self._convert(event.entry)) is event.entry else event.showing(converted)
+            for event in events
         ]
 
     async def __aiter__(self) -> AsyncIterator[list[WatchEvent]]:

@@ -48,7 +48,7 @@ async def _read_sizes() -> None:
             async with asyncio.timeout(_TIMEOUT):
                 _SIZE.set(_CLUSTER, await store.size())
         except Exception as error:
-            log.debug("the size of the store is not known: %s", error)
+            log.debug("the size of the store cannot be read: %s", error)
 
 
 BEFORE_SCRAPE.append(_read_sizes)

@@ -55,7 +55,7 @@ class Contents:
         return replace(self, items=items)
 
 
-def some(lines: Sequence[str]) -> str:
+def first_lines(lines: Sequence[str]) -> str:
     """Return the first few error lines, indented, with the number of the remaining ones."""
     more = [f"  … and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return "\n".join([*(f"  {line}" for line in lines[:_SHOWN]), *more])

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from tetrapod.generic.storage.backup import definitions
-from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, some
+from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, first_lines
 from tetrapod.generic.storage.encoding import encode
 from tetrapod.generic.storage.unreadable import ENCRYPTED
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
@@ -56,11 +56,12 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
         else:
             errors.append(f"{item.key}: neither JSON nor protobuf")
     if errors:
-        raise BackupError(f"{len(errors)} values cannot be read, nothing was moved:\n{some(errors)}")
+        raise BackupError(f"{len(errors)} values cannot be read, nothing was moved:\n{first_lines(errors)}")
     if encrypted and not keep_encrypted:
         raise BackupError(
-            f"{len(encrypted)} values are encrypted:\n{some(encrypted)}\nSay by --from-encryption-provider-config how to decrypt them, "
-            "or move them as they are with --keep-encrypted: then the server needs the same --encryption-provider-config"
+            f"{len(encrypted)} values are encrypted:\n{first_lines(encrypted)}\n"
+            "Say by --from-encryption-provider-config how to decrypt them, or move them as they are with --keep-encrypted: "
+            "then the server needs the same --encryption-provider-config"
         )
     return contents.with_items(items)
 

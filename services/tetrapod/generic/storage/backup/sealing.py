@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 
-from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, some
+from tetrapod.generic.storage.backup.contents import BackupError, Contents, Item, first_lines
 from tetrapod.generic.storage.encryption.encryption import Encryption
 from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
 from tetrapod.generic.storage.interface import UNUSUAL_PLACES
@@ -63,7 +63,7 @@ class Sealing:
             except TransformError as error:
                 errors.append(f"{item.key}: {error}")
         if errors:
-            raise BackupError(f"{len(errors)} values cannot be {done} by {self._path}, nothing was written:\n{some(errors)}")
+            raise BackupError(f"{len(errors)} values cannot be {done} by {self._path}, nothing was written:\n{first_lines(errors)}")
         return contents.with_items(items)
 
 

@@ -115,7 +115,7 @@ async def _put(backend: EtcdBackend, start: str, item: Item) -> None:
     lease = await backend.grant_lease(max(1, round(item.ttl))) if item.ttl is not None else 0
     result = await backend.put_if(start + item.key, item.value, 0, lease=lease)
     if not result.succeeded:
-        raise BackupError(f"somebody else wrote {start}{item.key} meanwhile; stop what uses this etcd")
+        raise BackupError(f"another client wrote {start}{item.key} during the restoration; stop everything that uses this etcd")
 
 
 async def _raise_revision(backend: EtcdBackend, above: int) -> None:

@@ -92,7 +92,7 @@ class Cache:
             NotTransformable: the value is encrypted.
         """
         try:
-            entry = StoredEntry.stored(stored_key[self._prefix_length :], value, revision, lease)
+            entry = StoredEntry.from_stored(stored_key[self._prefix_length :], value, revision, lease)
         except CorruptObject as error:
             log.error("%s cannot be served: %s", stored_key, error)
             self.counters.undecodable += 1

@@ -100,7 +100,7 @@ class Cacher:
         if not is_key(key):
             return None
         kv = await self._backend.get(self.prefix + key)
-        return None if kv is None else StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease)
+        return None if kv is None else StoredEntry.from_stored(key, kv.value, kv.mod_revision, kv.lease)
 
     @traced("cacher.GetList", lambda self, _: {"type": self.config.prefix})
     async def list(self, query: ListQuery) -> ListPage:

@@ -64,15 +64,15 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
     _derived: _Derived | None = None
 
     @classmethod
-    def of(cls, key: str, raw: bytes, revision: int, lease: int = 0) -> StoredEntry:
+    def from_served(cls, key: str, raw: bytes, revision: int, lease: int = 0) -> StoredEntry:
         """Create an entry from served bytes."""
         head, item = divided(raw)
         return cls(key, _heads.setdefault(head, head), item, revision, lease)
 
     @classmethod
-    def stored(cls, key: str, value: bytes, revision: int, lease: int = 0) -> StoredEntry:
+    def from_stored(cls, key: str, value: bytes, revision: int, lease: int = 0) -> StoredEntry:
         """Create an entry from a stored value. Raises CorruptObject, NotTransformable."""
-        return cls.of(key, splice(value, revision), revision, lease)
+        return cls.from_served(key, splice(value, revision), revision, lease)
 
     @property
     def raw(self) -> bytes:
@@ -113,7 +113,7 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
     def as_deleted(self, revision: int) -> StoredEntry:
         """Return this state of the object with the resource version of its deletion."""
-        return StoredEntry.of(self.key, respliced(self.raw, self.revision, revision), revision)
+        return StoredEntry.from_served(self.key, respliced(self.raw, self.revision, revision), revision)
 
     def drop_derived_data(self) -> None:
         """Drop the derived data."""

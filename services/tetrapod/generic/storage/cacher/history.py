@@ -137,5 +137,5 @@ class _Changes:
         cached = self._cache.entries.get(key)
         if cached is not None and cached.revision == revision:
             return cached
-        entry = StoredEntry.stored(key, value, revision, lease)
+        entry = StoredEntry.from_stored(key, value, revision, lease)
         return packed(entry) if self._cache.packed else entry

@@ -186,7 +186,7 @@ class Lister:
         async for page in self._backend_pages(query, start, revision):
             first = first or page
             fetched += len(page.kvs)
-            entries = [StoredEntry.stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease) for kv in page.kvs]
+            entries = [StoredEntry.from_stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease) for kv in page.kvs]
             matching, examined = await _apply_view(
                 query.view or _filter_view(query.predicate), entries, query.limit and query.limit - len(chosen)
             )

@@ -135,7 +135,7 @@ class Reflector:
                     await self._fill()
                 await self._follow()
             except (Compacted, FutureRevision) as error:
-                log.info("listing %s anew: %s", self._prefix, error)
+                log.info("listing %s again: %s", self._prefix, error)
                 if self._cache.revision > start_revision:
                     wait = FIRST_WAIT
                 await self._refill()

@@ -75,7 +75,7 @@ class Window:
     def __init__(self, start: int, *, most: int = MOST, counters: CacheCounters | None = None) -> None:
         self.start = start
         self.capacity = FEWEST
-        self._tally = counters or CacheCounters(("", ""))
+        self._counters = counters or CacheCounters(("", ""))
         self._most = most
         self._changes: deque[Change] = deque()
 
@@ -84,14 +84,14 @@ class Window:
         self._changes.append(change)
         if len(self._changes) > self.capacity:
             self.capacity *= 2
-            self._tally.capacity_increases += 1
+            self._counters.capacity_increases += 1
         oldest = self._changes[0]
         while len(self._changes) > self._most or (len(self._changes) > FEWEST and change.at - oldest.at > FRESH_SECONDS):
             self.start = self._changes.popleft().revision
             oldest = self._changes[0]
             if len(self._changes) * 4 < self.capacity > FEWEST:
                 self.capacity //= 2
-                self._tally.capacity_decreases += 1
+                self._counters.capacity_decreases += 1
 
     @property
     def free(self) -> int:
@@ -104,7 +104,7 @@ class Window:
         self.start = start
         while len(self._changes) > self.capacity:
             self.capacity *= 2
-            self._tally.capacity_increases += 1
+            self._counters.capacity_increases += 1
 
     def since(self, revision: int) -> list[Change]:
         """Return the changes after `revision`, which must not be before `start`."""

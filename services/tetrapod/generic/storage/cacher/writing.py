@@ -218,7 +218,7 @@ class Writer:
         cached = self._cache.entries.get(key)
         if cached is not None and cached.revision == kv.mod_revision:
             return BaseState(cached, True, stale)
-        return BaseState(StoredEntry.stored(key, kv.value, kv.mod_revision, kv.lease), True, stale)
+        return BaseState(StoredEntry.from_stored(key, kv.value, kv.mod_revision, kv.lease), True, stale)
 
     # Encoding
 
@@ -246,7 +246,7 @@ class Writer:
         two.
         """
         cached = self._cache.entries.get(key)
-        return cached if cached is not None and cached.revision == revision else StoredEntry.of(key, raw, revision, lease)
+        return cached if cached is not None and cached.revision == revision else StoredEntry.from_served(key, raw, revision, lease)
 
 
 def _revision(entry: StoredEntry | None) -> int:

@@ -90,7 +90,9 @@ class Providers:
             resource = parse_resource(name)
             for masking in (GroupResource(resource.group, "*"), EVERYTHING):
                 if masking in self._by_resource:
-                    raise ValueError(f"resource {go_quote(_shown(resource))} is masked by earlier rule {go_quote(_shown(masking))}")
+                    raise ValueError(
+                        f"resource {go_quote(_display_name(resource))} is masked by earlier rule {go_quote(_display_name(masking))}"
+                    )
             self._by_resource.setdefault(resource, []).extend(providers)
 
     def _provider(self, provider: Object) -> _Provider:
@@ -121,5 +123,5 @@ def _for(resource: str, provider: _Provider) -> Prefixed:
     return Prefixed(provider.prefix, PrefixTransformer(resource, provider.unmatched, provider.ciphers))
 
 
-def _shown(resource: GroupResource) -> str:
+def _display_name(resource: GroupResource) -> str:
     return "*." if resource == GroupResource("", "*") else str(resource)

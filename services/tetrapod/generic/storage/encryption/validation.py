@@ -102,10 +102,10 @@ def _provider(provider: Object, path: str, kms_names: set[str], reload: bool) ->
     errors = []
     if not configured:
         text = "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity"
-        errors.append(field.invalid(path, _shown(provider), text))
+        errors.append(field.invalid(path, _redacted(provider), text))
     elif len(configured) > 1:
         text = "more than one provider specified in a single element, should split into different list elements"
-        errors.append(field.invalid(path, _shown(provider), text))
+        errors.append(field.invalid(path, _redacted(provider), text))
     if "kms" in configured:
         errors += _kms(provider["kms"], f"{path}.kms", kms_names, reload)
         kms_names.add(provider["kms"].get("name") or "")
@@ -114,16 +114,16 @@ def _provider(provider: Object, path: str, kms_names: set[str], reload: bool) ->
     return errors
 
 
-def _shown(provider: Object) -> Object:
+def _redacted(provider: Object) -> Object:
     """Return the provider as Go prints its internal struct, but with secrets redacted, which upstream does not do."""
-    shown: Object = {}
+    redacted: Object = {}
     for name, go in (("aesgcm", "AESGCM"), ("aescbc", "AESCBC"), ("secretbox", "Secretbox")):
         options = provider.get(name)
         keys = [{"Name": key.get("name") or "", "Secret": "REDACTED"} for key in (options or {}).get("keys") or []]
-        shown[go] = None if options is None else {"Keys": keys or None}
-    shown["Identity"] = provider.get("identity")
+        redacted[go] = None if options is None else {"Keys": keys or None}
+    redacted["Identity"] = provider.get("identity")
     kms = provider.get("kms")
-    shown["KMS"] = (
+    redacted["KMS"] = (
         None
         if kms is None
         else {
@@ -134,7 +134,7 @@ def _shown(provider: Object) -> Object:
             "Timeout": format_nanoseconds(parse_nanoseconds(kms["timeout"])),
         }
     )
-    return shown
+    return redacted
 
 
 def _keys(keys: Sequence[Object], path: str, sizes: Sequence[int]) -> list[FieldError]:

@@ -41,7 +41,7 @@ class Compactor:
             try:
                 await self.round()
             except (Unavailable, Compacted) as error:
-                log.info("compaction of etcd is put off: %s", error)
+                log.info("compaction of etcd is postponed: %s", error)
 
     async def round(self) -> bool:
         """Compact if no other process has done so, and return whether it did.

@@ -70,7 +70,7 @@ def progress_reliable(version: str) -> bool:
 class Connection:
     """The channel to one endpoint and its calls.
 
-    `on_silent` is called when the endpoint stops answering; it is None if there is only one.
+    `on_unresponsive` is called when the endpoint stops answering; it is None if there is only one.
     """
 
     def __init__(self, url: str, credentials: Credentials, on_unresponsive: Callable[[Connection], None] | None = None) -> None:
@@ -141,7 +141,9 @@ class Connection:
             except (OSError, ValueError) as error:
                 raise Unavailable(f"etcd: cannot connect to {self.url}: {error}") from error
         if not progress_reliable(self.version):
-            log.warning("etcd %s at %s cannot be trusted to notify progress: consistent reads go to etcd itself", self.version, self.url)
+            log.warning(
+                "etcd %s at %s sends no reliable progress notifications: consistent reads are served by etcd itself", self.version, self.url
+            )
 
 
 def _endpoint(url: str) -> tuple[str, str, int]:
@@ -207,7 +209,7 @@ class Endpoints:
             self._current = (self._current + 1) % len(self._urls)
 
     def _on_unresponsive(self, connection: Connection) -> None:
-        log.info("etcd at %s is silent, and passed over", connection.url)
+        log.info("etcd at %s does not respond: using the next endpoint", connection.url)
         self.leave(connection)
 
     def _open(self, url: str) -> Connection:
