@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from tetrapod.core.admissionregistration import resources as admissionregistration_resources
+from tetrapod.core.admissionregistration import resources as admissionregistration
 from tetrapod.core.admissionregistration.policy_strategies import ParamAccess
 from tetrapod.core.allocators.cluster_ips import ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts
-from tetrapod.core.apps import resources as apps_resources
-from tetrapod.core.autoscaling import resources as autoscaling_resources
-from tetrapod.core.batch import resources as batch_resources
-from tetrapod.core.certificates import resources as certificates_resources
-from tetrapod.core.coordination import resources as coordination_resources
-from tetrapod.core.discovery import resources as discovery_resources
-from tetrapod.core.events import resources as events_resources
-from tetrapod.core.flowcontrol import resources as flowcontrol_resources
-from tetrapod.core.networking import resources as networking_resources
-from tetrapod.core.node import resources as node_resources
-from tetrapod.core.policy import resources as policy_resources
-from tetrapod.core.resource import resources as resource_resources
+from tetrapod.core.apps import resources as apps
+from tetrapod.core.autoscaling import resources as autoscaling
+from tetrapod.core.batch import resources as batch
+from tetrapod.core.certificates import resources as certificates
+from tetrapod.core.coordination import resources as coordination
+from tetrapod.core.discovery import resources as discovery
+from tetrapod.core.events import resources as events
+from tetrapod.core.flowcontrol import resources as flowcontrol
+from tetrapod.core.networking import resources as networking
+from tetrapod.core.node import resources as node
+from tetrapod.core.policy import resources as policy
+from tetrapod.core.resource import resources as resource
 from tetrapod.core.resource.resource_claims.strategy import ClaimAccess
-from tetrapod.core.scheduling import resources as scheduling_resources
-from tetrapod.core.storage import resources as storage_resources
-from tetrapod.core.storagemigration import resources
+from tetrapod.core.scheduling import resources as scheduling
+from tetrapod.core.storage import resources as storage
+from tetrapod.core.storagemigration import resources as storagemigration
 from tetrapod.core.v1 import resources as v1
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.builtin import forget_facts
@@ -32,39 +33,49 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 
 
-def definitions(
-    subresources: Mapping[str, Rest | Strategy],
-    addresses: ClusterIPs,
-    ports: NodePorts,
-    params: ParamAccess,
-    devices: ClaimAccess,
-    authorizer: Authorizer | None,
-    event_ttl: int = 3600,
-) -> list[ResourceDefinition]:
-    """Return the definitions of all resources of core.
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """The objects that the definitions of core need.
 
     Args:
-        subresources: implementations of subresources and virtual resources by path.
+        subresources: implementations of subresources and virtual resources by path, such as "pods/eviction" or "bindings".
+        addresses: allocates the cluster IPs of services.
+        ports: allocates the node ports of services.
+        parameters: authorizes users to name the parameters of admission policies.
+        claims: authorizes the writers of resource claims.
+        authorizer: authorizes signers of pod certificates; None skips the check.
         event_ttl: seconds until an event is deleted.
     """
+
+    subresources: Mapping[str, Rest | Strategy]
+    addresses: ClusterIPs
+    ports: NodePorts
+    parameters: ParamAccess
+    claims: ClaimAccess
+    authorizer: Authorizer | None
+    event_ttl: int = 3600
+
+
+def definitions(dependencies: Dependencies) -> list[ResourceDefinition]:
+    """Return the definitions of all resources of core."""
     result = [
-        *v1.definitions(subresources, addresses, ports, event_ttl),
-        *apps_resources.definitions(),
-        *certificates_resources.definitions(authorizer),
-        *coordination_resources.definitions(),
-        *events_resources.definitions(event_ttl),
-        *node_resources.definitions(),
-        *scheduling_resources.definitions(),
-        *flowcontrol_resources.definitions(),
-        *autoscaling_resources.definitions(),
-        *batch_resources.definitions(),
-        *networking_resources.definitions(),
-        *discovery_resources.definitions(),
-        *policy_resources.definitions(),
-        *resource_resources.definitions(devices),
-        *storage_resources.definitions(),
-        *resources.definitions(),
-        *admissionregistration_resources.definitions(params),
+        *v1.definitions(dependencies.subresources, dependencies.addresses, dependencies.ports, dependencies.event_ttl),
+        *apps.definitions(),
+        *certificates.definitions(dependencies.authorizer),
+        *coordination.definitions(),
+        *events.definitions(dependencies.event_ttl),
+        *node.definitions(),
+        *scheduling.definitions(),
+        *flowcontrol.definitions(),
+        *autoscaling.definitions(),
+        *batch.definitions(),
+        *networking.definitions(),
+        *discovery.definitions(),
+        *policy.definitions(),
+        *resource.definitions(dependencies.claims),
+        *storage.definitions(),
+        *storagemigration.definitions(),
+        *admissionregistration.definitions(dependencies.parameters),
     ]
     forget_facts()
     return result

@@ -33,7 +33,7 @@ from tetrapod.core.controllers.ttl_after_finished import TTLAfterFinished
 from tetrapod.core.controllers.webhook_hazards import WebhookHazards
 from tetrapod.core.podspec import capabilities
 from tetrapod.core.resource.resource_claims.strategy import ClaimAccess
-from tetrapod.core.resources import definitions
+from tetrapod.core.resources import Dependencies, definitions
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends, KubeletConfig
 from tetrapod.core.v1.component_statuses import ComponentStatusRest, Probe, local_components
 from tetrapod.core.v1.pods.binding import BindingRest, PodBindingRest
@@ -104,11 +104,16 @@ class CoreService:
         self.backends = BackendPool()
         addresses = ClusterIPs(config.service_network, client)
         ports = NodePorts(config.node_ports, server.storage)
-        devices = ClaimAccess(server.authorizer, server.storage)
-        params = ParamAccess(server.authorizer, client, server.storage)
-        server.install(
-            definitions(self._subresources(token_rest, probes), addresses, ports, params, devices, server.authorizer, int(config.event_ttl))
+        dependencies = Dependencies(
+            subresources=self._subresources(token_rest, probes),
+            addresses=addresses,
+            ports=ports,
+            parameters=ParamAccess(server.authorizer, client, server.storage),
+            claims=ClaimAccess(server.authorizer, server.storage),
+            authorizer=server.authorizer,
+            event_ttl=int(config.event_ttl),
         )
+        server.install(definitions(dependencies))
         self.bootstrap = Bootstrap(
             client,
             BootstrapConfig(

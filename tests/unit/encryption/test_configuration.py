@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.resources import definitions
+from tetrapod.core.resources import Dependencies, definitions
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.storage.encryption.configuration import read_configuration
@@ -144,7 +144,8 @@ def test_every_resource_is_known_by_the_name_that_upstream_gives_it() -> None:
 
     unused: Any = None
     wrong = {}
-    for definition in definitions(defaultdict(Anything), unused, unused, unused, unused, unused):
+    dependencies = Dependencies(defaultdict(Anything), unused, unused, unused, unused, unused)
+    for definition in definitions(dependencies):
         if definition.rest is None:
             config = StorageConfig(definition.storage_prefix, definition.gvk(definition.storage_version).api_version, definition.kind)
             expected = definition.group_resource if definition.group != "events.k8s.io" else GroupResource("", "events")

@@ -5,23 +5,23 @@ from typing import Any, cast
 
 import pytest
 
-from tetrapod.core.admissionregistration import resources as admissionregistration_resources
-from tetrapod.core.apps import resources as apps_resources
-from tetrapod.core.autoscaling import resources as autoscaling_resources
-from tetrapod.core.batch import resources as batch_resources
-from tetrapod.core.certificates import resources as certificates_resources
-from tetrapod.core.coordination import resources as coordination_resources
-from tetrapod.core.discovery import resources as discovery_resources
-from tetrapod.core.events import resources as events_resources
-from tetrapod.core.flowcontrol import resources as flowcontrol_resources
+from tetrapod.core.admissionregistration import resources as admissionregistration
+from tetrapod.core.apps import resources as apps
+from tetrapod.core.autoscaling import resources as autoscaling
+from tetrapod.core.batch import resources as batch
+from tetrapod.core.certificates import resources as certificates
+from tetrapod.core.coordination import resources as coordination
+from tetrapod.core.discovery import resources as discovery
+from tetrapod.core.events import resources as events
+from tetrapod.core.flowcontrol import resources as flowcontrol
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.networking import resources as networking_resources
-from tetrapod.core.node import resources as node_resources
-from tetrapod.core.policy import resources as policy_resources
-from tetrapod.core.resource import resources as resource_resources
-from tetrapod.core.scheduling import resources as scheduling_resources
-from tetrapod.core.storage import resources as storage_resources
-from tetrapod.core.storagemigration import resources
+from tetrapod.core.networking import resources as networking
+from tetrapod.core.node import resources as node
+from tetrapod.core.policy import resources as policy
+from tetrapod.core.resource import resources as resource
+from tetrapod.core.scheduling import resources as scheduling
+from tetrapod.core.storage import resources as storage
+from tetrapod.core.storagemigration import resources as storagemigration
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 
@@ -30,22 +30,22 @@ _NOBODY = cast(Any, None)
 _DEFINITIONS = {
     f"{d.group}/{d.resource}": d
     for d in itertools.chain(
-        apps_resources.definitions(),
-        autoscaling_resources.definitions(),
-        batch_resources.definitions(),
-        networking_resources.definitions(),
-        policy_resources.definitions(),
-        storage_resources.definitions(),
-        discovery_resources.definitions(),
-        resources.definitions(),
-        certificates_resources.definitions(None),
-        coordination_resources.definitions(),
-        events_resources.definitions(3600),
-        node_resources.definitions(),
-        scheduling_resources.definitions(),
-        flowcontrol_resources.definitions(),
-        admissionregistration_resources.definitions(_NOBODY),
-        resource_resources.definitions(_NOBODY),
+        apps.definitions(),
+        autoscaling.definitions(),
+        batch.definitions(),
+        networking.definitions(),
+        policy.definitions(),
+        storage.definitions(),
+        discovery.definitions(),
+        storagemigration.definitions(),
+        certificates.definitions(None),
+        coordination.definitions(),
+        events.definitions(3600),
+        node.definitions(),
+        scheduling.definitions(),
+        flowcontrol.definitions(),
+        admissionregistration.definitions(_NOBODY),
+        resource.definitions(_NOBODY),
     )
 }
 
