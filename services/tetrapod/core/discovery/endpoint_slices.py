@@ -195,16 +195,12 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
 
 
 def _row(obj: Object) -> list[Any]:
-    ports = obj.get("ports")
-    if ports is None:
-        port_text = UNSET if not obj.get("ports") else ""
-    else:
-        port_text = more((str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in ports), MAX_ENDPOINTS)
+    ports = [str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in obj.get("ports") or ()]
     addresses = [a for e in obj.get("endpoints") or [] for a in e.get("addresses") or []]
     return [
         name_of(obj),
         obj.get("addressType", ""),
-        port_text or UNSET,
+        more(ports, MAX_ENDPOINTS) or UNSET,
         more(addresses, MAX_ENDPOINTS) or UNSET,
         age(obj),
     ]
