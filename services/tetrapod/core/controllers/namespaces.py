@@ -67,10 +67,10 @@ class NamespaceController:
             return
         await self._finalize(name)
 
-    async def _empty(self, name: str, namespace: Object) -> _Outcome:
+    async def _empty(self, name: str, namespace: Object) -> DeletionOutcome:
         """Delete all objects of the namespace once and return what remains."""
         discovered = await discover(self._client)
-        outcome = _Outcome(discovered)
+        outcome = DeletionOutcome(discovered)
         # Pods first: the objects that they use should outlive them.
         resources = [r for r in discovered.resources if r.namespaced and r.preferred and r.verbs >= _NEEDED]
         await self._delete_all(GroupVersionResource("", "v1", "pods"), name, outcome)
@@ -79,7 +79,7 @@ class NamespaceController:
         )
         return outcome
 
-    async def _delete_all(self, gvr: GroupVersionResource, namespace: str, outcome: _Outcome, collection: bool = True) -> None:
+    async def _delete_all(self, gvr: GroupVersionResource, namespace: str, outcome: DeletionOutcome, collection: bool = True) -> None:
         """Delete all objects of a resource in the namespace; record failures, remaining objects and their finalizers in `outcome`.
 
         Args:
@@ -113,7 +113,7 @@ class NamespaceController:
             if error.code != 404:
                 raise
 
-    async def _write_conditions(self, name: str, outcome: _Outcome) -> None:
+    async def _write_conditions(self, name: str, outcome: DeletionOutcome) -> None:
         namespace = await self._client.get(NAMESPACES, "", name)
         status = namespace.setdefault("status", {})
         status["phase"] = "Terminating"
@@ -127,7 +127,7 @@ class NamespaceController:
         await self._client.update(NAMESPACES, "", namespace, subresource="finalize")
 
 
-class _Outcome:
+class DeletionOutcome:
     """The result of one deletion pass, and the namespace conditions that report it."""
 
     def __init__(self, discovered: Discovered) -> None:
@@ -144,6 +144,14 @@ class _Outcome:
     def _wanted(self) -> dict[str, tuple[str, str, str]]:
         """Return (status, reason, message) by condition type."""
         conditions = {kind: ("False", reason, message) for kind, (reason, message) in _OK.items()}
+        if self.stale:
+            details = ", ".join(f"{name}: stale GroupVersion discovery: {name}" for name in sorted(self.stale))
+            conditions["NamespaceDeletionDiscoveryFailure"] = (
+                "True",
+                "DiscoveryFailed",
+                f"Discovery failed for some groups, {len(self.stale)} failing: "
+                f"unable to retrieve the complete list of server APIs: {details}",
+            )
         if self.failures:
             text = ", ".join(sorted(set(self.failures)))
             conditions["NamespaceDeletionContentFailure"] = (
@@ -168,7 +176,7 @@ class _Outcome:
         existing = (namespace.get("status") or {}).get("conditions") or []
         if self.done and not existing:
             return False
-        return _told(self.merged(existing)) != _told(existing)
+        return _compared(self.merged(existing)) != _compared(existing)
 
     def merged(self, old_conditions: list[Object]) -> list[Object]:
         """Return the conditions with this result; lastTransitionTime changes only with status, reason or message."""
@@ -188,6 +196,6 @@ class _Outcome:
         return merged
 
 
-def _told(conditions: list[Object]) -> dict[Any, tuple[Any, ...]]:
+def _compared(conditions: list[Object]) -> dict[Any, tuple[Any, ...]]:
     """Return what is compared of conditions: status, reason and message by type."""
     return {c.get("type"): (c.get("status"), c.get("reason"), c.get("message")) for c in conditions}

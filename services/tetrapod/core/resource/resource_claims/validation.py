@@ -19,6 +19,7 @@ from tetrapod.machinery.names import is_dns1123_subdomain, is_long_name, is_qual
 _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _REFERENCE: Final = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 _ONE_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+"""Upstream's text for a constraint without any attribute, although it speaks of several."""
 MOST: Final = 32
 """The largest number of requests, of references to requests, of constraints and of configurations."""
 _MOST_ALTERNATIVES: Final = 8
