@@ -13,7 +13,6 @@ _SERVICES: Final = _ROOT / "services" / "tetrapod"
 _FEW: Final = {
     "core/controllers/discovered.py _verbs": "sets of verbs in the discovery of this cluster, 64 of them",
     "core/flowcontrol/flow_schemas.py _mandatory": "names of two resources",
-    "core/validation/internal_types.py fields_of": "Go types of a table in the code",
     "generic/admission/policy/environment.py admission_environment": "eight combinations of three switches",
     "generic/audit/event.py _second": "seconds of the clock, four of them",
     "generic/client/partly.py _list_decoder": "classes in the code",

@@ -16,12 +16,12 @@ from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, collisions_grow, counters, endless, matching_labels, selector_errors
 from tetrapod.core.subresources.scale import scale
-from tetrapod.core.validation import rolling, shown
+from tetrapod.core.validation import differences, rolling
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import dns_label, known, not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.machinery import field
+from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import name_is_dns_label
@@ -151,7 +151,7 @@ def _template(spec: Object, *, whole: bool) -> list[FieldError]:
     template = spec.get("template") or {}
     errors = matching_labels(spec)
     if errors is None:
-        return [field.invalid("spec.selector", shown.selector(spec.get("selector")), ""), *endless(template, "StatefulSet")]
+        return [field.invalid("spec.selector", go_structs.selector(spec.get("selector")), ""), *endless(template, "StatefulSet")]
     if whole:
         errors += pod_template_spec(_with_claims(template, spec), "spec.template")
     return errors + endless(template, "StatefulSet")
@@ -176,13 +176,13 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = _spec(spec, update=True, template=not _spec(old_spec, update=True))
     for name in _FROZEN:
         value = spec.get(name)
-        errors += shown.immutable(value, old_spec.get(name), f"spec.{name}", _shown(name, value))
+        errors += differences.immutable(value, old_spec.get(name), f"spec.{name}", _shown(name, value))
     return errors
 
 
 def _shown(name: str, value: object) -> object:
     if name == "selector":
-        return shown.selector(value)  # type: ignore[arg-type]
+        return go_structs.selector(value)  # type: ignore[arg-type]
     if name == "volumeClaimTemplates" and isinstance(value, list):
         return internal_list("PersistentVolumeClaim", value)
     return value

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.networking import ingresses
-from tetrapod.core.validation import shown
+from tetrapod.core.validation import differences
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
@@ -74,7 +74,7 @@ def _scope(parameters: Object, path: str) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated IngressClass, whose controller is immutable."""
     controller, old_controller = ((obj.get("spec") or {}).get("controller") or "" for obj in (new, old))
-    return shown.immutable(controller, old_controller, "spec.controller") + validate(new)
+    return differences.immutable(controller, old_controller, "spec.controller") + validate(new)
 
 
 def _row(obj: Object) -> list[Any]:

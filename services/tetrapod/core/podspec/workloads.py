@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.podspec.templates import pod_template_spec
-from tetrapod.core.validation import shown
+from tetrapod.core.validation import differences
 from tetrapod.core.validation.names import not_negative
-from tetrapod.machinery import field
+from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import from_label_selector, validate_label_selector
@@ -43,7 +43,7 @@ def matching_labels(spec: Object, path: str = "spec", *, empty_matches: bool = T
     if empty_matches and selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         return []
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    return [] if parsed.matches(labels or {}) else [field.invalid(f"{path}.template.metadata.labels", shown.labels(labels), MISMATCH)]
+    return [] if parsed.matches(labels or {}) else [field.invalid(f"{path}.template.metadata.labels", go_structs.labels(labels), MISMATCH)]
 
 
 def endless(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
@@ -62,7 +62,7 @@ def replicated_template_errors(spec: Object) -> list[FieldError]:
     errors = matching_labels(spec)
     template = spec.get("template") or {}
     if errors is None:
-        return [field.invalid("spec.selector", shown.selector(spec.get("selector")), "invalid label selector")]
+        return [field.invalid("spec.selector", go_structs.selector(spec.get("selector")), "invalid label selector")]
     return errors + pod_template_spec(template, "spec.template") + endless(template, "ReplicaSet")
 
 
@@ -77,7 +77,7 @@ def internal_strategy(kind: str, update: Object | None) -> Object:
 def selector_is_kept(new: Object, old: Object) -> list[FieldError]:
     """Reject a change of spec.selector."""
     selector, old_selector = (new.get("spec") or {}).get("selector"), (old.get("spec") or {}).get("selector")
-    return shown.immutable(selector, old_selector, "spec.selector", shown.selector(selector))
+    return differences.immutable(selector, old_selector, "spec.selector", go_structs.selector(selector))
 
 
 def counters(status: Object, names: tuple[str, ...]) -> list[FieldError]:

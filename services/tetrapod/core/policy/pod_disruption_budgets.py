@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.validation import rolling, shown
+from tetrapod.core.validation import rolling
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import known, not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import PlainStatusStrategy
-from tetrapod.machinery import field
+from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
@@ -60,7 +60,7 @@ def _shown(spec: Object) -> Object:
     """Return the spec as upstream's internal struct prints."""
     return {
         "MinAvailable": spec.get("minAvailable"),
-        "Selector": shown.selector(spec.get("selector")),
+        "Selector": go_structs.selector(spec.get("selector")),
         "MaxUnavailable": spec.get("maxUnavailable"),
         "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
     }

@@ -14,8 +14,7 @@ from tetrapod.core.resource.device_rules import Complaints
 from tetrapod.core.resource.resource_claims import definition as resource_claims
 from tetrapod.core.resource.resource_claims.strategy import AdminStrategy, ClaimAccess
 from tetrapod.core.resource.resource_claims.validation import validate_devices
-from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.shown import immutable
+from tetrapod.core.validation.differences import immutable, internal
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.field import FieldError

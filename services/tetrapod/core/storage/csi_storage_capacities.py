@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.label_warnings import deprecated_label
-from tetrapod.core.validation import quantities, shown
+from tetrapod.core.validation import differences, quantities
 from tetrapod.core.validation.names import dns_subdomain, immutable
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
+from tetrapod.machinery import go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import validate_label_selector
@@ -40,7 +41,7 @@ def validate(obj: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Reject changes of nodeTopology and storageClassName."""
     topology, name = new.get("nodeTopology"), new.get("storageClassName") or ""
-    errors = shown.immutable(topology, old.get("nodeTopology"), "nodeTopology", shown.selector(topology))
+    errors = differences.immutable(topology, old.get("nodeTopology"), "nodeTopology", go_structs.selector(topology))
     return errors + immutable(name, old.get("storageClassName") or "", "storageClassName")
 
 

@@ -14,12 +14,11 @@ from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.podspec.warnings import name_warnings, same_generation, template_warnings
 from tetrapod.core.subresources.scale import scale
-from tetrapod.core.validation import shown
 from tetrapod.core.validation.names import complaints, not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import StatusStrategy
-from tetrapod.machinery import field
+from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_long_name
@@ -69,7 +68,7 @@ def _controller_template(selector: Object, template: Object | None) -> list[Fiel
     labels = (template.get("metadata") or {}).get("labels")
     if any((labels or {}).get(key) != value for key, value in selector.items()):
         text = "`selector` does not match template `labels`"
-        errors.append(field.invalid("spec.template.metadata.labels", shown.labels(labels), text))
+        errors.append(field.invalid("spec.template.metadata.labels", go_structs.labels(labels), text))
     errors += pod_template_spec(template, "spec.template")
     pod_spec = template.get("spec") or {}
     if pod_spec.get("restartPolicy") != "Always":

@@ -1,20 +1,25 @@
-"""Differences of immutable parts of an object, as upstream prints them: a unified diff of internal structs as JSON.
+"""Immutable parts of objects: their comparison, and their differences as upstream prints them, a unified diff of internal structs as JSON.
 
-Upstream: staging/src/k8s.io/apimachinery/pkg/util/diff (indentation of one space, three lines of context).
+Upstream: staging/src/k8s.io/apimachinery/pkg/util/diff (indentation of one space, three lines of context); apiequality.Semantic.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-from typing import Any, Final
+from typing import Any
 
-from tetrapod.core.validation import shown
-from tetrapod.core.validation.internal_types import fields_of
+from tetrapod.core.validation.internal_types import INTERNAL_TYPES
+from tetrapod.core.validation.names import IMMUTABLE
+from tetrapod.machinery import field, go_structs
+from tetrapod.machinery.equality import same
+from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.quantity import Quantity
 
-_ZEROES: Final[dict[str, Any]] = {"": "", "int": 0, "bool": False, "port": 0, "quantity": "0"}
+
+def immutable(new: Any, old: Any, path: str, shown: Any = ...) -> list[FieldError]:
+    """Reject a changed value. `shown` is the value to print in the error; by default the new one."""
+    return [] if same(new, old) else [field.invalid(path, new if shown is ... else shown, IMMUTABLE)]
 
 
 def spec_difference(type_name: str, old: Object, new: Object) -> str:
@@ -26,49 +31,17 @@ def spec_difference(type_name: str, old: Object, new: Object) -> str:
 
 def internal(type_name: str, wire: Object) -> Object:
     """Return a wire object as its internal Go struct prints: every field, by its Go name."""
-    struct: Object = {}
-    for go in fields_of(type_name):
-        if go.kind == "+":
-            struct.update(internal(go.type, wire))
-        elif go.kind == "meta":
-            struct.update(shown.metadata(wire.get(go.key)))
-        else:
-            struct[go.name] = _value(go.kind, go.type, wire.get(go.key))
-    return struct
+    return INTERNAL_TYPES.struct(type_name, wire)
 
 
 def internal_list(type_name: str, wires: list[Object] | None) -> list[Object] | None:
     """Return each wire object of a list as its internal Go struct prints, or None for an unset list."""
-    return None if wires is None else [internal(type_name, wire) for wire in wires]
+    return INTERNAL_TYPES.structs(type_name, wires)
 
 
 def pod_template(template: Object) -> Object:
     """Return a pod template as upstream's internal PodTemplateSpec prints."""
-    return {**shown.metadata(template.get("metadata")), "Spec": internal("PodSpec", template.get("spec") or {})}
-
-
-def _value(kind: str, type_name: str, value: Any) -> Any:
-    match kind:
-        case "*":
-            return None if value is None else internal(type_name, value)
-        case "=":
-            return internal(type_name, value or {})
-        case "[]":
-            return internal_list(type_name, value)
-        case "map":
-            return dict(sorted(value.items())) if value else None
-        case "resources":
-            return None if value is None else {name: str(Quantity.of(value[name])) for name in sorted(value)}
-        case "selector":
-            return shown.selector(value)
-        case "list":
-            return value
-        case "quantity":
-            return str(Quantity.of(value))
-        case "ptr" | "wire":
-            return value
-        case _:
-            return _ZEROES[kind] if value is None else value
+    return {**go_structs.metadata(template.get("metadata")), "Spec": internal("PodSpec", template.get("spec") or {})}
 
 
 def _text(value: Any) -> str:

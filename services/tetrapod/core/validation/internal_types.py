@@ -1,22 +1,13 @@
-"""The internal Go types that upstream prints whole in error messages: names, order and zero values of their fields.
+"""The internal Go types of core's kinds that upstream prints whole in error messages: names, order and zero values of their fields.
 
-Upstream prints differences of immutable specs as JSON of its internal structs, which have no JSON names and omit
-nothing. Order and names follow pkg/apis/core/types.go.
-
-A field is written as its name (a string) or as a name with a suffix:
-
-* `:int`, `:bool`, `:quantity`, `:port` (int or string), `:list`, `:map`, `:resources`
-* `:ptr`: a pointer to a scalar
-* `:wire`: printed as on the wire
-* `:selector`: a LabelSelector
-* `:meta`: an ObjectMeta, inlined
-* `*Type`, `=Type` (by value), `[]Type`, `+Type` (inlined)
+Order and names follow pkg/apis/core/types.go and its siblings. `StructTypes` describes the notation.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from tetrapod.machinery.go_structs import StructTypes
 
 _TYPES: Final = {
     "PodSpec": (
@@ -263,37 +254,4 @@ _KEYS: Final = {
     "SetHostnameAsFQDN": "setHostnameAsFQDN",
 }
 
-
-class GoField(NamedTuple):
-    """One field of an internal Go struct."""
-
-    name: str
-    key: str  # its JSON name
-    kind: str  # "", "int", "bool", "ptr" …, or one of * = [ + before a type
-    type: str = ""
-
-
-@cache
-def fields_of(type_name: str) -> tuple[GoField, ...]:
-    """Return the fields of an internal type, in the order of the Go struct."""
-    return tuple(map(_parse, _TYPES[type_name].split()))
-
-
-def _parse(text: str) -> GoField:
-    for mark in (":", "[]", "*", "=", "+"):
-        name, separator, rest = text.partition(mark)
-        if separator:
-            return GoField(name, _key(name), rest, "") if mark == ":" else GoField(name, _key(name), mark, rest)
-    return GoField(text, _key(text), "")
-
-
-def _key(name: str) -> str:
-    """Return the JSON name of a Go field: a leading acronym is lower-cased up to the start of the next word."""
-    if name in _KEYS:
-        return _KEYS[name]
-    capitals = 0
-    while capitals < len(name) and name[capitals].isupper():
-        capitals += 1
-    if 1 < capitals < len(name):
-        capitals -= 1
-    return name[:capitals].lower() + name[capitals:]
+INTERNAL_TYPES: Final = StructTypes(_TYPES, _KEYS)

@@ -10,10 +10,10 @@ from typing import Any, Final
 from tetrapod.core.batch.jobs import policies as job_policies
 from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.podspec.workloads import matching_labels
-from tetrapod.core.validation import shown
+from tetrapod.core.validation import differences
 from tetrapod.core.validation.differences import internal, pod_template
 from tetrapod.core.validation.names import known, not_negative
-from tetrapod.machinery import field
+from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
@@ -69,13 +69,13 @@ def _generated_selector(obj: Object) -> list[FieldError]:
         if key not in labels:
             errors.append(field.required(at, f"must be '{value}'"))
         elif labels[key] != value:
-            errors.append(field.invalid(at, shown.labels(labels), f"must be '{value}'"))
+            errors.append(field.invalid(at, go_structs.labels(labels), f"must be '{value}'"))
     try:
         parsed = from_label_selector(spec["selector"])
     except ValueError:
         return errors
     if not parsed.matches(expected):
-        errors.append(field.invalid("spec.selector", shown.selector(spec["selector"]), "`selector` not auto-generated"))
+        errors.append(field.invalid("spec.selector", go_structs.selector(spec["selector"]), "`selector` not auto-generated"))
     return errors
 
 
@@ -167,7 +167,7 @@ def validate_template(template: Object, path: str) -> list[FieldError]:
     spec = template.get("spec") or {}
     errors = job_spec(spec, f"{path}.spec")
     if (selector := spec.get("selector")) is not None:
-        errors.append(field.invalid(f"{path}.spec.selector", shown.selector(selector), "`selector` will be auto-generated"))
+        errors.append(field.invalid(f"{path}.spec.selector", go_structs.selector(selector), "`selector` will be auto-generated"))
     if spec.get("manualSelector"):
         errors.append(field.not_supported(f"{path}.spec.manualSelector", True, ["nil", "false"]))
     return errors
@@ -177,7 +177,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated Job, whose selector, template and policies are immutable."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _spec(spec) + _completions(spec, old_spec)
-    errors += shown.immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector", shown.selector(spec.get("selector")))
+    errors += differences.immutable(
+        spec.get("selector"), old_spec.get("selector"), "spec.selector", go_structs.selector(spec.get("selector"))
+    )
     errors += _template_kept(spec, old_spec, old.get("status") or {})
     for name, form in _FROZEN.items():
         value, old_value = spec.get(name), old_spec.get(name)
@@ -203,7 +205,7 @@ _FROZEN: Final = {
 def _completions(spec: Object, before: Object) -> list[FieldError]:
     path, completions = "spec.completions", spec.get("completions")
     if spec.get("completionMode") != "Indexed":
-        return shown.immutable(completions, before.get("completions"), path)
+        return differences.immutable(completions, before.get("completions"), path)
     if completions in (None, before.get("completions"), spec.get("parallelism")):
         return []
     return [field.invalid(path, completions, "can only be modified in tandem with spec.parallelism")]
@@ -217,7 +219,7 @@ def _template_kept(spec: Object, before: Object, status: Object) -> list[FieldEr
     """
     template, old = spec.get("template") or {}, before.get("template") or {}
     if not _may_reschedule(before, status):
-        return shown.immutable(template, old, "spec.template", pod_template(template))
+        return differences.immutable(template, old, "spec.template", pod_template(template))
     pod_spec, expected = template.get("spec") or {}, dict(old.get("spec") or {})
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
         expected[name] = pod_spec.get(name)
