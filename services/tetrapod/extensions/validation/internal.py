@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tetrapod.extensions.validation.gostructs import column_struct, schema_struct, subresources_struct
+from tetrapod.extensions.validation.internal_types import INTERNAL_TYPES, schema_struct
 from tetrapod.machinery.gvk import Object
 
 
@@ -120,8 +120,8 @@ def shown(versions: Sequence[Version]) -> list[Object]:
             "Deprecated": v.deprecated,
             "DeprecationWarning": v.deprecation_warning,
             "Schema": _schema(v.schema),
-            "Subresources": subresources_struct(v.subresources),
-            "AdditionalPrinterColumns": [column_struct(c) for c in v.columns] or None,
+            "Subresources": None if v.subresources is None else INTERNAL_TYPES.struct("Subresources", v.subresources),
+            "AdditionalPrinterColumns": INTERNAL_TYPES.structs("Column", list(v.columns)) or None,
             "SelectableFields": [{"JSONPath": s.get("jsonPath") or ""} for s in v.selectable] or None,
         }
         for v in versions
