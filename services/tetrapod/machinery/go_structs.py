@@ -48,9 +48,7 @@ class StructTypes:
         kinds: functions that convert a set value of the wire.
     """
 
-    def __init__(
-        self, types: Mapping[str, str], keys: Mapping[str, str], kinds: Mapping[str, Callable[[Any], Any]] | None = None
-    ) -> None:
+    def __init__(self, types: Mapping[str, str], keys: Mapping[str, str], kinds: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
         self._types = types
         self._keys = keys
         self._kinds = kinds or {}
