@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from integration.core.conftest import Core
-from tetrapod.core.admission.plugins import ORDERED, complaints, plugins
+from tetrapod.core.admission.plugins import ORDERED, plugin_flag_errors, plugins
 from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
@@ -30,7 +30,7 @@ def dependencies(core: Core, storages: StorageFactory, allow_all: Authorizer) ->
     ],
 )
 def test_unknown_plugins_are_rejected(enabled: list[str], disabled: list[str], told: list[str]) -> None:
-    assert complaints(enabled, disabled) == told
+    assert plugin_flag_errors(enabled, disabled) == told
 
 
 def test_plugins_have_upstreams_order_and_can_be_disabled(dependencies: PluginDependencies) -> None:

@@ -107,11 +107,11 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
     ),
     "families": (lambda given: address_validation.addresses_and_families(given, {}), lambda n: {"ipFamilies": names(n)}),
     "devices": (
-        lambda given: slice_devices.check_devices(given, None, devices.Complaints()),
+        lambda given: slice_devices.check_devices(given, None, devices.ErrorLists()),
         lambda n: {"driver": "d", "devices": [{"name": name} for name in names(n)]},
     ),
     "binding conditions": (
-        lambda given: devices.binding(given, "path", devices.Complaints()),
+        lambda given: devices.binding(given, "path", devices.ErrorLists()),
         lambda n: {"bindingConditions": names(n), "bindingFailureConditions": names(n)},
     ),
 }

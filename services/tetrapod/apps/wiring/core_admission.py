@@ -6,7 +6,7 @@ import click
 
 from tetrapod.apps.options.kubernetes import AdmissionFlags
 from tetrapod.apps.wiring.admission import build_admission
-from tetrapod.core.admission.plugins import complaints, plugins
+from tetrapod.core.admission.plugins import plugin_flag_errors, plugins
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.surroundings import PluginDependencies
 
@@ -18,6 +18,6 @@ def build_core_admission(flags: AdmissionFlags, dependencies: PluginDependencies
         click.ClickException: --enable-admission-plugins or --disable-admission-plugins contain an unknown plugin, or a plugin's
             configuration is invalid.
     """
-    if problems := complaints(flags.enable_plugins, flags.disable_plugins):
-        raise click.ClickException("; ".join(problems))
+    if errors := plugin_flag_errors(flags.enable_plugins, flags.disable_plugins):
+        raise click.ClickException("; ".join(errors))
     return build_admission(flags, dependencies, plugins)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.admission.kinds import LIMIT_RANGES
-from tetrapod.core.admission.limits import claim_complaints, pod_complaints
+from tetrapod.core.admission.limits import claim_violations, pod_violations
 from tetrapod.core.admission.pod_plugin import object_of, spec_of
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister
@@ -46,7 +46,7 @@ class LimitRanger(Plugin):
         obj = object_of(attributes)
         if obj["metadata"].get("deletionTimestamp") and attributes.operation == "UPDATE":
             return
-        check = pod_complaints if attributes.resource.resource == "pods" else claim_complaints
+        check = pod_violations if attributes.resource.resource == "pods" else claim_violations
         for limit_range in await self._ranges.list(attributes.namespace):
             errors = list(dict.fromkeys(check((limit_range.get("spec") or {}).get("limits") or [], spec_of(attributes))))
             if errors:

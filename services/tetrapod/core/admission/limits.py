@@ -15,16 +15,16 @@ from tetrapod.machinery.quantity import Quantity
 _MAX_MILLI: Final = (1 << 63) // 1000
 
 
-def pod_complaints(limits: list[Object], spec: Object) -> Iterator[str]:
+def pod_violations(limits: list[Object], spec: Object) -> Iterator[str]:
     """Yield an error text for each bound that the pod spec violates."""
     for item in limits:
         kind = item.get("type") or ""
         if kind == "Container":
             for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
                 resources = container.get("resources") or {}
-                yield from _complaints(item, kind, amounts(resources.get("requests")), amounts(resources.get("limits")))
+                yield from _violations(item, kind, amounts(resources.get("requests")), amounts(resources.get("limits")))
         elif kind == "Pod":
-            yield from _complaints(item, kind, _total(spec, "requests"), _total(spec, "limits"))
+            yield from _violations(item, kind, _total(spec, "requests"), _total(spec, "limits"))
 
 
 def _total(spec: Object, part: str) -> Amounts:
@@ -34,7 +34,7 @@ def _total(spec: Object, part: str) -> Amounts:
     return total
 
 
-def claim_complaints(limits: list[Object], spec: Object) -> Iterator[str]:
+def claim_violations(limits: list[Object], spec: Object) -> Iterator[str]:
     """Yield an error text for each bound that the claim spec violates."""
     requests = amounts((spec.get("resources") or {}).get("requests"))
     for item in limits:
@@ -50,7 +50,7 @@ def claim_complaints(limits: list[Object], spec: Object) -> Iterator[str]:
                 yield f"{text}, but request is {request}"
 
 
-def _complaints(item: Object, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _violations(item: Object, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
     for name, bound in amounts(item.get("min")).items():
         yield from _at_least(name, kind, bound, requests.get(name), limits.get(name))
     for name, bound in amounts(item.get("max")).items():

@@ -6,7 +6,7 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.names import is_path_segment_name
 
 
-def name_complaint(name: str) -> str:
+def name_error(name: str) -> str:
     """Return why client-go would reject the name before it sends a request, or ""."""
     if not name:
         return "resource name may not be empty"

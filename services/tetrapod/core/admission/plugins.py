@@ -98,7 +98,7 @@ def plugins(dependencies: PluginDependencies, enabled: Sequence[str], disabled: 
     return chosen(ORDERED, OFF_BY_DEFAULT, dependencies, enabled, disabled)
 
 
-def complaints(enabled: Sequence[str], disabled: Sequence[str]) -> list[str]:
+def plugin_flag_errors(enabled: Sequence[str], disabled: Sequence[str]) -> list[str]:
     """Return errors for the plugin names in the flags, with upstream's texts (AdmissionOptions.Validate).
 
     An unknown name is an error, so that a plugin that should protect the cluster is never missing without notice.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.admission.kinds import RUNTIME_CLASSES
-from tetrapod.core.admission.lookups import name_complaint
+from tetrapod.core.admission.lookups import name_error
 from tetrapod.core.admission.pod_plugin import PodPlugin, spec_of
 from tetrapod.core.admission.toleration_merging import merged
 from tetrapod.core.podspec.pod_resources import amounts
@@ -59,8 +59,8 @@ class RuntimeClass(PodPlugin):
         name = spec.get("runtimeClassName")
         if name is None:
             return None
-        if complaint := name_complaint(name):
-            raise StatusError(500, "", complaint)
+        if error := name_error(name):
+            raise StatusError(500, "", error)
         runtime_class = await self._classes.find("", name)
         if runtime_class is None:
             raise forbidden(attributes, f"pod rejected: RuntimeClass {go_quote(name)} not found")

@@ -9,7 +9,7 @@ import asyncio
 from typing import Final
 
 from tetrapod.core.admission.kinds import SERVICE_ACCOUNTS
-from tetrapod.core.admission.lookups import name_complaint
+from tetrapod.core.admission.lookups import name_error
 from tetrapod.core.admission.mirror_pods import refers_to_secrets
 from tetrapod.core.admission.mountable_secrets import check_ephemeral, check_mountable
 from tetrapod.core.admission.pod_plugin import object_of, spec_of
@@ -86,8 +86,8 @@ class ServiceAccount(Plugin):
         The default account of a new namespace may not exist yet: it is retried 10 times, every 0.1 seconds.
         """
         namespace = attributes.namespace
-        if complaint := name_complaint(name):
-            raise forbidden(attributes, f"error looking up service account {namespace}/{name}: {complaint}")
+        if error := name_error(name):
+            raise forbidden(attributes, f"error looking up service account {namespace}/{name}: {error}")
         account = await self._accounts.find(namespace, name)
         for _ in range(_ATTEMPTS if name == DEFAULT else 0):
             if account is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.admissionregistration.expressions import match_condition
-from tetrapod.core.validation.names import complaints, known
+from tetrapod.core.validation.names import errors_from, known
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -107,7 +107,7 @@ def _resource_names(names: list[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     repeated_indexes = repeated(names)
     for i, name in enumerate(names):
-        errors += complaints(is_path_segment_name, name, f"{path}[{i}]")
+        errors += errors_from(is_path_segment_name, name, f"{path}[{i}]")
         if i in repeated_indexes:
             errors.append(field.duplicate(f"{path}[{i}]", name))
     return errors
@@ -126,7 +126,7 @@ def match_conditions(listed: list[Object], path: str, *, params: bool = False) -
             errors.append(field.required(f"{at}.expression"))
         else:
             errors += match_condition(condition, f"{at}.expression", params=params)
-        errors += complaints(is_qualified_name, name, f"{at}.name") if name else [field.required(f"{at}.name")]
+        errors += errors_from(is_qualified_name, name, f"{at}.name") if name else [field.required(f"{at}.name")]
         if name and name in seen:
             errors.append(field.duplicate(f"{at}.name", name))
         seen.add(name)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tetrapod.core.admissionregistration.expressions import Expressions
 from tetrapod.core.admissionregistration.match_rules import FAILURE_POLICIES, OPERATIONS, match_conditions, match_resources
 from tetrapod.core.cells import AGE, NAME, UNSET, age, name_of, spec_of
-from tetrapod.core.validation.names import complaints, known
+from tetrapod.core.validation.names import errors_from, known
 from tetrapod.machinery import field
 from tetrapod.machinery.cel.reserved import RESERVED
 from tetrapod.machinery.field import FieldError
@@ -124,7 +124,7 @@ def _variable(variable: Object, path: str, expressions: Expressions) -> list[Fie
 def validate_binding_spec(spec: Object) -> list[FieldError]:
     """Validate the spec fields that both kinds of binding have."""
     name, match = spec.get("policyName") or "", spec.get("matchResources")
-    errors = complaints(is_dns1123_subdomain, name, "spec.policyName") if name else []
+    errors = errors_from(is_dns1123_subdomain, name, "spec.policyName") if name else []
     if (reference := spec.get("paramRef")) is not None:
         errors += _param_ref(reference, "spec.paramRef")
     if match is not None:
@@ -136,7 +136,7 @@ def _param_ref(reference: Object, path: str) -> list[FieldError]:
     name, selector, action = reference.get("name") or "", reference.get("selector"), reference.get("parameterNotFoundAction")
     errors: list[FieldError] = []
     if name:
-        errors += complaints(is_path_segment_name, name, f"{path}.name")
+        errors += errors_from(is_path_segment_name, name, f"{path}.name")
         errors += [field.forbidden(f"{path}.name", _EXCLUSIVE)] if selector is not None else []
     if selector is not None:
         errors += validate_label_selector(selector, f"{path}.selector")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tetrapod.core.admissionregistration.match_rules import FAILURE_POLICIES, MATCH_POLICIES, match_conditions, reserved_name, rule
 from tetrapod.core.admissionregistration.policy_strategies import GROUP, StaticNames
 from tetrapod.core.cells import AGE, NAME, age, name_of
-from tetrapod.core.validation.names import complaints, known
+from tetrapod.core.validation.names import errors_from, known
 from tetrapod.generic.admission.matching import VIRTUAL
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
@@ -128,7 +128,7 @@ def _validate(obj: Object, before: list[Object], *, update: bool = False) -> lis
 
 def _hook(hook: Object, path: str, side_effects: frozenset[str]) -> list[FieldError]:
     name = hook.get("name") or ""
-    errors = complaints(is_fully_qualified_name, name, f"{path}.name") if name else [field.required(f"{path}.name")]
+    errors = errors_from(is_fully_qualified_name, name, f"{path}.name") if name else [field.required(f"{path}.name")]
     for i, hook_rule in enumerate(hook.get("rules") or ()):
         errors += rule(hook_rule, f"{path}.rules[{i}]")
     for key, allowed in (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES)):
@@ -210,7 +210,7 @@ def _review_versions(versions: list[str], path: str, recognized: bool) -> list[F
         if i in repeated_indexes:
             errors.append(field.invalid(f"{path}[{i}]", version, "duplicate version"))
         else:
-            errors += complaints(is_dns1035_label, version, f"{path}[{i}]")
+            errors += errors_from(is_dns1035_label, version, f"{path}[{i}]")
     if recognized and not set(versions) & set(_REVIEWS):
         errors.append(field.invalid(path, versions, f"must include at least one of {', '.join(_REVIEWS)}"))
     return errors

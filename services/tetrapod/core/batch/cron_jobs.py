@@ -13,7 +13,7 @@ from tetrapod.core.batch.jobs import defaults as jobs_defaults
 from tetrapod.core.batch.jobs import warnings as jobs_warnings
 from tetrapod.core.batch.jobs.strategy import drop_disabled
 from tetrapod.core.batch.jobs.validation import validate_template
-from tetrapod.core.batch.schedules import complaint, is_zone
+from tetrapod.core.batch.schedules import is_zone, schedule_error
 from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, selector_text, since, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.defaults import set_missing
@@ -108,7 +108,7 @@ def _spec(spec: Object, before: Object | None) -> list[FieldError]:
 
 
 def _schedule(schedule: str, zone: str | None, had_zone: bool) -> list[FieldError]:
-    path, detail = "spec.schedule", complaint(schedule) if schedule else ""
+    path, detail = "spec.schedule", schedule_error(schedule) if schedule else ""
     errors = [field.invalid(path, schedule, detail)] if detail else []
     if "TZ" in schedule:
         if not had_zone:

@@ -32,7 +32,7 @@ _FIELDS: Final = (
 )
 
 
-def complaint(schedule: str) -> str:
+def schedule_error(schedule: str) -> str:
     """Return an error text for a schedule, or "" if it is valid."""
     try:
         _parse(schedule)

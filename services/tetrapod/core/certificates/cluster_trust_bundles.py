@@ -83,17 +83,17 @@ def _anchors(bundle: str) -> list[FieldError]:
     pem_blocks = blocks(bundle.encode())
     texts = [f"entry {i} {fault}" for i, block in enumerate(pem_blocks) if (fault := _fault(block))]
     if texts:
-        return _complaints(texts)
+        return _errors(texts)
     if not pem_blocks:
-        return _complaints(["at least one trust anchor must be provided"])
+        return _errors(["at least one trust anchor must be provided"])
     indices: dict[bytes, list[int]] = {}
     for i, block in enumerate(pem_blocks):
         indices.setdefault(block.content, []).append(i)
     listed = (" ".join(map(str, same)) for same in indices.values() if len(same) > 1)
-    return _complaints([f"duplicate trust anchor (indices [{numbers}])" for numbers in listed])
+    return _errors([f"duplicate trust anchor (indices [{numbers}])" for numbers in listed])
 
 
-def _complaints(texts: list[str]) -> list[FieldError]:
+def _errors(texts: list[str]) -> list[FieldError]:
     return [field.invalid(_PATH, "<value omitted>", text) for text in texts]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, MAX_ENDPOINTS, NAME, UNSET, age, more, name_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label, dns_subdomain, not_special_address
+from tetrapod.core.validation.names import IMMUTABLE, dns_label, dns_subdomain, errors_from, not_special_address
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -143,7 +143,7 @@ def _endpoint(endpoint: Object, kind: str, path: str) -> list[FieldError]:
             if name in seen:
                 errors.append(field.duplicate(at, name))
             seen.add(name)
-            errors += complaints(check, name, at) if check else dns_subdomain(name, at)
+            errors += errors_from(check, name, at) if check else dns_subdomain(name, at)
     return errors
 
 
@@ -152,7 +152,7 @@ def _address(value: str, kind: str, path: str, i: int) -> list[FieldError]:
     if kind == "FQDN":
         if not value:
             return [field.required(at)]
-        return complaints(is_fully_qualified_domain_name, value.removesuffix("."), at)
+        return errors_from(is_fully_qualified_domain_name, value.removesuffix("."), at)
     if kind not in ("IPv4", "IPv6"):
         return []
     if texts := (is_valid_ip_for_legacy_field if kind == "IPv4" else is_valid_ip)(value):
@@ -179,7 +179,7 @@ def _ports(ports: list[Object]) -> list[FieldError]:
         elif protocol not in _PROTOCOLS:
             errors.append(field.not_supported(f"{path}.protocol", protocol, _PROTOCOLS))
         if (app := port.get("appProtocol")) is not None:
-            errors += complaints(is_qualified_name, app, f"{path}.appProtocol")
+            errors += errors_from(is_qualified_name, app, f"{path}.appProtocol")
     return errors
 
 

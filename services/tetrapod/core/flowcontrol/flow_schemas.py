@@ -14,7 +14,7 @@ import orjson
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.names import complaints, dns_subdomain
+from tetrapod.core.validation.names import dns_subdomain, errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import WHOLE_METADATA
@@ -118,7 +118,7 @@ def _subject_name(of: Object, kind: str, path: str) -> list[FieldError]:
     if kind != "ServiceAccount":
         return errors
     if name and name != "*":
-        errors += complaints(is_dns1123_subdomain, name, f"{path}.name")
+        errors += errors_from(is_dns1123_subdomain, name, f"{path}.name")
     if not namespace:
         return [*errors, field.required(f"{path}.namespace", "must specify namespace for service account")]
     return errors + [field.invalid(f"{path}.namespace", namespace, text) for text in validate_namespace_name(namespace, False)]

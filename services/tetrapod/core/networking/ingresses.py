@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, more, name_of, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
-from tetrapod.core.validation.names import address, complaints, port_number
+from tetrapod.core.validation.names import address, errors_from, port_number
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
@@ -96,11 +96,11 @@ def _spec(spec: Object, *, bad_secrets: bool, bad_wildcards: bool) -> list[Field
         path = f"spec.tls[{i}]"
         for j, host in enumerate(tls.get("hosts") or ()):
             check = is_wildcard_dns1123_subdomain if "*" in host else is_dns1123_subdomain
-            errors += complaints(check, host, f"{path}.hosts[{j}]")
+            errors += errors_from(check, host, f"{path}.hosts[{j}]")
         if not bad_secrets:
-            errors += complaints(_secret_texts, tls.get("secretName") or "", f"{path}.secretName")
+            errors += errors_from(_secret_texts, tls.get("secretName") or "", f"{path}.secretName")
     if (name := spec.get("ingressClassName")) is not None:
-        errors += complaints(is_dns1123_subdomain, name, "spec.ingressClassName")
+        errors += errors_from(is_dns1123_subdomain, name, "spec.ingressClassName")
     return errors
 
 
@@ -112,7 +112,7 @@ def _host(host: str, path: str) -> list[FieldError]:
     if not host:
         return []
     errors = [field.invalid(path, host, _NO_ADDRESS)] if parse_sloppy(host) is not None else []
-    return errors + complaints(is_wildcard_dns1123_subdomain if "*" in host else is_dns1123_subdomain, host, path)
+    return errors + errors_from(is_wildcard_dns1123_subdomain if "*" in host else is_dns1123_subdomain, host, path)
 
 
 def _http(rule: Object, path: str) -> list[FieldError]:
@@ -153,14 +153,14 @@ def _backend(backend: Object, path: str) -> list[FieldError]:
     if service is None:
         return [field.invalid(path, "", "resource or service backend is required")]
     if name := service.get("name"):
-        errors = complaints(is_dns1123_label, name, f"{path}.service.name")
+        errors = errors_from(is_dns1123_label, name, f"{path}.service.name")
     else:
         errors = [field.required(f"{path}.service.name")]
     port = service.get("port") or {}
     if port.get("name") and port.get("number"):
         errors.append(field.invalid(path, "", "cannot set both port name & port number"))
     elif port.get("name"):
-        errors += complaints(is_valid_port_name, port["name"], f"{path}.service.port.name")
+        errors += errors_from(is_valid_port_name, port["name"], f"{path}.service.port.name")
     elif port.get("number"):
         errors += port_number(port["number"], f"{path}.service.port.number")
     else:
@@ -176,13 +176,13 @@ def object_reference(reference: Object, path: str, no_kind: str | None) -> list[
     """
     errors: list[FieldError] = []
     if (group := reference.get("apiGroup")) is not None:
-        errors += complaints(is_dns1123_subdomain, group, f"{path}.apiGroup")
+        errors += errors_from(is_dns1123_subdomain, group, f"{path}.apiGroup")
     if kind := reference.get("kind"):
-        errors += complaints(is_path_segment_name, kind, f"{path}.kind")
+        errors += errors_from(is_path_segment_name, kind, f"{path}.kind")
     elif no_kind is not None:
         errors.append(field.required(f"{path}.kind", no_kind))
     if name := reference.get("name"):
-        errors += complaints(is_path_segment_name, name, f"{path}.name")
+        errors += errors_from(is_path_segment_name, name, f"{path}.name")
     elif no_kind is not None:
         errors.append(field.required(f"{path}.name", no_kind))
     return errors
@@ -197,7 +197,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         if ip := ingress.get("ip"):
             errors += address(ip, f"{path}.ip", old_addresses)
         if host := ingress.get("hostname"):
-            errors += complaints(is_dns1123_subdomain, host, f"{path}.hostname")
+            errors += errors_from(is_dns1123_subdomain, host, f"{path}.hostname")
             if parse_sloppy(host) is not None:
                 errors.append(field.invalid(f"{path}.hostname", host, _NO_ADDRESS))
     return errors

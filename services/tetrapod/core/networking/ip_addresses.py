@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tetrapod.core.cells import NAME, NONE, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.validation.names import IMMUTABLE, complaints
+from tetrapod.core.validation.names import IMMUTABLE, errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
@@ -44,14 +44,14 @@ def validate(obj: Object) -> list[FieldError]:
         return [field.required(path)]
     errors: list[FieldError] = []
     if group := parent.get("group"):
-        errors += complaints(is_dns1123_subdomain, group, f"{path}.group")
+        errors += errors_from(is_dns1123_subdomain, group, f"{path}.group")
     for key in ("resource", "name"):
         if value := parent.get(key):
-            errors += complaints(is_path_segment_name, value, f"{path}.{key}")
+            errors += errors_from(is_path_segment_name, value, f"{path}.{key}")
         else:
             errors.append(field.required(f"{path}.{key}"))
     if namespace := parent.get("namespace"):
-        errors += complaints(is_path_segment_name, namespace, f"{path}.namespace")
+        errors += errors_from(is_path_segment_name, namespace, f"{path}.namespace")
     return errors
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
-from tetrapod.core.validation.names import IMMUTABLE, complaints
+from tetrapod.core.validation.names import IMMUTABLE, errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA
@@ -42,7 +42,7 @@ def validate(obj: Object) -> list[FieldError]:
         return [field.required(path, "at least one CIDR required")]
     if len(cidrs) > 2:
         return [field.invalid(path, {"CIDRs": cidrs}, "may only hold up to 2 values")]
-    errors = [error for i, cidr in enumerate(cidrs) for error in complaints(is_valid_cidr, cidr, f"{path}[{i}]")]
+    errors = [error for i, cidr in enumerate(cidrs) for error in errors_from(is_valid_cidr, cidr, f"{path}[{i}]")]
     parsed = [parse_cidr_sloppy(cidr) for cidr in cidrs]
     if len(cidrs) == 2 and all(parsed) and len({f[1].version for f in parsed if f}) < 2:
         errors.append(field.invalid(path, cidrs, _ONE_EACH))

@@ -13,7 +13,7 @@ from tetrapod.core.podspec.label_warnings import deprecated_label
 from tetrapod.core.podspec.resources import requirements
 from tetrapod.core.podspec.scheduling import tolerations
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.names import IMMUTABLE, complaints
+from tetrapod.core.validation.names import IMMUTABLE, errors_from
 from tetrapod.core.validation.quantities import container_resource_name
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -48,7 +48,7 @@ def definition() -> ResourceDefinition:
 def validate(obj: Object) -> list[FieldError]:
     """Validate a new RuntimeClass."""
     handler = obj.get("handler") or ""
-    return _written(obj) + (complaints(is_short_name, handler, "handler") if handler else [field.required("handler")])
+    return _written(obj) + (errors_from(is_short_name, handler, "handler") if handler else [field.required("handler")])
 
 
 def _written(obj: Object) -> list[FieldError]:
@@ -81,7 +81,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         return errors
     changed = field.invalid("handler", None, IMMUTABLE)
     if handler:
-        return [*complaints(is_short_name, handler, "handler"), *errors, changed]
+        return [*errors_from(is_short_name, handler, "handler"), *errors, changed]
     return [*errors, changed, field.required("handler")]
 
 

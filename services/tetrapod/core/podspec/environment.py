@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tetrapod.core.podspec.downward import ENV_FIELDS, field_ref, resource_ref
-from tetrapod.core.validation.names import complaints, dns_label, dns_subdomain
+from tetrapod.core.validation.names import dns_label, dns_subdomain, errors_from
 from tetrapod.core.validation.paths import no_backsteps
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -24,7 +24,7 @@ def variables(env: list[Object], path: str) -> list[FieldError]:
     for i, variable in enumerate(env):
         at = f"{path}[{i}]"
         if name := variable.get("name"):
-            errors += complaints(is_relaxed_env_var_name, name, f"{at}.name")
+            errors += errors_from(is_relaxed_env_var_name, name, f"{at}.name")
         else:
             errors.append(field.required(f"{at}.name"))
         if (source := variable.get("valueFrom")) is not None:
@@ -61,14 +61,14 @@ def _value_from(source: Object, value: str, path: str) -> list[FieldError]:
 def _key_ref(ref: Object, path: str) -> list[FieldError]:
     errors = dns_subdomain(ref.get("name") or "", f"{path}.name")
     if key := ref.get("key"):
-        return errors + complaints(is_config_map_key, key, f"{path}.key")
+        return errors + errors_from(is_config_map_key, key, f"{path}.key")
     return [*errors, field.required(f"{path}.key")]
 
 
 def _file_key_ref(ref: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     key = ref.get("key") or ""
-    errors += complaints(is_relaxed_env_var_name, key, f"{path}.key") if key else [field.required(f"{path}.key")]
+    errors += errors_from(is_relaxed_env_var_name, key, f"{path}.key") if key else [field.required(f"{path}.key")]
     name = ref.get("volumeName") or ""
     errors += dns_label(name, f"{path}.volumeName") if name else [field.required(f"{path}.volumeName")]
     file = ref.get("path") or ""
@@ -97,7 +97,7 @@ def sources(env_from: list[Object], path: str) -> list[FieldError]:
     for i, source in enumerate(env_from):
         at, count = f"{path}[{i}]", 0
         if prefix := source.get("prefix"):
-            errors += complaints(is_relaxed_env_var_name, prefix, f"{at}.prefix")
+            errors += errors_from(is_relaxed_env_var_name, prefix, f"{at}.prefix")
         for kind in ("configMapRef", "secretRef"):
             if (ref := source.get(kind)) is None:
                 continue

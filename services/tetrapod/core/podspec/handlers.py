@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.validation.names import complaints, known, not_negative, port_number, port_number_or_name
+from tetrapod.core.validation.names import errors_from, known, not_negative, port_number, port_number_or_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -95,7 +95,7 @@ def _http_get(action: Object, path: str) -> list[FieldError]:
     errors += port_number_or_name(action.get("port"), f"{path}.port")
     errors += known(action.get("scheme") or "", ("HTTP", "HTTPS"), f"{path}.scheme")
     for header in action.get("httpHeaders") or ():
-        errors += complaints(is_http_header_name, header.get("name") or "", f"{path}.httpHeaders")
+        errors += errors_from(is_http_header_name, header.get("name") or "", f"{path}.httpHeaders")
     return errors
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.validation.names import complaints, known, qualified_name
+from tetrapod.core.validation.names import errors_from, known, qualified_name
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -87,7 +87,7 @@ def _node_requirement(requirement: Object, path: str, any_value: bool) -> list[F
     errors += validate_label_name(requirement.get("key") or "", f"{path}.key")
     if not any_value:
         for i, value in enumerate(values):
-            errors += complaints(is_valid_label_value, value, f"{path}.values[{i}]")
+            errors += errors_from(is_valid_label_value, value, f"{path}.values[{i}]")
     return errors
 
 
@@ -103,7 +103,7 @@ def _node_field(requirement: Object, path: str) -> list[FieldError]:
     if key != "metadata.name":
         return [*errors, field.invalid(f"{path}.key", key, "not a valid field selector key")]
     for i, value in enumerate(values):
-        errors += complaints(is_dns1123_subdomain, value, f"{path}.values[{i}]")
+        errors += errors_from(is_dns1123_subdomain, value, f"{path}.values[{i}]")
     return errors
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.core.validation.names import complaints, csi_driver_name, dns_label, dns_subdomain, in_range, known, one_of
+from tetrapod.core.validation.names import csi_driver_name, dns_label, dns_subdomain, errors_from, in_range, known, one_of
 from tetrapod.core.validation.paths import descending, file_mode, no_backsteps, not_reserved
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -240,7 +240,7 @@ def csi_inline(source: Object, path: str) -> list[FieldError]:
     errors = csi_driver_name(source.get("driver") or "", f"{path}.driver")
     if (ref := source.get("nodePublishSecretRef")) is not None:
         if name := ref.get("name"):
-            errors += complaints(is_dns1123_subdomain, name, f"{path}.name")
+            errors += errors_from(is_dns1123_subdomain, name, f"{path}.name")
         else:
             errors.append(field.required(f"{path}.nodePublishSecretRef.name"))
     return errors

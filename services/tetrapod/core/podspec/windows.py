@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from tetrapod.core.podspec.capabilities import privileged_allowed
-from tetrapod.core.validation.names import complaints
+from tetrapod.core.validation.names import errors_from
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -54,7 +54,7 @@ def windows_options(options: Object | None, path: str) -> list[FieldError]:
         return []
     errors: list[FieldError] = []
     if (name := options.get("gmsaCredentialSpecName")) is not None:
-        errors += complaints(is_dns1123_subdomain, name, f"{path}.gmsaCredentialSpecName")
+        errors += errors_from(is_dns1123_subdomain, name, f"{path}.gmsaCredentialSpecName")
     if (content := options.get("gmsaCredentialSpec")) is not None:
         if not content:
             errors.append(field.invalid(f"{path}.gmsaCredentialSpec", content, "gmsaCredentialSpec cannot be an empty string"))

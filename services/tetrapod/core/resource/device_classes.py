@@ -10,9 +10,9 @@ from typing import Final
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.resource import GROUP
-from tetrapod.core.resource.device_rules import Complaints, configuration, selectors
+from tetrapod.core.resource.device_rules import ErrorLists, configuration, selectors
 from tetrapod.core.resource.resource_claims.validation import MOST
-from tetrapod.core.validation.names import complaints
+from tetrapod.core.validation.names import errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
@@ -63,8 +63,8 @@ def _class(obj: Object, before: Object) -> list[FieldError]:
 
     Selectors and configuration equal to the stored ones are treated as valid.
     """
-    spec, errors, name = obj.get("spec") or {}, Complaints(), obj["metadata"].get("name") or ""
-    errors.declared += complaints(is_long_name, name, "metadata.name") if name else []
+    spec, errors, name = obj.get("spec") or {}, ErrorLists(), obj["metadata"].get("name") or ""
+    errors.declared += errors_from(is_long_name, name, "metadata.name") if name else []
     selectors(spec.get("selectors") or [], "spec.selectors", errors, stored=spec.get("selectors") == before.get("selectors"))
     configs = spec.get("config") or []
     if errors.fits(configs, "spec.config", MOST):

@@ -1,6 +1,6 @@
 """Validation shared by the kinds of resource.k8s.io: drivers, pools, selectors, configuration and taints.
 
-Upstream declares some rules in the schema and reports them after the hand-written ones, so `Complaints` collects the
+Upstream declares some rules in the schema and reports them after the hand-written ones, so `ErrorLists` collects the
 two separately.
 
 Upstream: pkg/apis/resource/validation/validation.go.
@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.core.resource.device_selectors import selector
-from tetrapod.core.validation.names import complaints, dns_subdomain
+from tetrapod.core.validation.names import dns_subdomain, errors_from
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -40,7 +40,7 @@ _MOST_CONDITIONS: Final = 4
 
 
 @dataclass(slots=True)
-class Complaints:
+class ErrorLists:
     """The errors found so far: those of hand-written rules (`written`) and those of the schema (`declared`), which come last."""
 
     written: list[FieldError] = data_field(default_factory=list)
@@ -88,12 +88,12 @@ def declared_pool(name: str, path: str) -> list[FieldError]:
     return errors
 
 
-def declared_driver(name: str, path: str, found: Complaints) -> None:
+def declared_driver(name: str, path: str, found: ErrorLists) -> None:
     """Validate the name of a driver by the rules that the schema declares."""
     if not name:
         found.declared.append(field.required(path))
     else:
-        found.declared += complaints(is_long_name_caseless, name, path)
+        found.declared += errors_from(is_long_name_caseless, name, path)
         if len(name) > _LONGEST_DRIVER:
             found.declared.append(field.too_many_characters(path, _LONGEST_DRIVER))
 
@@ -137,10 +137,10 @@ def fully_qualified(name: str, path: str) -> list[FieldError]:
 def identifier(name: str, path: str) -> list[FieldError]:
     """Validate a C identifier of at most 32 characters."""
     errors = [field.too_long(path, _LONGEST_ID)] if len(name) > _LONGEST_ID else []
-    return errors + complaints(is_c_identifier, name, path)
+    return errors + errors_from(is_c_identifier, name, path)
 
 
-def selectors(listed: list[Object], path: str, found: Complaints, *, stored: bool = False) -> None:
+def selectors(listed: list[Object], path: str, found: ErrorLists, *, stored: bool = False) -> None:
     """Validate device selectors. With `stored`, the expressions are already stored and not compiled again."""
     if not found.fits(listed, path, _MOST_SELECTORS):
         return
@@ -151,7 +151,7 @@ def selectors(listed: list[Object], path: str, found: Complaints, *, stored: boo
             found.written += selector(cel.get("expression") or "", f"{path}[{i}].cel.expression")
 
 
-def configuration(config: Object, path: str, found: Complaints, *, stored: bool = False) -> None:
+def configuration(config: Object, path: str, found: ErrorLists, *, stored: bool = False) -> None:
     """Validate the configuration of a device. With `stored`, the size of its parameters is not limited."""
     opaque = config.get("opaque")
     if opaque is None:
@@ -173,26 +173,26 @@ def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldErr
     return [] if isinstance(value, dict) else [field.invalid(path, "<value omitted>", "must be a valid JSON object")]
 
 
-def taint(given: Object, path: str, found: Complaints) -> None:
+def taint(given: Object, path: str, found: ErrorLists) -> None:
     """Validate the key, value and effect of a device taint."""
     effect = given.get("effect") or ""
-    found.written += complaints(is_qualified_name, given.get("key") or "", f"{path}.key")
+    found.written += errors_from(is_qualified_name, given.get("key") or "", f"{path}.key")
     if value := given.get("value"):
-        found.written += complaints(is_valid_label_value, value, f"{path}.value")
+        found.written += errors_from(is_valid_label_value, value, f"{path}.value")
     if not effect:
         found.declared.append(field.required(f"{path}.effect"))
     elif effect not in EFFECTS:
         found.declared.append(field.not_supported(f"{path}.effect", effect, EFFECTS))
 
 
-def binding(given: Object, path: str, found: Complaints) -> None:
+def binding(given: Object, path: str, found: ErrorLists) -> None:
     """Validate bindingConditions and bindingFailureConditions: both or neither, unique and without overlap."""
     conditions, failures = given.get("bindingConditions") or [], given.get("bindingFailureConditions") or []
     errors = found.written
     for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
         if found.fits(listed, f"{path}.{key}", _MOST_CONDITIONS):
             for i, name in enumerate(listed):
-                errors += complaints(is_qualified_name, name, f"{path}.{key}[{i}]")
+                errors += errors_from(is_qualified_name, name, f"{path}.{key}[{i}]")
     overlapping = frozenset(conditions)
     for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
         repeated_indexes = repeated(listed)

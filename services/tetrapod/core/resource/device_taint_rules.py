@@ -10,7 +10,7 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, since, spec_of
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.resource import GROUP
-from tetrapod.core.resource.device_rules import Complaints, pool_name, taint
+from tetrapod.core.resource.device_rules import ErrorLists, pool_name, taint
 from tetrapod.core.validation.conditions import conditions
 from tetrapod.core.validation.names import csi_driver_name, dns_label
 from tetrapod.generic.registry.builtin import builtin
@@ -49,7 +49,7 @@ def set_taint_defaults(taint: Object) -> None:
 
 def validate(obj: Object) -> list[FieldError]:
     """Validate a DeviceTaintRule."""
-    spec, errors = obj.get("spec") or {}, Complaints()
+    spec, errors = obj.get("spec") or {}, ErrorLists()
     selector = spec.get("deviceSelector") or {}
     for key, check in (("driver", csi_driver_name), ("pool", pool_name), ("device", dns_label)):
         if (value := selector.get(key)) is not None:

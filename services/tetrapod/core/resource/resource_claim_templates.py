@@ -10,7 +10,7 @@ from typing import Final
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.podspec.claim_spec import template_metadata
 from tetrapod.core.resource import GROUP
-from tetrapod.core.resource.device_rules import Complaints
+from tetrapod.core.resource.device_rules import ErrorLists
 from tetrapod.core.resource.resource_claims import definition as resource_claims
 from tetrapod.core.resource.resource_claims.strategy import AdminStrategy, ClaimAccess
 from tetrapod.core.resource.resource_claims.validation import validate_devices
@@ -48,8 +48,8 @@ def validate(obj: Object) -> list[FieldError]:
     return _template(obj).all()
 
 
-def _template(obj: Object) -> Complaints:
-    errors = Complaints()
+def _template(obj: Object) -> ErrorLists:
+    errors = ErrorLists()
     spec = obj.get("spec") or {}
     errors.written += template_metadata(spec.get("metadata") or {}, "spec.metadata")
     claim_spec = spec.get("spec") or {}

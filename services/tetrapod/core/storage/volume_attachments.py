@@ -10,7 +10,7 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, age, name_of, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.v1.persistent_volumes.validation import inline_volume
-from tetrapod.core.validation.names import complaints, csi_driver_name, in_range
+from tetrapod.core.validation.names import csi_driver_name, errors_from, in_range
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA
@@ -51,10 +51,10 @@ def _written(obj: Object) -> list[FieldError]:
     """Validate the rules that upstream writes by hand, that is, all but those declared on the fields."""
     spec = obj.get("spec") or {}
     errors = _source(spec.get("source") or {})
-    errors += complaints(is_dns1123_subdomain, spec.get("nodeName") or "", "spec.nodeName")
+    errors += errors_from(is_dns1123_subdomain, spec.get("nodeName") or "", "spec.nodeName")
     errors += _status(obj.get("status") or {})
     if (name := (spec.get("source") or {}).get("persistentVolumeName")) is not None:
-        errors += complaints(is_dns1123_subdomain, name, "spec.source.persistentVolumeName")
+        errors += errors_from(is_dns1123_subdomain, name, "spec.source.persistentVolumeName")
     return errors
 
 
@@ -62,7 +62,7 @@ def _attacher(name: str) -> list[FieldError]:
     path = "spec.attacher"
     if not name:
         return [field.required(path)]
-    errors = complaints(is_long_name_caseless, name, path)
+    errors = errors_from(is_long_name_caseless, name, path)
     return [*errors, field.too_many_characters(path, _DRIVER)] if len(name) > _DRIVER else errors
 
 

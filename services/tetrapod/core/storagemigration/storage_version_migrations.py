@@ -11,7 +11,7 @@ from typing import Any, Final
 from tetrapod.core.cells import name_of, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.validation.conditions import FIELDS, conditions
-from tetrapod.core.validation.names import complaints
+from tetrapod.core.validation.names import errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import ALL_METADATA
@@ -46,10 +46,10 @@ def validate(obj: Object) -> list[FieldError]:
     """Validate a new StorageVersionMigration."""
     resource = (obj.get("spec") or {}).get("resource") or {}
     path, name, group = "spec.resource", resource.get("resource") or "", resource.get("group") or ""
-    errors = complaints(is_dns1035_label, name, f"{path}.resource") if name else []
+    errors = errors_from(is_dns1035_label, name, f"{path}.resource") if name else []
     if not name:
         errors.append(field.required(f"{path}.resource", "resource is required to be set"))
-    return errors + (complaints(is_dns1123_subdomain, group, f"{path}.group") if group else [])
+    return errors + (errors_from(is_dns1123_subdomain, group, f"{path}.group") if group else [])
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:

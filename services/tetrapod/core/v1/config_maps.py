@@ -10,7 +10,7 @@ from typing import Final
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.validation.data import MAX_SIZE, decoded_size, frozen
-from tetrapod.core.validation.names import complaints
+from tetrapod.core.validation.names import errors_from
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
@@ -37,12 +37,12 @@ def validate(obj: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     size = 0
     for key in sorted(data):
-        errors += complaints(is_config_map_key, key, f"data[{key}]")
+        errors += errors_from(is_config_map_key, key, f"data[{key}]")
         if key in binary:
             errors.append(field.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
         size += len(data[key].encode("utf-8", "surrogatepass"))
     for key in sorted(binary):
-        errors += complaints(is_config_map_key, key, f"binaryData[{key}]")
+        errors += errors_from(is_config_map_key, key, f"binaryData[{key}]")
         size += decoded_size(binary[key])
     if size > MAX_SIZE:
         errors.append(field.too_long("[]", MAX_SIZE))

@@ -14,7 +14,7 @@ from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.podspec.warnings import name_warnings, same_generation, template_warnings
 from tetrapod.core.subresources.scale import scale
-from tetrapod.core.validation.names import complaints, not_negative
+from tetrapod.core.validation.names import errors_from, not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.status import StatusStrategy
@@ -58,7 +58,7 @@ def validate(obj: Object) -> list[FieldError]:
     # Rules that upstream declares in the schema come after the hand-written ones.
     errors += not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     name = obj["metadata"].get("name")
-    return errors + (complaints(is_long_name, name, "metadata.name") if name else [])
+    return errors + (errors_from(is_long_name, name, "metadata.name") if name else [])
 
 
 def _controller_template(selector: Object, template: Object | None) -> list[FieldError]:

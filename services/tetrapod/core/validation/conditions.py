@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.core.validation.names import complaints
+from tetrapod.core.validation.names import errors_from
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -44,7 +44,7 @@ def _condition(condition: Object, path: str) -> list[FieldError]:
     kind, status, reason = condition.get("type") or "", condition.get("status") or "", condition.get("reason") or ""
     errors = [] if kind else [field.required(f"{path}.type", "is required")]
     if kind:
-        errors += complaints(is_qualified_name, kind, f"{path}.type")
+        errors += errors_from(is_qualified_name, kind, f"{path}.type")
     if not status:
         errors.append(field.required(f"{path}.status"))
     elif status not in _STATUSES:

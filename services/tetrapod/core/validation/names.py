@@ -15,24 +15,24 @@ NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
 
 
-def complaints(check: Callable[[str], list[str]], value: str, path: str) -> list[FieldError]:
+def errors_from(check: Callable[[str], list[str]], value: str, path: str) -> list[FieldError]:
     """Return an "Invalid value" error for each text that `check` returns for the value."""
     return [field.invalid(path, value, text) for text in check(value)]
 
 
 def dns_label(value: str, path: str) -> list[FieldError]:
     """Validate a DNS-1123 label."""
-    return complaints(names.is_dns1123_label, value, path)
+    return errors_from(names.is_dns1123_label, value, path)
 
 
 def dns_subdomain(value: str, path: str) -> list[FieldError]:
     """Validate a DNS-1123 subdomain."""
-    return complaints(names.is_dns1123_subdomain, value, path)
+    return errors_from(names.is_dns1123_subdomain, value, path)
 
 
 def qualified_name(value: str, path: str) -> list[FieldError]:
     """Validate a qualified name: a name of at most 63 characters, optionally after a DNS subdomain and a slash."""
-    return complaints(names.is_qualified_name, value, path)
+    return errors_from(names.is_qualified_name, value, path)
 
 
 def port_number(value: int, path: str) -> list[FieldError]:
@@ -43,7 +43,7 @@ def port_number(value: int, path: str) -> list[FieldError]:
 def port_number_or_name(value: Any, path: str) -> list[FieldError]:
     """Validate an IntOrString port: a port name if it is a string, a port number otherwise."""
     if isinstance(value, str):
-        return complaints(names.is_valid_port_name, value, path)
+        return errors_from(names.is_valid_port_name, value, path)
     return port_number(value or 0, path)
 
 

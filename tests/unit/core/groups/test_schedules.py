@@ -2,7 +2,7 @@
 
 import pytest
 
-from tetrapod.core.batch.schedules import complaint, is_zone
+from tetrapod.core.batch.schedules import is_zone, schedule_error
 
 
 @pytest.mark.parametrize(
@@ -10,7 +10,7 @@ from tetrapod.core.batch.schedules import complaint, is_zone
     ["* * * * *", "*/5 0-23/2 1,15 jan-dec mon", "0 0 1 1 ?", "@hourly", "@every 1h30m", "30 4 * * 0", "5/10 * * * SUN"],
 )
 def test_a_well_formed_schedule_is_accepted(schedule: str) -> None:
-    assert complaint(schedule) == ""
+    assert schedule_error(schedule) == ""
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_well_formed_schedule_is_accepted(schedule: str) -> None:
     ],
 )
 def test_a_malformed_schedule_is_reported_with_upstreams_message(schedule: str, text: str) -> None:
-    assert complaint(schedule) == text
+    assert schedule_error(schedule) == text
 
 
 def test_only_zones_of_the_database_are_zones() -> None:

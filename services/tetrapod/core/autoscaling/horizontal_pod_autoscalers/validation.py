@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tetrapod.core.validation import quantities
-from tetrapod.core.validation.names import complaints, dns_label, not_negative
+from tetrapod.core.validation.names import dns_label, errors_from, not_negative
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -58,7 +58,7 @@ def _names(target: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for key in ("kind", "name"):
         if value := target.get(key):
-            errors += complaints(is_path_segment_name, value, f"{path}.{key}")
+            errors += errors_from(is_path_segment_name, value, f"{path}.{key}")
         else:
             errors.append(field.required(f"{path}.{key}"))
     return errors
@@ -112,7 +112,7 @@ def _identifier(source: Object, path: str) -> list[FieldError]:
     name = (source.get("metric") or {}).get("name") or ""
     if not name:
         return [field.required(f"{path}.metric.name", "must specify a metric name")]
-    return complaints(is_path_segment_name, name, f"{path}.metric.name")
+    return errors_from(is_path_segment_name, name, f"{path}.metric.name")
 
 
 def _target(source: Object, path: str) -> list[FieldError]:

@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from tetrapod.core.podspec.scheduling import node_selector
-from tetrapod.core.resource.device_rules import Complaints, binding, configuration, declared_driver, declared_pool, json_object, pool_name
+from tetrapod.core.resource.device_rules import ErrorLists, binding, configuration, declared_driver, declared_pool, json_object, pool_name
 from tetrapod.core.resource.resource_claims.validation import MOST, reference, references, request_names, toleration
 from tetrapod.core.validation.conditions import FIELDS, conditions
 from tetrapod.core.validation.names import csi_driver_name, dns_label
@@ -33,12 +33,12 @@ _NO_UUID: Final = "must be a lowercase UUID in 8-4-4-4-12 format"
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated status of a ResourceClaim."""
     status, old_status = new.get("status") or {}, old.get("status") or {}
-    errors = Complaints()
+    errors = ErrorLists()
     allocation, reserved = status.get("allocation"), status.get("reservedFor") or []
     for i, user in enumerate(reserved if errors.fits(reserved, "status.reservedFor", _MOST_USERS) else ()):
         at = f"status.reservedFor[{i}]"
         errors.written += [field.required(f"{at}.{key}") for key in ("resource", "name", "uid") if not user.get(key)]
-    devices, device_errors = status.get("devices") or [], Complaints()
+    devices, device_errors = status.get("devices") or [], ErrorLists()
     allocated = set(map(_device_key, ((allocation or {}).get("devices") or {}).get("results") or ()))
     for i, device in enumerate(devices):
         _device_status(device, allocated, f"status.devices[{i}]", device_errors)
@@ -66,7 +66,7 @@ def _adds(before: list[Object], after: list[Object]) -> bool:
     return not {json_key(user) for user in after} <= {json_key(user) for user in before}
 
 
-def _allocation(allocation: Object, names: set[str], found: Complaints) -> None:
+def _allocation(allocation: Object, names: set[str], found: ErrorLists) -> None:
     devices, path = allocation.get("devices") or {}, "status.allocation.devices"
     results = devices.get("results") or []
     for i, result in enumerate(results if found.fits(results, f"{path}.results", MOST) else ()):
@@ -116,7 +116,7 @@ def _shown(device: Object) -> Object:
     return shown
 
 
-def _device_status(device: Object, allocated: set[tuple[str, ...]], path: str, found: Complaints) -> None:
+def _device_status(device: Object, allocated: set[tuple[str, ...]], path: str, found: ErrorLists) -> None:
     key = _device_key(device)
     found.written += csi_driver_name(key[0], f"{path}.driver") + pool_name(key[1], f"{path}.pool") + dns_label(key[2], f"{path}.device")
     found.declared += _uuid(device.get("shareID"), f"{path}.shareID")
@@ -131,7 +131,7 @@ def _device_status(device: Object, allocated: set[tuple[str, ...]], path: str, f
     _network_data(device.get("networkData") or {}, f"{path}.networkData", found)
 
 
-def _network_data(data: Object, path: str, found: Complaints) -> None:
+def _network_data(data: Object, path: str, found: ErrorLists) -> None:
     addresses = data.get("ips") or []
     for key, limit in (("interfaceName", 256), ("ips", 0), ("hardwareAddress", 128)):
         if key == "ips" and found.fits(addresses, f"{path}.ips", _MOST_ADDRESSES):

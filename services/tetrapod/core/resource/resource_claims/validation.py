@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tetrapod.core.resource.device_rules import EFFECTS, Complaints, configuration, fully_qualified, selectors
-from tetrapod.core.validation.names import IMMUTABLE, complaints, dns_label
+from tetrapod.core.resource.device_rules import EFFECTS, ErrorLists, configuration, fully_qualified, selectors
+from tetrapod.core.validation.names import IMMUTABLE, dns_label, errors_from
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
@@ -35,7 +35,7 @@ _ORDER: Final = {
 
 def validate(obj: Object) -> list[FieldError]:
     """Validate a new ResourceClaim."""
-    errors = Complaints()
+    errors = ErrorLists()
     validate_devices((obj.get("spec") or {}).get("devices") or {}, "spec.devices", errors)
     return errors.all()
 
@@ -45,7 +45,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return [] if same(new.get("spec"), old.get("spec")) else [field.invalid("spec", None, IMMUTABLE)]
 
 
-def validate_devices(devices: Object, path: str, found: Complaints) -> None:
+def validate_devices(devices: Object, path: str, found: ErrorLists) -> None:
     """Validate the device requests, constraints and configurations of a claim or of a claim template."""
     requests, constraints, configs = (devices.get(key) or [] for key in ("requests", "constraints", "config"))
     if found.fits(requests, f"{path}.requests", MOST):
@@ -85,10 +85,10 @@ def _shown_request(request: Object) -> Object:
     return shown
 
 
-def _request(request: Object, path: str, found: Complaints) -> None:
+def _request(request: Object, path: str, found: ErrorLists) -> None:
     exactly, first = request.get("exactly"), request.get("firstAvailable") or []
     found.written += dns_label(request.get("name") or "", f"{path}.name")
-    kind_errors = Complaints()
+    kind_errors = ErrorLists()
     if exactly is not None:
         kind_errors.written += _class_name(exactly, f"{path}.exactly.deviceClassName", is_dns1123_subdomain)
         _wanted(exactly, f"{path}.exactly", kind_errors)
@@ -102,7 +102,7 @@ def _request(request: Object, path: str, found: Complaints) -> None:
     found.declared += kind_errors.declared
 
 
-def _alternatives(listed: list[Object], path: str, found: Complaints) -> None:
+def _alternatives(listed: list[Object], path: str, found: ErrorLists) -> None:
     if not found.fits(listed, path, _MOST_ALTERNATIVES):
         return
     shown = (_shown(sub, "sub", name="", deviceClassName="") for sub in listed)
@@ -115,10 +115,10 @@ def _alternatives(listed: list[Object], path: str, found: Complaints) -> None:
 
 def _class_name(request: Object, path: str, check: Callable[[str], list[str]]) -> list[FieldError]:
     name = request.get("deviceClassName") or ""
-    return complaints(check, name, path) if name else [field.required(path)]
+    return errors_from(check, name, path) if name else [field.required(path)]
 
 
-def _wanted(request: Object, path: str, found: Complaints) -> None:
+def _wanted(request: Object, path: str, found: ErrorLists) -> None:
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
     selectors(request.get("selectors") or [], f"{path}.selectors", found)
     if mode == "All" and count:
@@ -131,15 +131,15 @@ def _wanted(request: Object, path: str, found: Complaints) -> None:
         toleration(device_toleration, f"{path}.tolerations[{i}]", found)
 
 
-def toleration(given: Object, path: str, found: Complaints) -> None:
+def toleration(given: Object, path: str, found: ErrorLists) -> None:
     """Validate one device toleration."""
     operator, value, effect = (given.get(key) or "" for key in ("operator", "value", "effect"))
     if key := given.get("key"):
-        found.declared += complaints(is_qualified_name, key, f"{path}.key")
+        found.declared += errors_from(is_qualified_name, key, f"{path}.key")
     if operator == "Exists" and value:
         found.written.append(field.invalid(f"{path}.value", value, "must be empty for operator `Exists`"))
     elif operator == "Equal":
-        found.written += complaints(is_valid_label_value, value, f"{path}.value")
+        found.written += errors_from(is_valid_label_value, value, f"{path}.value")
     elif not operator:
         found.written.append(field.required(f"{path}.operator"))
     elif operator not in _OPERATORS:
@@ -148,7 +148,7 @@ def toleration(given: Object, path: str, found: Complaints) -> None:
         found.declared.append(field.not_supported(f"{path}.effect", effect, EFFECTS))
 
 
-def references(listed: list[str], names: set[str], path: str, found: Complaints) -> None:
+def references(listed: list[str], names: set[str], path: str, found: ErrorLists) -> None:
     """Validate references to requests in a claim. `names` are those that request_names returns."""
     if not found.fits(listed, path, MOST):
         return
@@ -157,7 +157,7 @@ def references(listed: list[str], names: set[str], path: str, found: Complaints)
         reference(name, names, f"{path}[{i}]", found)
 
 
-def reference(name: str, names: set[str], path: str, found: Complaints) -> None:
+def reference(name: str, names: set[str], path: str, found: ErrorLists) -> None:
     """Validate one reference to a request in a claim."""
     parts = name.split("/")
     if len(parts) <= 2:
@@ -167,7 +167,7 @@ def reference(name: str, names: set[str], path: str, found: Complaints) -> None:
         found.written.append(field.invalid(path, name, _REFERENCE))
 
 
-def _constraint(constraint: Object, names: set[str], path: str, found: Complaints) -> None:
+def _constraint(constraint: Object, names: set[str], path: str, found: ErrorLists) -> None:
     references(constraint.get("requests") or [], names, f"{path}.requests", found)
     match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
     if match is None and distinct is None:

@@ -9,9 +9,9 @@ import re
 from typing import Any, Final
 
 from tetrapod.core.podspec.scheduling import node_selector
-from tetrapod.core.resource.device_rules import Complaints, binding, qualified, taint
+from tetrapod.core.resource.device_rules import ErrorLists, binding, qualified, taint
 from tetrapod.core.resource.resource_slices.capacities import capacity
-from tetrapod.core.validation.names import complaints, dns_label
+from tetrapod.core.validation.names import dns_label, errors_from
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
@@ -43,7 +43,7 @@ _semver: Final = re.compile(
 ).fullmatch
 
 
-def check_devices(spec: Object, before: Object | None, found: Complaints) -> None:
+def check_devices(spec: Object, before: Object | None, found: ErrorLists) -> None:
     """Validate the devices of a slice. `before` is the stored spec, or None on create."""
     devices = spec.get("devices") or []
     advanced = any(d.get("taints") or d.get("consumesCounters") or _has_lists(d) for d in devices)
@@ -67,7 +67,7 @@ def _has_lists(device: Object) -> bool:
     )
 
 
-def _device(device: Object, before: Object | None, path: str, found: Complaints) -> None:
+def _device(device: Object, before: Object | None, path: str, found: ErrorLists) -> None:
     """Validate one device. Capacities and taints that equal those of the stored device (`before`) are not validated again."""
     attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
     found.written += dns_label(device.get("name") or "", f"{path}.name")
@@ -84,7 +84,7 @@ def _device(device: Object, before: Object | None, path: str, found: Complaints)
         for name, amount in capacities.items():
             found.written += qualified(name, f"{path}.capacity")
             found.written += capacity(amount, f"{path}.capacity[{name}]", shared=bool(device.get("allowMultipleAllocations")))
-    consumed, taints = Complaints(), device.get("taints") or []
+    consumed, taints = ErrorLists(), device.get("taints") or []
     _consumed(device.get("consumesCounters") or [], f"{path}.consumesCounters", consumed)
     found.declared += consumed.declared
     if before is None or (before.get("taints") or []) != taints:
@@ -95,18 +95,18 @@ def _device(device: Object, before: Object | None, path: str, found: Complaints)
     found.written += consumed.written
 
 
-def _consumed(listed: list[Object], path: str, found: Complaints) -> None:
+def _consumed(listed: list[Object], path: str, found: ErrorLists) -> None:
     if len(listed) > _MOST_CONSUMED:
         found.declared.append(field.too_many(path, len(listed), _MOST_CONSUMED))
         return
     found.once([one.get("counterSet") or "" for one in listed], path, listed)
     for i, consumption in enumerate(listed):
         at, name = f"{path}[{i}]", consumption.get("counterSet") or ""
-        found.declared += complaints(is_short_name, name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
+        found.declared += errors_from(is_short_name, name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
         counters(consumption.get("counters") or {}, f"{at}.counters", found)
 
 
-def counters(given: Object, path: str, found: Complaints) -> None:
+def counters(given: Object, path: str, found: ErrorLists) -> None:
     """Validate the names and the number of counters."""
     if not given:
         found.declared.append(field.required(path))
@@ -114,7 +114,7 @@ def counters(given: Object, path: str, found: Complaints) -> None:
         found.written.append(field.too_many(path, len(given), _MOST_COUNTERS))
     else:
         for name in given:
-            found.declared += complaints(is_short_name, name, path)
+            found.declared += errors_from(is_short_name, name, path)
 
 
 def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
@@ -127,7 +127,7 @@ def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
     if name is not None:
         set_fields += ["`nodeName`"] if name else []
         empty = field.invalid(f"{path}.nodeName", "", "must not be empty")
-        errors += complaints(is_dns1123_subdomain, name, f"{path}.nodeName") if name else [empty]
+        errors += errors_from(is_dns1123_subdomain, name, f"{path}.nodeName") if name else [empty]
     if selector is not None:
         set_fields.append("`nodeSelector`")
         errors += node_selector(selector, f"{path}.nodeSelector")
@@ -145,7 +145,7 @@ def _entries(attribute: Object) -> int:
     return sum(len(attribute.get(kind) or ()) for kind in ("ints", "bools", "strings", "versions")) or 1
 
 
-def _attribute(attribute: Object, path: str, found: Complaints) -> None:
+def _attribute(attribute: Object, path: str, found: ErrorLists) -> None:
     given = [name for name in _VALUES if attribute.get(name) is not None]
     found.written += _text(attribute.get("string"), f"{path}.string") + _version(attribute.get("version"), f"{path}.version")
     for name in ("bools", "ints", "strings", "versions"):

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.podspec.scheduling import node_selector
-from tetrapod.core.resource.device_rules import Complaints, pool_name
+from tetrapod.core.resource.device_rules import ErrorLists, pool_name
 from tetrapod.core.resource.resource_slices.devices import check_devices, counters
 from tetrapod.core.validation.differences import internal_list
-from tetrapod.core.validation.names import complaints, csi_driver_name, immutable
+from tetrapod.core.validation.names import csi_driver_name, errors_from, immutable
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -33,7 +33,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _validate(spec: Object, before: Object | None) -> list[FieldError]:
-    errors = Complaints(csi_driver_name(spec.get("driver") or "", "spec.driver"))
+    errors = ErrorLists(csi_driver_name(spec.get("driver") or "", "spec.driver"))
     pool = spec.get("pool") or {}
     errors.written += _pool(pool)
     if before is not None:
@@ -48,7 +48,7 @@ def _validate(spec: Object, before: Object | None) -> list[FieldError]:
     return errors.all()
 
 
-def _counters(listed: list[Object], found: Complaints) -> None:
+def _counters(listed: list[Object], found: ErrorLists) -> None:
     path = "spec.sharedCounters"
     if len(listed) > _MOST_COUNTER_SETS:
         found.declared.append(field.too_many(path, len(listed), _MOST_COUNTER_SETS))
@@ -57,7 +57,7 @@ def _counters(listed: list[Object], found: Complaints) -> None:
     found.once([one.get("name") or "" for one in listed], path, shown)
     for i, counter_set in enumerate(listed):
         name = counter_set.get("name") or ""
-        found.declared += complaints(is_short_name, name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
+        found.declared += errors_from(is_short_name, name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
         counters(counter_set.get("counters") or {}, f"{path}[{i}].counters", found)
 
 
@@ -83,7 +83,7 @@ def _selection(spec: Object) -> list[FieldError]:
             chosen.append(f"`{name}`")
         if name == "nodeName":
             empty = field.invalid("spec.nodeName", "", "must be either unset or set to a non-empty string")
-            errors += complaints(is_dns1123_subdomain, value, "spec.nodeName") if value else [empty]
+            errors += errors_from(is_dns1123_subdomain, value, "spec.nodeName") if value else [empty]
         elif name == "nodeSelector":
             errors += node_selector(value, "spec.nodeSelector")
             terms = value.get("nodeSelectorTerms")

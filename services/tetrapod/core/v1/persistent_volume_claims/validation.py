@@ -10,7 +10,7 @@ from typing import Final
 from tetrapod.core.podspec.claim_spec import BETA_CLASS, claim_spec
 from tetrapod.core.validation import quantities
 from tetrapod.core.validation.differences import spec_difference
-from tetrapod.core.validation.names import complaints, immutable
+from tetrapod.core.validation.names import errors_from, immutable
 from tetrapod.core.validation.quantities import basic_resources, quantity
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
@@ -141,6 +141,6 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def _resource_key(name: str, path: str) -> list[FieldError]:
-    if errors := complaints(is_qualified_name, name, path):
+    if errors := errors_from(is_qualified_name, name, path):
         return errors
     return [field.not_supported(path, name, ["storage"])] if quantities.is_native(name) and name != "storage" else []

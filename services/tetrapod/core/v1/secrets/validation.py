@@ -10,7 +10,7 @@ import json
 from typing import Final
 
 from tetrapod.core.validation.data import MAX_SIZE, decoded_size, frozen
-from tetrapod.core.validation.names import complaints, immutable
+from tetrapod.core.validation.names import errors_from, immutable
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_syntax import explain
@@ -27,7 +27,7 @@ def validate(obj: Object) -> list[FieldError]:
     data = obj.get("data") or {}
     errors: list[FieldError] = []
     for key in sorted(data):
-        errors += complaints(is_config_map_key, key, f"data[{key}]")
+        errors += errors_from(is_config_map_key, key, f"data[{key}]")
     if sum(map(decoded_size, data.values())) > MAX_SIZE:
         errors.append(field.too_long("data", MAX_SIZE))
     return errors + _type_errors(obj, data)

@@ -12,9 +12,9 @@ from tetrapod.core.podspec.containers import PROTOCOLS
 from tetrapod.core.v1.services.address_validation import addresses_and_families, changed_addresses, changed_families, is_headless
 from tetrapod.core.validation.names import (
     address,
-    complaints,
     dns_label,
     dns_subdomain,
+    errors_from,
     known,
     network,
     not_special_address,
@@ -260,7 +260,7 @@ def ingress_errors(ingress: Object, path: str, known_before: list[str]) -> list[
     else:
         errors += known(mode, _IP_MODES, f"{path}.ipMode")
     if host:
-        errors += complaints(is_dns1123_subdomain, host, f"{path}.hostname")
+        errors += errors_from(is_dns1123_subdomain, host, f"{path}.hostname")
         if parse_sloppy(host) is not None:
             errors.append(field.invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
     return errors
