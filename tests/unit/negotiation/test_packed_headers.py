@@ -7,14 +7,14 @@ import zlib
 
 import pytest
 
-from tetrapod.generic.peers.packed_headers import packed, take_out
+from tetrapod.generic.peers.packed_headers import pack, take_out
 from tetrapod.generic.request import Response
 
 HEADER = b"x-packed"
 
 
 def test_what_was_packed_is_taken_out() -> None:
-    response = Response(200, [(HEADER, packed({"a": [1]})), (b"x", b"y"), (HEADER, packed("b"))])
+    response = Response(200, [(HEADER, pack({"a": [1]})), (b"x", b"y"), (HEADER, pack("b"))])
     assert take_out(response, HEADER) == [{"a": [1]}, "b"]
     assert response.headers == [(b"x", b"y")]
 
@@ -25,7 +25,7 @@ def test_what_was_packed_is_taken_out() -> None:
         b"",
         b"?",
         base64.b64encode(b"no zlib"),
-        packed("cut off")[:-8],
+        pack("cut off")[:-8],
         base64.b64encode(zlib.compress(b"no JSON")),
         base64.b64encode(zlib.compress(b" " * (65 << 20))),
     ],

@@ -78,11 +78,11 @@ def legacy_line(event: Event) -> str:
     name, groups = "<none>", "<none>"
     if user.get("username"):
         name = user["username"]
-        groups = _quoted(user["groups"]) if user.get("groups") else groups
+        groups = _quote(user["groups"]) if user.get("groups") else groups
     as_user, as_groups = "<self>", "<lookup>"
     if impersonated is not None:
         as_user = impersonated.get("username", "")
-        as_groups = _quoted(impersonated["groups"]) if "groups" in impersonated else as_groups
+        as_groups = _quote(impersonated["groups"]) if "groups" in impersonated else as_groups
     status = doc.get("responseStatus")
     fields = {
         "id": doc["auditID"],
@@ -102,7 +102,7 @@ def legacy_line(event: Event) -> str:
     return f'{_shortest(doc["requestReceivedTimestamp"])} AUDIT: {listed} response="{code}"'
 
 
-def _quoted(texts: list[str]) -> str:
+def _quote(texts: list[str]) -> str:
     return ",".join(map(go_quote, texts))
 
 

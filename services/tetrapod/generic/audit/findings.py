@@ -13,7 +13,7 @@ from typing import Final
 from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.policy import LEVELS, Auditing
 from tetrapod.generic.peers.audit_headers import OMIT_MANAGED_FIELDS, REQUEST_HEADER, RESPONSE_HEADER
-from tetrapod.generic.peers.packed_headers import packed, take_out
+from tetrapod.generic.peers.packed_headers import pack, take_out
 from tetrapod.generic.request import Auditor, HeaderList, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 
@@ -36,10 +36,10 @@ def parse_request_header(text: str) -> Auditing | None:
 def response_header(context: AuditContext) -> HeaderList:
     """Return the audit data as a response header; the object is left out if the header would be too long."""
     data = context.findings()
-    encoded = packed(data)
+    encoded = pack(data)
     if len(encoded) > _LIMIT:
         del data["requestObject"]
-        encoded = packed({**data, "annotations": {**data["annotations"], **_TRUNCATED}})
+        encoded = pack({**data, "annotations": {**data["annotations"], **_TRUNCATED}})
     return [(RESPONSE_HEADER, encoded)] if len(encoded) <= _LIMIT else []
 
 

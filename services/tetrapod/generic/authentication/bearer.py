@@ -44,7 +44,7 @@ class BearerAuthenticator:
             request.warnings.append(warning)
         if not token:
             return None
-        return await _accepted(self._tokens, token, self._audiences)  # the authentication filter removes the header
+        return await _accept(self._tokens, token, self._audiences)  # the authentication filter removes the header
 
 
 class WebSocketAuthenticator:
@@ -62,12 +62,12 @@ class WebSocketAuthenticator:
         others = [p for p in offered if not p.startswith(_PROTOCOL_PREFIX)]
         if len(carriers) > 1:
             raise unauthorized()
-        token = _decoded(carriers[0].removeprefix(_PROTOCOL_PREFIX)) if carriers else ""
+        token = _decode(carriers[0].removeprefix(_PROTOCOL_PREFIX)) if carriers else ""
         if not token:
             return None
         if not others:
             raise unauthorized()
-        result = await _accepted(self._tokens, token, self._audiences)
+        result = await _accept(self._tokens, token, self._audiences)
         request.headers = [header for header in request.headers if header[0] != b"sec-websocket-protocol"]
         request.headers.append((b"sec-websocket-protocol", ",".join(others).encode("latin-1")))
         return result
@@ -78,7 +78,7 @@ def utf8(header: str) -> str:
     return header if header.isascii() else header.encode("latin-1").decode("utf-8", "replace")
 
 
-def _decoded(encoded: str) -> str:
+def _decode(encoded: str) -> str:
     if "=" in encoded or "+" in encoded or "/" in encoded:  # unpadded base64url only
         raise unauthorized()
     try:
@@ -88,7 +88,7 @@ def _decoded(encoded: str) -> str:
         raise unauthorized() from error
 
 
-async def _accepted(tokens: TokenAuthenticator, token: str, audiences: tuple[str, ...]) -> Authenticated:
+async def _accept(tokens: TokenAuthenticator, token: str, audiences: tuple[str, ...]) -> Authenticated:
     try:
         result = await tokens.authenticate_token(token, audiences)
     except InvalidToken as error:

@@ -44,7 +44,7 @@ class RequestHeaderAuthenticator:
     def __init__(self, pool: CertificatePool, allowed_names: Collection[str] = (), names: HeaderNames = STANDARD) -> None:
         self._pool = pool
         self._allowed = frozenset(allowed_names)
-        self._user_headers, self._uid_headers, self._group_headers, self._extra_prefixes = map(_lowered, names)
+        self._user_headers, self._uid_headers, self._group_headers, self._extra_prefixes = map(_lower, names)
         self._ours = frozenset((*self._user_headers, *self._uid_headers, *self._group_headers))
         self._others = not all(name.startswith(_STANDARD) for name in (*self._ours, *self._extra_prefixes))
 
@@ -54,12 +54,12 @@ class RequestHeaderAuthenticator:
         Without a client certificate, standard headers are left for the authentication filter to remove.
         """
         try:
-            return self._identified(request)
+            return self._identify(request)
         finally:
             if self._others or request.peer_certificates:
                 request.headers = [h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)]
 
-    def _identified(self, request: Request) -> Authenticated | Rejected | None:
+    def _identify(self, request: Request) -> Authenticated | Rejected | None:
         trusted = self._pool.client_of(request)
         if trusted is None:
             return None
@@ -104,7 +104,7 @@ def extra_key(encoded: str) -> str:
     return encoded.lower() if _MALFORMED.search(encoded) else unquote(encoded.lower())
 
 
-def _lowered(names: Sequence[str]) -> tuple[bytes, ...]:
+def _lower(names: Sequence[str]) -> tuple[bytes, ...]:
     return tuple(name.lower().encode("ascii") for name in names)
 
 

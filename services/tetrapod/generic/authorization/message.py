@@ -25,7 +25,7 @@ def forbidden_message(attributes: Attributes) -> str:
 
 def forbidden_status(attributes: Attributes, reason: str = "") -> StatusError:
     """Return a 403 with the message and the authorizer's reason."""
-    text = _sanitized(forbidden_message(attributes))
+    text = _escape_html(forbidden_message(attributes))
     if reason:
         text = f"{text}: {reason}"
     return forbidden(GroupResource(attributes.group, attributes.resource), attributes.name, text)
@@ -38,6 +38,6 @@ def forbidden_error(attributes: Attributes, reason: str = "") -> StatusError:
     return error
 
 
-def _sanitized(text: str) -> str:
+def _escape_html(text: str) -> str:
     """Escape the text as HTML, because it contains a path that another user may have chosen."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -97,7 +97,7 @@ class WebhookAuthorizer:
             except ConditionError as error:
                 return AuthorizationResult(self._on_failure, "", str(error))
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
-        status = await self._known(key)
+        status = await self._cached_response(key)
         if status is None:
             try:
                 status = await self._ask(spec)
@@ -115,7 +115,7 @@ class WebhookAuthorizer:
     def _cache(self, status: Object) -> ExpiringCache[bytes, Object]:
         return self._allowed if status.get("allowed") else self._others
 
-    async def _known(self, key: bytes) -> Object | None:
+    async def _cached_response(self, key: bytes) -> Object | None:
         """Return a cached response of the webhook, to this replica or to another, that is still valid by this replica's flags."""
         for cache in (self._allowed, self._others):
             if (status := cache.get(key)) is not None:

@@ -66,7 +66,7 @@ class DiscoveryHandlers:
     async def handle(self, request: Request) -> Response | None:
         """Return the response to a discovery path (a non-resource path below /api or /apis), or None for an unknown group."""
         parts = request.path.split("/")  # "", "apis", group, version, …
-        answer = self._core(request, parts) if parts[1] == "api" else self._named(request, parts)
+        answer = self._core(request, parts) if parts[1] == "api" else self._document_of(request, parts)
         if request.audit is not None and answer is not None:
             request.audit.answer(answer)
         return answer
@@ -79,7 +79,7 @@ class DiscoveryHandlers:
             raise status.unknown_path()
         return self._resource_list(request, "", parts[2])
 
-    def _named(self, request: Request, parts: list[str]) -> Response | None:
+    def _document_of(self, request: Request, parts: list[str]) -> Response | None:
         if request.path in ("/apis", "/apis/"):
             return self._group_list(request)
         group = parts[2]

@@ -47,7 +47,7 @@ class Applying(PatchMechanism):
         ownership = self.scope.ownership
         if ownership is None:
             raise bad_request(f"{self.scope.kind.kind} cannot be applied")
-        new = ownership.apply(current, copy_object(self.config), self.manager, force=self.force, finish=self._finished)
+        new = ownership.apply(current, copy_object(self.config), self.manager, force=self.force, finish=self._finish)
         if self.duplicates:
             if self.validation == "Strict":
                 text = yaml.strict_text(self.duplicates)
@@ -55,7 +55,7 @@ class Applying(PatchMechanism):
             self.warnings = recorded(self.duplicates)[0] if self.validation == "Warn" else []
         return new
 
-    def _finished(self, applied: Object, changed: bool) -> Object:
+    def _finish(self, applied: Object, changed: bool) -> Object:
         if not changed:
             return copy_object(applied)
         decoder = self.scope.decoder

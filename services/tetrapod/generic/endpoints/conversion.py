@@ -75,13 +75,13 @@ class Conversion:
             return self._prefix + raw[len(self._stored_prefix) :]
         encoded: bytes | None = entry.representations.get(self.api_version)
         if encoded is None:
-            encoded = entry.representations[self.api_version] = encode(self._converted(entry.object()))
+            encoded = entry.representations[self.api_version] = encode(self._convert_object(entry.object()))
         return encoded
 
     def object(self, entry: Entry) -> Object:
         """Return a copy in this version that the caller may change."""
         if self._convert_many is None:
-            return self._converted(entry.object())
+            return self._convert_object(entry.object())
         copy: Object = orjson.loads(self.bytes(entry))
         return copy
 
@@ -89,7 +89,7 @@ class Conversion:
         """Return the object in this version, which must not be modified."""
         return entry.peek() if self.identity else self.object(entry)
 
-    def _converted(self, obj: Object) -> Object:
+    def _convert_object(self, obj: Object) -> Object:
         if self.identity:
             return obj
         if self._convert is not None:
@@ -101,7 +101,7 @@ class Conversion:
         """Convert an object from the storage version to this version. The argument may be modified."""
         if self._convert_many is not None:
             return (await self._convert_many([obj], self.version))[0]
-        return self._converted(obj)
+        return self._convert_object(obj)
 
     async def to_stored(self, obj: Object) -> Object:
         """Convert an object from this version to the storage version. The argument may be modified."""

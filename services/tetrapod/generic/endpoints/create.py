@@ -39,12 +39,12 @@ async def create(scope: Scope, request: Request) -> Response:
     if scope.rest is None or not scope.rest.keeps_system_metadata:
         wipe_system_fields(obj)
     ensure_namespace(obj, context.namespace)
-    obj = await offloaded(context.large, _owned, scope, obj, request, manager_name(request, options.field_manager))
+    obj = await offloaded(context.large, _set_ownership, scope, obj, request, manager_name(request, options.field_manager))
     creation = _Creation(scope, request, context, options.to_object("CreateOptions"), accepted)
     return await (creation.store(obj) if scope.rest is None else creation.hand_to_rest(obj))
 
 
-def _owned(scope: Scope, obj: Object, request: Request, manager: str) -> Object:
+def _set_ownership(scope: Scope, obj: Object, request: Request, manager: str) -> Object:
     """Return the object with duplicate owner references removed and managed fields set."""
     dedup_owner_references(obj, request.warnings)
     return obj if scope.ownership is None else scope.ownership.update(None, obj, manager)
@@ -64,16 +64,16 @@ class _Creation:
         """Admit and store the object, and return the response."""
         scope = self.scope
         admitting = Admitting(scope, self.request, self.context, obj["metadata"].get("name") or "")
-        obj = await self._admitted(admitting, await scope.representation.conversion.to_stored(obj))
+        obj = await self._admit(admitting, await scope.representation.conversion.to_stored(obj))
 
         async def validate(new: Object) -> None:
             await offloaded(self.context.large, scope.settle_empty, new)
             await admitting.validate("CREATE", new, None, self.options)
 
-        entry = await self._stored(obj, validate)
+        entry = await self._store_object(obj, validate)
         return await scope.representation.entry(entry, self.accepted, 201)
 
-    async def _stored(self, obj: Object, validate: ValidateObject) -> Entry:
+    async def _store_object(self, obj: Object, validate: ValidateObject) -> Entry:
         """Store the object. If it is too large, store it without managed fields, which can be large."""
         try:
             return await self.scope.store.create(self.context, obj, validate=validate)
@@ -86,7 +86,7 @@ class _Creation:
         scope, name = self.scope, request_name(self.request)
         assert scope.rest is not None
         admitting = Admitting(scope, self.request, self.context, name or obj["metadata"].get("name") or "")
-        obj = await self._admitted(admitting, obj)
+        obj = await self._admit(admitting, obj)
 
         async def validate(new: Object) -> None:
             await admitting.validate("CREATE", new, None, self.options)
@@ -96,7 +96,7 @@ class _Creation:
             result["code"] = 201
         return await offloaded(self.context.large, scope.representation.object, result, self.accepted, 201)
 
-    async def _admitted(self, admitting: Admitting, obj: Object) -> Object:
+    async def _admit(self, admitting: Admitting, obj: Object) -> Object:
         obj = await admitting.mutate("CREATE", obj, None, self.options)
         await offloaded(self.context.large, dedup_owner_references, obj, self.request.warnings, after_mutation=True)
         return obj

@@ -92,7 +92,7 @@ class ResourceHandler:
         verb = VERBS.get(info.verb)
         if verb is None or info.verb not in self.definition.verbs:
             raise method_not_supported(self.definition.group_resource, info.verb)
-        return await _answered(verb, self._scope, request)
+        return await _serve(verb, self._scope, request)
 
     def subresource(self, name: str) -> SubresourceHandler | None:
         """Return the handler of a subresource, or None."""
@@ -115,11 +115,11 @@ class SubresourceHandler:
         verb = VERBS.get(info.verb)
         if verb is None or info.verb not in self.declared.verbs:
             raise method_not_supported(self._scope.definition.group_resource, info.verb)
-        return await _answered(verb, self._scope, request)
+        return await _serve(verb, self._scope, request)
 
 
 @traced(span_of, span_attributes)
-async def _answered(verb: Verb, scope: Scope, request: Request) -> Response:
+async def _serve(verb: Verb, scope: Scope, request: Request) -> Response:
     """Serve the request, and record the response object for its audit event."""
     response = await verb(scope, request)
     if request.audit is not None:

@@ -53,7 +53,7 @@ _LARGE: Final = 4096
 def _selection(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
     _check_selectors(options)
     validate_list_options(options)
-    return _selected(scope, options, namespace, name)
+    return _select(scope, options, namespace, name)
 
 
 def _check_selectors(options: ListOptions) -> None:
@@ -71,7 +71,7 @@ def _check_selectors(options: ListOptions) -> None:
         raise bad_request(str(error)) from None
 
 
-def _selected(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
+def _select(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
     definition = scope.definition
     field_selector = options.field_selector
     if name:

@@ -161,7 +161,7 @@ class DocumentPatching(Patching):
         """Return the objects and lists that the patch traverses, or None."""
         raise NotImplementedError
 
-    def _patched(self, document: Any) -> Any:
+    def _apply_patch(self, document: Any) -> Any:
         """Return the patched document, in which inserted values keep their notation."""
         raise NotImplementedError
 
@@ -172,7 +172,7 @@ class DocumentPatching(Patching):
     def _text(self, current: Object) -> bytes:
         """Return the patched object as upstream's JSON text."""
         document = sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)
-        return written.dumps(sort_touched(self._patched(document), self.touched()))
+        return written.dumps(sort_touched(self._apply_patch(document), self.touched()))
 
     def type_text(self, error: ShapeError, current: Object) -> str:
         try:
@@ -200,9 +200,9 @@ class MergePatching(DocumentPatching):
         return merge.parse(decoded.obj)
 
     def apply(self, current: Object) -> Object:
-        return copy_object(self._patched(current))
+        return copy_object(self._apply_patch(current))
 
-    def _patched(self, document: Any) -> Any:
+    def _apply_patch(self, document: Any) -> Any:
         return merge.apply(document, self.patch)
 
     def touched(self) -> Touched | None:
@@ -232,7 +232,7 @@ class JSONPatching(DocumentPatching):
     def apply(self, current: Object) -> Object:
         return copy_object(json_patch.apply(current, self.patch))
 
-    def _patched(self, document: Any) -> Any:
+    def _apply_patch(self, document: Any) -> Any:
         return json_patch.apply(document, self._written)
 
     def touched(self) -> Touched | None:

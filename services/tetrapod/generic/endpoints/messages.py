@@ -43,14 +43,14 @@ class Messages:
         key = self._partial_key if accepted.form else self._key
         encoded: bytes | None = entry.representations.get(key)
         if encoded is None:
-            encoded = entry.representations[key] = self._partial(entry) if accepted.form else self._encoded(entry)
+            encoded = entry.representations[key] = self._partial(entry) if accepted.form else self._encode(entry)
         return encoded
 
     def _partial(self, entry: Entry) -> bytes:
         obj = orjson.loads(self._conversion.metadata_bytes(entry))
         return protobuf.item(_PARTIAL_MESSAGE, {"metadata": obj["metadata"]})
 
-    def _encoded(self, entry: Entry) -> bytes:
+    def _encode(self, entry: Entry) -> bytes:
         if not self._message:
             self._message = protobuf.message_of(self._api_version, self._kind)
         return protobuf.item(self._message, self._conversion.peek(entry))

@@ -42,7 +42,7 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_WAITING, thread_name_prefix="ownership")
 
 
-def _awaited(conversion: Awaitable[list[Object]]) -> list[Object]:
+def _wait_for(conversion: Awaitable[list[Object]]) -> list[Object]:
     """Run a conversion on the event loop and wait for its result. Called in a thread."""
     loop = _LOOP.get()
     assert loop is not None  # set by `run`, the only way to get here
@@ -158,7 +158,7 @@ def _converter(definition: ResourceDefinition, version: str, versions: Mapping[s
     def convert(obj: Object, api_version: str) -> Object:
         copy = copy_object(obj)
         if definition.convert_many is not None:
-            return _awaited(definition.convert_many([copy], versions[api_version]))[0]
+            return _wait_for(definition.convert_many([copy], versions[api_version]))[0]
         if definition.convert is None or definition.custom:
             # Upstream's field manager only renames the version of custom resources: a field that the other version
             # lacks is an error, not pruned.

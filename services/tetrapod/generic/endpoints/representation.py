@@ -74,11 +74,11 @@ class Representation:
             return Response(status, [_CONTENT_TYPES[JSON]], conversion.bytes(entry) + b"\n")
         match accepted.form:
             case "PartialObjectMetadata":
-                return self._formed(entry.peek, conversion.metadata_bytes(entry), accepted, status)
+                return self._form_response(entry.peek, conversion.metadata_bytes(entry), accepted, status)
             case "Table":
                 tables = self.tables(accepted)
                 return self._table(tables, tables.row_of(entry, conversion), entry.peek(), accepted, status)
-        return self._formed(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
+        return self._form_response(lambda: conversion.peek(entry), conversion.bytes(entry), accepted, status)
 
     def object(self, obj: Object, accepted: Accepted, status: int = 200) -> Response:
         """Return the response with an object that is not in the store (a Status, a Scale, the result of a Rest)."""
@@ -90,9 +90,9 @@ class Representation:
         raw = encode(obj)
         if accepted.plain:
             return Response(status, [_CONTENT_TYPES[JSON]], raw + b"\n")
-        return self._formed(lambda: obj, raw, accepted, status)
+        return self._form_response(lambda: obj, raw, accepted, status)
 
-    def _formed(self, peek: Callable[[], Object], raw: bytes, accepted: Accepted, status: int) -> Response:
+    def _form_response(self, peek: Callable[[], Object], raw: bytes, accepted: Accepted, status: int) -> Response:
         match accepted.form:
             case "":
                 body = raw
@@ -103,11 +103,11 @@ class Representation:
                 return self._table(tables, tables.row(obj, raw), obj, accepted, status)
             case _:
                 self._check_form(accepted)
-        return self._encoded(body, accepted, status)
+        return self._encode_response(body, accepted, status)
 
     def _table(self, tables: Tables, row: bytes, obj: Object, accepted: Accepted, status: int) -> Response:
         version = obj.get("metadata", {}).get("resourceVersion")
-        return self._encoded(tables.table([row], {"resourceVersion": version} if version else {}), accepted, status)
+        return self._encode_response(tables.table([row], {"resourceVersion": version} if version else {}), accepted, status)
 
     def _check_form(self, accepted: Accepted) -> None:
         if accepted.form == PARTIAL_LIST:
@@ -115,7 +115,7 @@ class Representation:
                 raise StatusError(500, "", "content is not a list")
             raise not_acceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({self._go_type})")
 
-    def _encoded(self, body: bytes, accepted: Accepted, status: int) -> Response:
+    def _encode_response(self, body: bytes, accepted: Accepted, status: int) -> Response:
         if accepted.media_type == JSON and not accepted.pretty:
             return Response(status, [_CONTENT_TYPES[JSON]], body + b"\n")
         return document(orjson.loads(body), accepted, status)
@@ -140,7 +140,7 @@ class Representation:
         head, pieces, tail = self._list_parts(page.entries, metadata, accepted)
         if accepted.media_type != JSON or accepted.pretty:
             body = head + await gathered(pieces) + tail
-            return await offloaded(len(body) >= LARGE, _written, body, accepted)
+            return await offloaded(len(body) >= LARGE, _write, body, accepted)
         if not large(page.entries):
             return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b"".join(pieces)[1:], tail, b"\n")))
         return StreamResponse(200, [_CONTENT_TYPES[JSON]], ListStream(head, pieces, tail + b"\n").run)
@@ -179,11 +179,11 @@ class Representation:
         metadata = listed.get("metadata") or {}
         if accepted.form == TABLE:
             tables = self.tables(accepted)
-            return self._encoded(tables.table([tables.row(item, encode(item)) for item in items], metadata), accepted, 200)
+            return self._encode_response(tables.table([tables.row(item, encode(item)) for item in items], metadata), accepted, 200)
         version = f"meta.k8s.io/{accepted.form_version}"
         partial = [{"kind": PARTIAL, "apiVersion": version, "metadata": item["metadata"]} for item in items]
         body: Object = {"kind": PARTIAL_LIST, "apiVersion": version, "metadata": metadata, "items": partial or None}
-        return self._encoded(encode(body), accepted, 200)
+        return self._encode_response(encode(body), accepted, 200)
 
     def _check_list_form(self, accepted: Accepted) -> None:
         if accepted.form == PARTIAL:
@@ -229,7 +229,7 @@ class Representation:
         return orjson.dumps({key: value for key, value in obj.items() if key not in ("kind", "apiVersion")})
 
 
-def _written(body: bytes, accepted: Accepted) -> Response:
+def _write(body: bytes, accepted: Accepted) -> Response:
     return document(orjson.loads(body), accepted)
 
 

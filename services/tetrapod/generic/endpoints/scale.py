@@ -124,7 +124,7 @@ class _BoundScale(Rest):
         async def revise(current: Object | None) -> Object:
             assert current is not None  # a scale update cannot create objects
             obj = await conversion.from_stored(current)
-            return await conversion.to_stored(await self._rescaled(ctx, obj, transform))
+            return await conversion.to_stored(await self._rescale(ctx, obj, transform))
 
         async def validate_update(new: Object, old: Object) -> None:
             old_scale = self._scale(await conversion.from_stored(copy_object(old)))
@@ -135,7 +135,7 @@ class _BoundScale(Rest):
         await conversion.ready((entry,))
         return self._scale(conversion.object(entry)), False
 
-    async def _rescaled(self, ctx: Context, obj: Object, transform: Any) -> Object:
+    async def _rescale(self, ctx: Context, obj: Object, transform: Any) -> Object:
         """Return the resource after the request has changed its Scale."""
         handler = ScaleHandler(obj["metadata"].get("managedFields"), self._api_version, self._replicas_paths)
         old = self._scale(obj)

@@ -93,14 +93,14 @@ class Writing:
             result, created = await scope.rest.update(self.context, self.name, transform, self._validate_update, self.update_options)
             return await offloaded(self.context.large, scope.representation.object, result, accepted, 201 if created else 200)
         try:
-            entry, created = await self._stored(self._transform(revise), preconditions, force_create)
+            entry, created = await self._store_object(self._transform(revise), preconditions, force_create)
         except StoredTooLarge:  # managed fields can be large: without them it may fit, but what is applied is nothing without an owner
             if applies:
                 raise
-            entry, created = await self._stored(_without_managed_fields(self._transform(revise)), preconditions, force_create)
+            entry, created = await self._store_object(_without_managed_fields(self._transform(revise)), preconditions, force_create)
         return await scope.representation.entry(entry, accepted, 201 if created else 200)
 
-    async def _stored(self, transform: Revise, preconditions: Preconditions, force_create: bool) -> tuple[Entry, bool]:
+    async def _store_object(self, transform: Revise, preconditions: Preconditions, force_create: bool) -> tuple[Entry, bool]:
         return await self.scope.store.update(
             self.context,
             self.name,
@@ -120,17 +120,17 @@ class Writing:
             if current is not None:
                 live = current if conversion.identity else await conversion.from_stored(copy_object(current))
             new = await conversion.to_stored(await revise(live))
-            return await self._admitted(new, current)
+            return await self._admit(new, current)
 
         return transform
 
     def _rest_transform(self, revise: Revise) -> Revise:
         async def transform(current: Object | None) -> Object:
-            return await self._admitted(await revise(current), current)
+            return await self._admit(await revise(current), current)
 
         return transform
 
-    async def _admitted(self, new: Object, current: Object | None) -> Object:
+    async def _admit(self, new: Object, current: Object | None) -> Object:
         if current is None:
             new = await self.admitting.mutate("CREATE", new, None, self.create_options)
         else:

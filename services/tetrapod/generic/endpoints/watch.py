@@ -136,7 +136,7 @@ class _Serving:
         try:
             if self._seconds > 0:  # upstream's `timeoutSeconds=-1` has expired before the first event
                 async with asyncio.timeout(self._seconds) as limit:
-                    await (self._pull() if self._frames.asynchronous else self._pushed())
+                    await (self._pull() if self._frames.asynchronous else self._push())
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -149,7 +149,7 @@ class _Serving:
         if self._gzip is not None:
             writer.write(self._gzip.end())
 
-    async def _pushed(self) -> None:
+    async def _push(self) -> None:
         source = self._source
         async for batch in source.initial():
             if not await self._send(list(map(self._frames.frame, batch))):

@@ -80,8 +80,8 @@ class Health:
         endpoint, _, name = request.path.lstrip("/").partition("/")
         checks = self.checks(endpoint)
         if not name:
-            return None if request.path.endswith("/") else await _all(endpoint, checks, request)
-        return await _one(endpoint, name, checks[name]) if name in checks else None
+            return None if request.path.endswith("/") else await _check_all(endpoint, checks, request)
+        return await _check_one(endpoint, name, checks[name]) if name in checks else None
 
 
 async def _ok() -> None:
@@ -96,14 +96,14 @@ async def _log_is_written() -> None:
             raise RuntimeError("logging blocked")
 
 
-async def _one(endpoint: str, name: str, check: Check) -> Response:
+async def _check_one(endpoint: str, name: str, check: Check) -> Response:
     failure = await _run(endpoint, name, check)
     if failure is None:
         return Response(200, list(_PLAIN), b"ok")
     return Response(500, list(_TEXT), f"internal server error: {failure}\n".encode())
 
 
-async def _all(endpoint: str, checks: dict[str, Check], request: Request) -> Response:
+async def _check_all(endpoint: str, checks: dict[str, Check], request: Request) -> Response:
     query = request.query().lists
     excluded = set(query.get("exclude", []))
     lines: list[str] = []
@@ -119,7 +119,7 @@ async def _all(endpoint: str, checks: dict[str, Check], request: Request) -> Res
             lines.append(f"[-]{name} failed: reason withheld")
             failed.append(f"{name}: {outcome[name]}")
     unknown = sorted(excluded - checks.keys())
-    warning = f"warn: some health checks cannot be excluded: no matches for {_quoted(unknown)}\n" if unknown else ""
+    warning = f"warn: some health checks cannot be excluded: no matches for {_quote_all(unknown)}\n" if unknown else ""
     text = "\n".join(lines) + "\n"
     if failed:
         log.info("%s check failed: %s", endpoint, "; ".join(failed))
@@ -142,7 +142,7 @@ async def _run(endpoint: str, name: str, check: Check) -> str | None:
     return failure
 
 
-def _quoted(names: list[str]) -> str:
+def _quote_all(names: list[str]) -> str:
     from tetrapod.machinery.golang.quoting import go_quote
 
     return ",".join(go_quote(name) for name in names)

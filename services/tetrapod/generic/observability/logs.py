@@ -61,7 +61,7 @@ class TextFormatter(logging.Formatter):
         stamp = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
         fields = extras(record)
         message = go_quote(record.getMessage()) if fields else record.getMessage()
-        pairs = "".join(f" {key}={_written(value)}" for key, value in fields.items())
+        pairs = "".join(f" {key}={_format_value(value)}" for key, value in fields.items())
         head = f"{_LETTERS.get(record.levelno, 'I')}{stamp}.{int(record.created * 1e6) % 1_000_000:06d} {record.process:7d}"
         text = f"{head} {record.filename}:{record.lineno}] {message}{pairs}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
@@ -72,7 +72,7 @@ def _caller(record: logging.LogRecord) -> str:
     return f"{'/'.join(record.pathname.rsplit('/', 2)[-2:])}:{record.lineno}"
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Format a value as klog does: strings are quoted, multi-line ones become blocks, other values are plain."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]

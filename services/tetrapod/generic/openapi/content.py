@@ -67,7 +67,7 @@ class Content:
             return Response(200, headers, self.pieces[0])
         else:
             headers.append((b"content-length", str(self._size).encode()))
-        return StreamResponse(200, headers, self._gzipped if gzip else self._write)
+        return StreamResponse(200, headers, self._write_gzip if gzip else self._write)
 
     def _validators(self) -> HeaderList:
         headers: HeaderList = [(b"last-modified", format_datetime(self.modified.astimezone(UTC), usegmt=True).encode())]
@@ -85,7 +85,7 @@ class Content:
             await writer.drain()
             await asyncio.sleep(0)
 
-    async def _gzipped(self, writer: StreamWriter) -> None:
+    async def _write_gzip(self, writer: StreamWriter) -> None:
         compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
         for piece in sendable(self.pieces):
             writer.write(compressor.compress(piece))
@@ -102,7 +102,7 @@ class Content:
             return _unsatisfiable(str(error), size if str(error) == NO_OVERLAP else None)
         if not byte_ranges or sum(length for _, length in byte_ranges) > size:
             return None
-        parts = [(_content_range(start, length, size), self._between(start, start + length)) for start, length in byte_ranges]
+        parts = [(_content_range(start, length, size), self._slice(start, start + length)) for start, length in byte_ranges]
         headers.append((b"accept-ranges", b"bytes"))
         if len(parts) == 1:
             headers += [(b"content-type", self.media_type.encode()), (b"content-range", parts[0][0])]
@@ -113,7 +113,7 @@ class Content:
         body = [b"--%b\r\nContent-Range: %b\r\n%b\r\n\r\n%b\r\n" % (boundary, where, type_line, part) for where, part in parts]
         return Response(206, headers, b"".join((*body, b"--%b--\r\n" % boundary)))
 
-    def _between(self, start: int, end: int) -> bytes:
+    def _slice(self, start: int, end: int) -> bytes:
         slices: list[bytes] = []
         position = 0
         for piece in self.pieces:

@@ -119,7 +119,7 @@ def kind_schemas(kind: CustomKind, group_version: GroupVersion) -> dict[str, Obj
 def _item_schema(kind: CustomKind, texts: Mapping[str, str]) -> Object:
     if kind.schema is None:
         return {"type": "object"}
-    schema = _published(kind.schema, texts)
+    schema = _publish(kind.schema, texts)
     schema["properties"] = {**schema.get("properties", {}), **_meta_fields(texts)}
     return schema
 
@@ -128,14 +128,14 @@ def _meta_fields(texts: Mapping[str, str]) -> Object:
     return {"apiVersion": _text_field(texts, "apiVersion"), "kind": _text_field(texts, "kind"), "metadata": _reference("ObjectMeta", texts)}
 
 
-def _published(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
+def _publish(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
     """Return the published form of a schema: embedded resources get the fields of every resource."""
     published: Object = {}
     for key, value in schema.items():
         if key == "properties":
-            published[key] = {name: _published(child, texts) for name, child in value.items()}
+            published[key] = {name: _publish(child, texts) for name, child in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
-            published[key] = _published(value, texts)
+            published[key] = _publish(value, texts)
         else:
             published[key] = value
     if schema.get("x-kubernetes-int-or-string"):

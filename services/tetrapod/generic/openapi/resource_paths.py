@@ -73,12 +73,12 @@ class ResourcePaths:
         """Return the path items by path."""
         items = {}
         for path, operations in self._operations():
-            listed = [self._described(operation, path) for operation in operations]
+            listed = [self._with_text(operation, path) for operation in operations]
             if listed:
                 items[path] = path_item(path, listed)
         return items
 
-    def _described(self, operation: Operation, path: str) -> Operation:
+    def _with_text(self, operation: Operation, path: str) -> Operation:
         subresource = path.partition("/{name}/")[2].partition("/")[0]
         watched = "watch" in self.verbs
         return replace(operation, text=operation_text(operation.action, operation.method, self.gvk.kind, subresource, watched=watched))

@@ -70,12 +70,12 @@ def share(path: str, item: Object, table: Object) -> None:
     context = {*parts, "log" if parts[-1] == "log" else ""}
     for method, operation in item.items():
         if method == "parameters":
-            item[method] = [_shared(p, {*context}, table) for p in operation]
+            item[method] = [_share(p, {*context}, table) for p in operation]
         elif "parameters" in operation:
-            operation["parameters"] = [_shared(p, {*context, method}, table) for p in operation["parameters"]]
+            operation["parameters"] = [_share(p, {*context, method}, table) for p in operation["parameters"]]
 
 
-def _shared(parameter: Object, context: set[str], table: Object) -> Object:
+def _share(parameter: Object, context: set[str], table: Object) -> Object:
     if (parameter["in"], parameter["name"]) in _UNSHARED:
         return parameter
     reference = parameter.get("schema", {}).get("$ref", "")

@@ -16,7 +16,7 @@ _LIMIT: Final = 64 << 20
 """The largest decompressed size of a header in bytes. Objects are far smaller."""
 
 
-def packed(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
+def pack(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
     """Encode a value as a header.
 
     Args:
@@ -27,12 +27,12 @@ def packed(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
 
 def take_out(response: Response, header: bytes) -> list[Any]:
     """Remove the headers of a name from the response, and return their decoded values. Malformed values are ignored."""
-    values = list(_unpacked(response, header))
+    values = list(_unpack(response, header))
     response.headers = [other for other in response.headers if other[0] != header]
     return values
 
 
-def _unpacked(response: Response, header: bytes) -> Iterator[Any]:
+def _unpack(response: Response, header: bytes) -> Iterator[Any]:
     for name, value in response.headers:
         if name == header:
             try:

@@ -248,11 +248,11 @@ def _ignore_managed_fields_times(new: Object, old: Object) -> None:
     Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go, IgnoreManagedFieldsTimestampsTransformer
     """
     started = time.monotonic()
-    path = _compared(new, old)
+    path = _compare_managed_fields(new, old)
     _COMPARISON.observe(path, time.monotonic() - started)
 
 
-def _compared(new: Object, old: Object) -> tuple[str]:
+def _compare_managed_fields(new: Object, old: Object) -> tuple[str]:
     """Restore managedFields if only their times differ. Return the label of upstream's metric for the comparison."""
     meta, old_meta = new["metadata"], old["metadata"]
     entries, old_entries = meta.get("managedFields"), old_meta.get("managedFields")

@@ -97,7 +97,7 @@ class WebhookClient:
             location = header(headers, b"location")
             if status not in (301, 302, 303, 307, 308) or not location:
                 return HttpResponse(status, header(headers, b"content-type"), body), _retry_after(status, header(headers, b"retry-after"))
-            target, shown = _redirected(target, status, location, shown)
+            target, shown = _redirect(target, status, location, shown)
             if hop == _MAX_REDIRECTS - 1:
                 break
         raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: stopped after {_MAX_REDIRECTS} redirects")
@@ -162,7 +162,7 @@ def _verb(method: str) -> str:
     return method.capitalize()
 
 
-def _redirected(target: _Target, status: int, location: str, shown: str) -> tuple[_Target, str]:
+def _redirect(target: _Target, status: int, location: str, shown: str) -> tuple[_Target, str]:
     """Return the next request, and the URL as Go shows it: a relative location as it was sent."""
     try:
         url = urljoin(target.url, location)

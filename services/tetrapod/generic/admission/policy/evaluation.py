@@ -62,11 +62,11 @@ class Activation:
         """
         outcomes = []
         for compiled in listed:
-            outcome, budget = (NOTHING, budget) if compiled is None else await self.one(compiled, budget)
+            outcome, budget = (NOTHING, budget) if compiled is None else await self.evaluate_one(compiled, budget)
             outcomes.append(outcome)
         return outcomes, budget
 
-    async def one(self, compiled: Compiled, budget: int) -> tuple[Outcome, int]:
+    async def evaluate_one(self, compiled: Compiled, budget: int) -> tuple[Outcome, int]:
         """Evaluate one expression. Return its outcome and the remaining budget."""
         if compiled.program is None:
             return Outcome(error=f"compilation error: {compiled.error}"), budget

@@ -87,7 +87,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             return
         # All policies are matched before any of them changes the object.
         matches = [match for hook in hooks async for match in self.invocations(hook, attributes)]
-        rejections = [_misconfigured(match) for match in matches if isinstance(match, Misconfigured) and match.policy.fails]
+        rejections = [_configuration_rejection(match) for match in matches if isinstance(match, Misconfigured) and match.policy.fails]
         invocations = [match for match in matches if isinstance(match, Invocation)]
         if invocations:
             from tetrapod.generic.admission.policy.authorizing import Authorizing
@@ -105,13 +105,13 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
         if attributes.is_reinvocation and turns.output != attributes.object:
             turns.require()
         for invocation in invocations:
-            await self._one(invocation, request)
+            await self._invoke_one(invocation, request)
         if attributes.reinvoke:  # as upstream, policies that made the change themselves are applied again too
             turns.require()
         turns.output = copy_object(attributes.object) if attributes.object is not None else None
 
     @traced(lambda _, invocation, __: f"policy {invocation.policy.name}", detailed=True)
-    async def _one(self, invocation: Invocation[Mutator], request: _Request) -> None:
+    async def _invoke_one(self, invocation: Invocation[Mutator], request: _Request) -> None:
         from tetrapod.generic.admission.policy.match_conditions import MatchConditionError
 
         attributes, turns, policy = request.attributes, request.turns, invocation.policy
@@ -183,7 +183,7 @@ def _refuse(invocation: Invocation[Mutator], request: _Request, text: str) -> No
         request.rejections.append((f"{by} denied request: {text}", "Invalid"))
 
 
-def _misconfigured(match: Misconfigured) -> tuple[str, str]:
+def _configuration_rejection(match: Misconfigured) -> tuple[str, str]:
     if match.binding is None:
         return f'policy "{match.policy.name}" denied request: failed to configure policy: {match.error}', ""
     by = f"policy '{match.policy.name}' with binding '{match.binding.name}'"

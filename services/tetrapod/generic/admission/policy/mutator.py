@@ -65,7 +65,7 @@ class Mutator:
         if compiled.program is None:
             raise MutationError(compiled.error)
         try:
-            outcome, _ = await Activation(bindings, self._variables, authorizing).one(compiled, RUNTIME_BUDGET)
+            outcome, _ = await Activation(bindings, self._variables, authorizing).evaluate_one(compiled, RUNTIME_BUDGET)
         except BudgetExceeded as error:
             raise MutationError(str(error)) from None
         if outcome.error:

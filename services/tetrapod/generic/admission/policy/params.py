@@ -81,19 +81,19 @@ class Params:
             param_namespace = ref.get("namespace") or namespace
             if not param_namespace:
                 raise ConfigurationError(_NO_NAMESPACE)
-        await self._synced(kind, informer)
+        await self._wait_synced(kind, informer)
         if ref.get("namespace") and not mapping.namespaced:
             raise ConfigurationError(_NAMESPACE_GIVEN)
         params = (
-            await self._named(mapping, informer, param_namespace, ref["name"])
+            await self._get_named(mapping, informer, param_namespace, ref["name"])
             if ref.get("name")
-            else _selected(informer, param_namespace, ref)
+            else _select(informer, param_namespace, ref)
         )
         if not params and ref.get("parameterNotFoundAction") == "Deny":
             raise ConfigurationError(_NONE_FOUND)
         return [{**one, "apiVersion": kind.api_version, "kind": kind.kind} for one in params]
 
-    async def _synced(self, kind: GroupVersionKind, informer: Informer) -> None:
+    async def _wait_synced(self, kind: GroupVersionKind, informer: Informer) -> None:
         if informer.synced.is_set():
             return
         try:
@@ -103,7 +103,7 @@ class Params:
             shown = f"&ParamKind{{APIVersion:{kind.api_version},Kind:{kind.kind},}}"
             raise ConfigurationError(f"paramKind kind `{shown}` not yet synced to use for admission") from None
 
-    async def _named(self, mapping: Mapping, informer: Informer, namespace: str, name: str) -> list[Object]:
+    async def _get_named(self, mapping: Mapping, informer: Informer, namespace: str, name: str) -> list[Object]:
         known = informer.get(namespace, name)
         if known is not None:
             return [known]
@@ -115,7 +115,7 @@ class Params:
             raise
 
 
-def _selected(informer: Informer, namespace: str, ref: Object) -> list[Object]:
+def _select(informer: Informer, namespace: str, ref: Object) -> list[Object]:
     selector = from_label_selector(ref.get("selector"))
     return [
         obj

@@ -69,13 +69,13 @@ def apply_configuration(obj: Object, value: StructValue, schema: SchemaNode | No
         if schema is None:
             kind = GroupVersion.parse(obj["apiVersion"]).with_kind(obj["kind"])
             raise MutationError(f"failed to convert patch object to typed object: no corresponding type for {kind}")
-        merged = _merged(obj, config, compile_root(schema, load(OBJECT_META)))
+        merged = _merge(obj, config, compile_root(schema, load(OBJECT_META)))
         return as_filled(merged, schema) if schema.definition else merged
     except (MutationError, SchemaError) as error:
         raise MutationError(f"error applying patch: {error}") from None
 
 
-def _merged(obj: Object, config: Object, schema_type: Type) -> Object:
+def _merge(obj: Object, config: Object, schema_type: Type) -> Object:
     if errors := validate(config, schema_type):
         raise MutationError(f"failed to convert patch object to typed object: {join(errors)}")
     if atomics := _atomics("", config, schema_type):
@@ -132,16 +132,16 @@ def _atomics(path: str, value: Any, schema_type: Type | None) -> list[str]:
 
 def _check_names(value: StructValue) -> None:
     """Check that each object type is used for its field: `Object.spec{…}` for `spec` of `Object{…}`."""
-    if wrong := _misnamed(value, value.type_name):
+    if wrong := _invalid_names(value, value.type_name):
         raise MutationError("type mismatch: " + "\n".join(wrong))
 
 
-def _misnamed(value: Any, expected: str) -> list[str]:
+def _invalid_names(value: Any, expected: str) -> list[str]:
     if isinstance(value, StructValue):
         own = []
         if value.type_name != expected:
             text = f'unexpected type name "{value.type_name}", expected "{expected}", which matches field name path from root Object type'
             own.append(text)
-        return own + [text for name, part in value.fields.items() for text in _misnamed(part, f"{expected}.{name}")]
+        return own + [text for name, part in value.fields.items() for text in _invalid_names(part, f"{expected}.{name}")]
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for part in parts for text in _misnamed(part, expected)]
+    return [text for part in parts for text in _invalid_names(part, expected)]

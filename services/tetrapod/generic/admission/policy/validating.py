@@ -85,13 +85,13 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
         annotations: dict[str, list[str]] = {}
         async for invocation in self.invocations(hook, request.attributes):
             if isinstance(invocation, Misconfigured):
-                _misconfigured(invocation, request)
+                _deny_misconfigured(invocation, request)
                 continue
             try:
                 bindings = await self._bindings(invocation, request)
             except ValueError as error:
                 text = f"failed to convert object version: {error}"
-                _misconfigured(Misconfigured(invocation.policy, invocation.binding, text), request)
+                _deny_misconfigured(Misconfigured(invocation.policy, invocation.binding, text), request)
                 continue
             verdict = await invocation.evaluator.validate(bindings, request.authorizing)
             _take(verdict, invocation.policy, invocation.binding, request)
@@ -105,8 +105,8 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
         attributes, kind = request.attributes, invocation.matched_kind.kind
         if kind not in request.objects:
             request.objects[kind] = (
-                await _converted(attributes, attributes.object, kind),
-                await _converted(attributes, attributes.old_object, kind),
+                await _convert(attributes, attributes.object, kind),
+                await _convert(attributes, attributes.old_object, kind),
             )
         if request.namespace is None:
             request.namespace = await self.namespace_of(attributes)
@@ -120,13 +120,13 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
         }
 
 
-async def _converted(attributes: Attributes, obj: Object | None, kind: GroupVersionKind) -> Object | None:
+async def _convert(attributes: Attributes, obj: Object | None, kind: GroupVersionKind) -> Object | None:
     if obj is None or attributes.versions is None:
         return obj
     return await attributes.versions.convert(obj, kind)
 
 
-def _misconfigured(match: Misconfigured, request: _Request) -> None:
+def _deny_misconfigured(match: Misconfigured, request: _Request) -> None:
     if not match.policy.fails:
         return
     subject = "policy" if match.binding is None else "binding"

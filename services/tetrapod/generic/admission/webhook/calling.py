@@ -84,7 +84,7 @@ class WebhookPlugin(Plugin):
             raise forbidden(attributes, "not yet ready to handle request")
         return self._hooks.all
 
-    async def _wanted(self, hook: Hook, attributes: Attributes) -> Equivalent | None:
+    async def _match(self, hook: Hook, attributes: Attributes) -> Equivalent | None:
         """Return the resource and kind in which the webhook wants the request, or None if it does not match.
 
         Raises:
@@ -102,10 +102,10 @@ class WebhookPlugin(Plugin):
     async def _conditions_match(self, hook: Hook, attributes: Attributes, matched_kind: Equivalent) -> bool:
         from tetrapod.generic.admission.webhook.conditions import conditions_match  # imports CEL
 
-        new, old = await self._versioned(attributes, matched_kind)
+        new, old = await self._convert_objects(attributes, matched_kind)
         return await conditions_match(hook, self.phase, attributes, matched_kind, new, old, self._authorizer)
 
-    async def _versioned(self, attributes: Attributes, matched_kind: Equivalent) -> tuple[Object | None, Object | None]:
+    async def _convert_objects(self, attributes: Attributes, matched_kind: Equivalent) -> tuple[Object | None, Object | None]:
         """Return the new and the old object as the webhook's kind. They must not be modified."""
         new, old = attributes.object, attributes.old_object
         if attributes.versions is None:

@@ -67,7 +67,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             turns.changed()
         try:
             for index, hook in enumerate(hooks):
-                matched_kind = await self._wanted(hook, attributes)
+                matched_kind = await self._match(hook, attributes)
                 if matched_kind is None or (attributes.is_reinvocation and hook.uid not in turns.again):
                     continue
                 await self._turn(index, hook, matched_kind, attributes, turns)
@@ -101,7 +101,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
 
     async def _mutate(self, hook: Hook, matched_kind: Equivalent, attributes: Attributes, place: str) -> bool:
         """Call the webhook and apply the patch of its response. Return whether the object changed."""
-        new, old = await self._versioned(attributes, matched_kind)
+        new, old = await self._convert_objects(attributes, matched_kind)
         verdict = await self._ask(hook, attributes, matched_kind, new, old)
         operations = _operations(hook, verdict)
         if not operations:
@@ -112,7 +112,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             )
         if verdict.patch_type != "JSONPatch":
             raise CallingFailed(hook.name, f"unsupported patch type {go_quote(verdict.patch_type)}", Denied(hook.name, verdict.status).code)
-        patched = await _applied(new, operations, verdict)
+        patched = await _apply(new, operations, verdict)
         try:
             accepted = patched if attributes.versions is None else await attributes.versions.accept(patched, matched_kind.kind)
         except ValueError as error:
@@ -155,7 +155,7 @@ def _operations(hook: Hook, verdict: Verdict) -> list[dict[str, Any]]:
     raise CallingFailed(hook.name, f"received undecodable patch in webhook response: {text}", 503)
 
 
-async def _applied(obj: Object, operations: list[dict[str, Any]], verdict: Verdict) -> Object:
+async def _apply(obj: Object, operations: list[dict[str, Any]], verdict: Verdict) -> Object:
     """Return a patched copy of the object.
 
     Raises:

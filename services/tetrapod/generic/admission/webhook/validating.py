@@ -29,9 +29,9 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
     async def validate(self, attributes: Attributes) -> None:
         calls = []
         for hook in await self._ready(attributes):
-            matched_kind = await self._wanted(hook, attributes)
+            matched_kind = await self._match(hook, attributes)
             if matched_kind is not None:
-                new, old = await self._versioned(attributes, matched_kind)
+                new, old = await self._convert_objects(attributes, matched_kind)
                 calls.append((hook, matched_kind, new, old))
         if not calls:
             return

@@ -40,13 +40,13 @@ def _events(seconds: float) -> Iterator[dict[str, Any]]:
     while now < seconds and event_count < _MOST:
         stacks = {ident: _stack(frame) for ident, frame in sys._current_frames().items() if ident != own}
         for ident in running.keys() | stacks.keys():
-            for event in _changed(running.setdefault(ident, []), stacks.get(ident, []), now, ident):
+            for event in _changes(running.setdefault(ident, []), stacks.get(ident, []), now, ident):
                 event_count += 1
                 yield event
         time.sleep(INTERVAL)
         now = time.monotonic() - began
     for ident, frames in running.items():
-        yield from _changed(frames, [], now, ident)
+        yield from _changes(frames, [], now, ident)
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     for ident in running:  # a thread that has ended, or that the threading module did not start, has no name there
         yield {"ph": "M", "name": "thread_name", "pid": 1, "tid": ident, "args": {"name": names.get(ident, f"thread {ident}")}}
@@ -62,7 +62,7 @@ def _stack(frame: FrameType | None) -> list[tuple[str, str]]:
     return functions[: -_DEEPEST - 1 : -1]
 
 
-def _changed(frames: list[_Open], stack: list[tuple[str, str]], now: float, thread: int) -> Iterator[dict[str, Any]]:
+def _changes(frames: list[_Open], stack: list[tuple[str, str]], now: float, thread: int) -> Iterator[dict[str, Any]]:
     """Yield events for the frames that have ended, the innermost first, and add those that have begun to `frames`."""
     same = 0
     while same < min(len(frames), len(stack)) and frames[same].frame == stack[same]:

@@ -13,12 +13,12 @@ def all_families(metrics: Sequence[Metric], collectors: Sequence[Any]) -> list[M
     by_name = {metric.name: metric for metric in metrics}
     for collector in collectors:
         for family in collector.collect():
-            metric = _converted(family)
+            metric = _convert(family)
             by_name.setdefault(metric.name, metric)
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _converted(family: Any) -> Metric:
+def _convert(family: Any) -> Metric:
     counter = family.type == "counter"
     labels = tuple(family.samples[0].labels) if family.samples else ()
     rows = [(tuple(sample.labels.values()), float(sample.value)) for sample in family.samples]

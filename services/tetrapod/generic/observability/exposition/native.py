@@ -61,10 +61,10 @@ class Counts:
         at = key(abs(value), schema)
         counts[at] = counts.get(at, 0) + times
         while len(positive) + len(negative) > MOST_BUCKETS and schema > _COARSEST:
-            schema, positive, negative = self.buckets = schema - 1, _doubled(positive), _doubled(negative)
+            schema, positive, negative = self.buckets = schema - 1, _widen(positive), _widen(negative)
 
 
-def _doubled(counts: Mapping[int, int]) -> dict[int, int]:
+def _widen(counts: Mapping[int, int]) -> dict[int, int]:
     """Return the counts in buckets twice as wide."""
     wider: dict[int, int] = {}
     for at, count in counts.items():
@@ -129,7 +129,7 @@ def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
     runs: list[tuple[int, int]] = []
     deltas: list[int] = []
     previous = 0
-    for distance, count in _filled(counts):
+    for distance, count in _fill_gaps(counts):
         if distance is None:
             start, length = runs[-1]
             runs[-1] = start, length + 1
@@ -140,7 +140,7 @@ def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
     return runs, deltas
 
 
-def _filled(counts: Mapping[int, int]) -> Iterator[tuple[int | None, int]]:
+def _fill_gaps(counts: Mapping[int, int]) -> Iterator[tuple[int | None, int]]:
     """Yield the counts in order, including the empty buckets in small gaps.
 
     At the start of a run the distance to the previous one is given.

@@ -85,7 +85,7 @@ async def answer_with_trace(handler: Handler, request: Request, form: str, serve
             if hop.requests_spans(request):
                 hop.add_response_header(response, root)
                 return response
-            size = await _discarded(response, request)
+            size = await _discard(response, request)
         report = _report(request, uri, response, size, root)
     finally:
         trace.closed = True
@@ -116,7 +116,7 @@ def _report(request: Request, uri: str, response: Response, size: int, root: Spa
     }
 
 
-async def _discarded(response: Response, request: Request) -> int:
+async def _discard(response: Response, request: Request) -> int:
     """Run a stream without a client, or end an upgraded connection at once. Returns the number of bytes of the response."""
     writer = _Discarding()
     if isinstance(response, StreamResponse):

@@ -12,7 +12,7 @@ from typing import Final
 from tetrapod.generic.observability.tracing.report import span_document
 from tetrapod.generic.observability.tracing.spans import Nothing, Span
 from tetrapod.generic.peers.names import TRACE_SPANS as RESPONSE_HEADER
-from tetrapod.generic.peers.packed_headers import packed, take_out
+from tetrapod.generic.peers.packed_headers import pack, take_out
 from tetrapod.generic.request import HeaderList, Request, Response
 
 REQUEST_HEADER: Final = b"x-remote-trace"
@@ -49,7 +49,7 @@ def is_trusted(request: Request) -> bool:
 def add_response_header(response: Response, root: Span) -> None:
     """Add the spans below `root` to the response headers, unless they are too large."""
     root.end()
-    encoded = packed(span_document(root, root.started).get("spans", []), default=str)
+    encoded = pack(span_document(root, root.started).get("spans", []), default=str)
     if len(encoded) <= _LIMIT:
         response.headers.append((RESPONSE_HEADER, encoded))
 

@@ -32,13 +32,13 @@ def span_document(span: Span, zero: float) -> SpanDocument:
     if span.events:
         document["events"] = [{"at": _ms(at - zero), "name": name} for at, name in span.events]
     children = [span_document(child, zero) for child in span.children]
-    children += [_moved(graft, document["start"]) for graft in span.grafts]
+    children += [_shift(graft, document["start"]) for graft in span.grafts]
     if children:
         document["spans"] = children
     return document
 
 
-def _moved(graft: SpanDocument, by: float) -> SpanDocument:
+def _shift(graft: SpanDocument, by: float) -> SpanDocument:
     """Shift the times of another service's span.
 
     Its clock starts when the request arrives there, which is when our span of the call started.
@@ -47,7 +47,7 @@ def _moved(graft: SpanDocument, by: float) -> SpanDocument:
     if "events" in graft:
         moved["events"] = [{**event, "at": round(event["at"] + by, 3)} for event in graft["events"]]
     if "spans" in graft:
-        moved["spans"] = [_moved(child, by) for child in graft["spans"]]
+        moved["spans"] = [_shift(child, by) for child in graft["spans"]]
     return moved
 
 
@@ -74,7 +74,7 @@ def text(report: SpanDocument) -> str:
 def _lines(spans: list[SpanDocument], depth: int) -> Iterator[str]:
     for span in spans:
         below = span.get("spans", ())
-        own = max(span["took"] - _covered(below), 0.0)
+        own = max(span["took"] - _covered_time(below), 0.0)
         pairs = " ".join(
             f"{key}={value}" for key, value in span.get("attributes", {}).items() if value != "" and key not in _REQUEST_ATTRIBUTES
         )
@@ -89,7 +89,7 @@ def _lines(spans: list[SpanDocument], depth: int) -> Iterator[str]:
             yield from _lines(below, depth + 1)
 
 
-def _covered(spans: Any) -> float:
+def _covered_time(spans: Any) -> float:
     """Return the time that the spans cover together; some overlap."""
     total, end = 0.0, float("-inf")
     for span in sorted(spans, key=lambda s: s["start"]):
