@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 _ROOT: Final = Path(__file__).parents[2]
 _SERVICES: Final = _ROOT / "services" / "tetrapod"
 _FEW: Final = {
+    "cli/flags.py flags_of": "the programs of this project",
     "core/controllers/discovered.py _verbs": "sets of verbs in the discovery of this cluster, 64 of them",
     "core/flowcontrol/flow_schemas.py _mandatory": "names of two resources",
     "generic/admission/policy/environment.py admission_environment": "eight combinations of three switches",

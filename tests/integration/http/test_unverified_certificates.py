@@ -27,7 +27,7 @@ EXPIRED = datetime.timedelta(minutes=-1)
 
 
 async def shown(request: Request) -> Response:
-    return Response(200, [], f"{len(request.peer_certificates)} {request.peer_objection}".encode())
+    return Response(200, [], f"{len(request.peer_certificates)} {request.certificate_error}".encode())
 
 
 @pytest.fixture
