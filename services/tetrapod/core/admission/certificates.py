@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from typing import Final
 
-from tetrapod.core.signers import GROUP, authorized_for_signer
+from tetrapod.core.certificates.signers import GROUP, authorized_for_signer
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.machinery.garbage_collection import only_owners_and_finalizers_differ

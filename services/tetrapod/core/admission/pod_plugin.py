@@ -1,9 +1,11 @@
-"""The base class of admission plugins for pods, and accessors of the object."""
+"""The base class of admission plugins for pods, accessors of the object, and the check of names that plugins look up."""
 
 from __future__ import annotations
 
 from tetrapod.generic.admission.interface import Attributes, Plugin
+from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.names import is_path_segment_name
 
 
 class PodPlugin(Plugin):
@@ -24,3 +26,11 @@ def spec_of(attributes: Attributes) -> Object:
     """Return the object's spec, adding an empty one if it has none."""
     spec: Object = object_of(attributes).setdefault("spec", {})
     return spec
+
+
+def name_error(name: str) -> str:
+    """Return why client-go would reject the name before it sends a request, or "". Upstream: client-go/rest, Request.Name."""
+    if not name:
+        return "resource name may not be empty"
+    errors = is_path_segment_name(name)
+    return f"invalid resource name {go_quote(name)}: [{' '.join(errors)}]" if errors else ""

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.core.admission.kinds import RUNTIME_CLASSES
-from tetrapod.core.admission.lookups import name_error
-from tetrapod.core.admission.pod_plugin import PodPlugin, spec_of
+from tetrapod.core.admission.pod_plugin import PodPlugin, name_error, spec_of
 from tetrapod.core.admission.toleration_merging import merged
 from tetrapod.core.podspec.pod_resources import amounts
 from tetrapod.generic.admission.interface import Attributes, forbidden

@@ -9,10 +9,9 @@ import asyncio
 from typing import Final
 
 from tetrapod.core.admission.kinds import SERVICE_ACCOUNTS
-from tetrapod.core.admission.lookups import name_error
 from tetrapod.core.admission.mirror_pods import refers_to_secrets
 from tetrapod.core.admission.mountable_secrets import check_ephemeral, check_mountable
-from tetrapod.core.admission.pod_plugin import object_of, spec_of
+from tetrapod.core.admission.pod_plugin import name_error, object_of, spec_of
 from tetrapod.core.v1.service_accounts import ENFORCE
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.registry.lister import Lister

@@ -15,9 +15,8 @@ from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, pod_t
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
-from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.podspec.warnings import template_warnings
-from tetrapod.core.podspec.workloads import collisions_grow, counters, endless, matching_labels, selector_is_kept
+from tetrapod.core.podspec.workloads import collisions_grow, counters, endless, matching_labels, pod_template_spec, selector_is_kept
 from tetrapod.core.validation import rolling
 from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.registry.builtin import builtin

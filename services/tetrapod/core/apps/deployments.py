@@ -16,8 +16,7 @@ from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
-from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, collisions_grow, counters, selector_errors
-from tetrapod.core.subresources.scale import scale
+from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, collisions_grow, counters, scale, selector_errors
 from tetrapod.core.validation import rolling
 from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.endpoints.decoding import ShapeError

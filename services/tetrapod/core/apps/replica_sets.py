@@ -13,8 +13,7 @@ from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
-from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, counters, selector_errors
-from tetrapod.core.subresources.scale import scale
+from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, counters, scale, selector_errors
 from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition

@@ -13,9 +13,17 @@ from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec.claim_spec import claim_spec, claim_spec_warnings, default_claim_spec
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
-from tetrapod.core.podspec.templates import pod_template_spec
-from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, collisions_grow, counters, endless, matching_labels, selector_errors
-from tetrapod.core.subresources.scale import scale
+from tetrapod.core.podspec.workloads import (
+    ABOVE_REPLICAS,
+    above,
+    collisions_grow,
+    counters,
+    endless,
+    matching_labels,
+    pod_template_spec,
+    scale,
+    selector_errors,
+)
 from tetrapod.core.validation import differences, rolling
 from tetrapod.core.validation.differences import internal_list
 from tetrapod.core.validation.names import dns_label, known, not_negative

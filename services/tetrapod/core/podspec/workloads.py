@@ -1,19 +1,22 @@
-"""Rules that the kinds with a pod template and a selector share.
+"""Rules that the kinds with a pod template share: the template, the selector, counters of the status, and the paths of `/scale`.
 
-Upstream: pkg/apis/apps/validation/validation.go.
+Upstream: pkg/apis/apps/validation/validation.go; pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.core.podspec.templates import pod_template_spec
+from tetrapod.core.podspec.annotations import match_fields, pod_annotations
+from tetrapod.core.podspec.validation import pod_spec
 from tetrapod.core.validation import differences
 from tetrapod.core.validation.names import not_negative
+from tetrapod.generic.endpoints.scale import ScalePaths
 from tetrapod.machinery import field, go_structs
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.labels import from_label_selector, validate_label_selector
+from tetrapod.machinery.labels import from_label_selector, validate_label_selector, validate_labels
+from tetrapod.machinery.metadata import validate_annotations
 
 MISMATCH: Final = "`selector` does not match template `labels`"
 ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
@@ -97,3 +100,21 @@ def collisions_grow(new: Object, old: Object) -> list[FieldError]:
     if old_count is None or (count is not None and count >= old_count):
         return []
     return [field.invalid("status.collisionCount", count or 0, "cannot be decremented")]
+
+
+def pod_template_spec(template: Object, path: str) -> list[FieldError]:
+    """Validate the pod template of any kind; also called for the kinds of apps and batch."""
+    meta, spec = template.get("metadata") or {}, template.get("spec") or {}
+    errors = validate_labels(meta.get("labels"), f"{path}.labels")
+    errors += validate_annotations(meta.get("annotations"), f"{path}.annotations")
+    errors += pod_annotations(meta, spec, f"{path}.annotations")
+    errors += pod_spec(spec, f"{path}.spec", pod=False)
+    errors += match_fields(meta, spec, f"{path}.spec")
+    if spec.get("ephemeralContainers"):
+        errors.append(field.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
+    return errors
+
+
+def scale() -> ScalePaths:
+    """Return the paths of replicas and selector in a workload."""
+    return ScalePaths(spec_replicas=("spec", "replicas"), status_replicas=("status", "replicas"), selector=("spec", "selector"))

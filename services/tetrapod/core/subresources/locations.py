@@ -1,6 +1,6 @@
-"""The backends of requests to pods, services, nodes and kubelets, and the proxying of such requests.
+"""The backends of requests to pods, services, nodes and kubelets: their endpoints, and the addresses that are rejected.
 
-Upstream: pkg/kubelet/client/kubelet_client.go (NodeConnectionInfoGetter), k8s.io/apimachinery/pkg/util/proxy/{upgradeaware,transport}.go,
+Upstream: pkg/kubelet/client/kubelet_client.go (NodeConnectionInfoGetter), k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go,
 k8s.io/apimachinery/pkg/util/net/port_split.go.
 """
 
@@ -12,20 +12,14 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import quote
 
-from tetrapod.core.subresources.links import Links
 from tetrapod.core.subresources.stores import NODES, PODS, Stores
-from tetrapod.generic.client.inprocess import QueueWriter
-from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, NotUpgraded, forward
-from tetrapod.generic.proxy.headers import DROPPED_FOR_BROWSERS, forwarded_uri, pass_through_headers, upgrade_of
+from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint, NotUpgraded
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.request import Request, Response, StreamResponse
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import GroupResource, Object
 
 KUBELET_PORT: Final = 10250
-_SAFE: Final = "/:@!$&'()*+,;=~-._"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,61 +135,6 @@ async def check_host(host: str) -> None:
 def unreachable(why: object) -> status.StatusError:
     """Return the error 503 for a backend that cannot be reached."""
     return status.service_unavailable(f"error trying to reach service: {why}")
-
-
-async def proxy(pool: BackendPool, endpoint: Endpoint, request: Request, path: str) -> Response:
-    """Forward the request to the endpoint, with rewritten links in the response.
-
-    Args:
-        path: the part of the request's path after `proxy`.
-    """
-    query = f"?{request.query_string}" if request.query_string else ""
-    if path and request.path.endswith("/") and not path.endswith("/"):
-        path += "/"
-    asks_root = not path and not request.path.endswith("/")
-    upgrade = upgrade_of(request.headers)
-    if asks_root and not upgrade and request.method in ("GET", "HEAD"):
-        return Response(301, [(b"location", f"{request.raw_path}/{query}".encode("latin-1"))])
-    escaped = quote(path or "/", safe=_SAFE)
-    prefix = quote(request.path.removesuffix(path or "/"), safe=_SAFE)
-    uri = forwarded_uri(escaped, prefix).encode("latin-1")
-    headers = [*pass_through_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", uri)]
-    target = escaped + query
-    host = next((value for name, value in request.headers if name == b"host"), b"").decode("latin-1")
-    try:
-        response = await forward(
-            pool, endpoint, request, target=target, headers=headers, host=host, only_upgraded=True, dropped=DROPPED_FOR_BROWSERS
-        )
-        return await _with_rewritten_links(response, request, Links(prefix, endpoint.authority, host))
-    except BackendError as error:
-        if upgrade:
-            raise not_upgraded(error) from None
-        raise unreachable(error) from None
-
-
-async def _with_rewritten_links(response: Response, request: Request, links: Links) -> Response:
-    """Rewrite links in redirects and HTML pages."""
-    headers = dict(response.headers)
-    if location := headers.get(b"location"):
-        moved = links.rewrite(location.decode("latin-1")).encode("latin-1")
-        response.headers = [(name, moved if name == b"location" else value) for name, value in response.headers]
-        return response
-    if headers.get(b"content-type", b"").partition(b";")[0].strip() != b"text/html" or request.method == "HEAD":
-        return response
-    encoding = headers.get(b"content-encoding", b"").decode("latin-1")
-    if encoding not in ("", "gzip", "deflate"):
-        return response
-    body = response.body
-    if isinstance(response, StreamResponse):
-        writer = QueueWriter()
-        await response.run(writer)
-        body = b"".join(writer.chunks)
-    try:
-        page = links.page(body, encoding)
-    except ValueError as error:
-        raise unreachable(error) from None
-    response_headers = [(name, value) for name, value in response.headers if name != b"content-length"]
-    return Response(response.status, response_headers, page if page is not None else body)
 
 
 def not_upgraded(error: BackendError) -> status.StatusError:

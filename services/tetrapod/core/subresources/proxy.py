@@ -1,13 +1,24 @@
-"""The base of `pods/proxy`, `services/proxy` and `nodes/proxy`. Upstream: pkg/registry/core/{pod,service,node}, ResourceLocation."""
+"""The base of `pods/proxy`, `services/proxy` and `nodes/proxy`, and how they forward a request.
+
+Upstream: pkg/registry/core/{pod,service,node}, ResourceLocation; k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go.
+"""
 
 from __future__ import annotations
 
-from tetrapod.core.subresources.locations import Backends, proxy
+from typing import Final
+from urllib.parse import quote
+
+from tetrapod.core.subresources.links import Links
+from tetrapod.core.subresources.locations import Backends, not_upgraded, unreachable
 from tetrapod.core.subresources.stores import Stores
-from tetrapod.generic.proxy import Endpoint
+from tetrapod.generic.client.inprocess import QueueWriter
+from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, forward
+from tetrapod.generic.proxy.headers import DROPPED_FOR_BROWSERS, forwarded_uri, pass_through_headers, upgrade_of
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.request import Request, Response, StreamResponse
+
+_SAFE: Final = "/:@!$&'()*+,;=~-._"
 
 
 class ProxyRest(Rest):
@@ -18,8 +29,63 @@ class ProxyRest(Rest):
         self._backends = backends
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
-        return await proxy(self._backends.pool, await self.locate(ctx, name), request, path)
+        return await forward_request(self._backends.pool, await self.locate(ctx, name), request, path)
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         """Return the endpoint for a name with optional scheme and port, raising StatusError."""
         raise NotImplementedError
+
+
+async def forward_request(pool: BackendPool, endpoint: Endpoint, request: Request, path: str) -> Response:
+    """Forward the request to the endpoint, with rewritten links in the response.
+
+    Args:
+        path: the part of the request's path after `proxy`.
+    """
+    query = f"?{request.query_string}" if request.query_string else ""
+    if path and request.path.endswith("/") and not path.endswith("/"):
+        path += "/"
+    asks_root = not path and not request.path.endswith("/")
+    upgrade = upgrade_of(request.headers)
+    if asks_root and not upgrade and request.method in ("GET", "HEAD"):
+        return Response(301, [(b"location", f"{request.raw_path}/{query}".encode("latin-1"))])
+    escaped = quote(path or "/", safe=_SAFE)
+    prefix = quote(request.path.removesuffix(path or "/"), safe=_SAFE)
+    uri = forwarded_uri(escaped, prefix).encode("latin-1")
+    headers = [*pass_through_headers(request.headers, request.remote, ""), (b"x-forwarded-uri", uri)]
+    target = escaped + query
+    host = next((value for name, value in request.headers if name == b"host"), b"").decode("latin-1")
+    try:
+        response = await forward(
+            pool, endpoint, request, target=target, headers=headers, host=host, only_upgraded=True, dropped=DROPPED_FOR_BROWSERS
+        )
+        return await _with_rewritten_links(response, request, Links(prefix, endpoint.authority, host))
+    except BackendError as error:
+        if upgrade:
+            raise not_upgraded(error) from None
+        raise unreachable(error) from None
+
+
+async def _with_rewritten_links(response: Response, request: Request, links: Links) -> Response:
+    """Rewrite links in redirects and HTML pages."""
+    headers = dict(response.headers)
+    if location := headers.get(b"location"):
+        moved = links.rewrite(location.decode("latin-1")).encode("latin-1")
+        response.headers = [(name, moved if name == b"location" else value) for name, value in response.headers]
+        return response
+    if headers.get(b"content-type", b"").partition(b";")[0].strip() != b"text/html" or request.method == "HEAD":
+        return response
+    encoding = headers.get(b"content-encoding", b"").decode("latin-1")
+    if encoding not in ("", "gzip", "deflate"):
+        return response
+    body = response.body
+    if isinstance(response, StreamResponse):
+        writer = QueueWriter()
+        await response.run(writer)
+        body = b"".join(writer.chunks)
+    try:
+        page = links.page(body, encoding)
+    except ValueError as error:
+        raise unreachable(error) from None
+    response_headers = [(name, value) for name, value in response.headers if name != b"content-length"]
+    return Response(response.status, response_headers, page if page is not None else body)

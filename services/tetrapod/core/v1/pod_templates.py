@@ -10,8 +10,8 @@ from typing import Any, Final
 from tetrapod.core.cells import NAME, containers, labels_text, name_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.defaults import default_pod_template
-from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.podspec.warnings import same_generation, template_warnings
+from tetrapod.core.podspec.workloads import pod_template_spec
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.field import FieldError

@@ -11,9 +11,8 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, NAME, age, containers, labels_text, name_of, pod_template, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
-from tetrapod.core.podspec.templates import pod_template_spec
 from tetrapod.core.podspec.warnings import name_warnings, same_generation, template_warnings
-from tetrapod.core.subresources.scale import scale
+from tetrapod.core.podspec.workloads import pod_template_spec, scale
 from tetrapod.core.validation.names import errors_from, not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tetrapod.core.podspec import capabilities
-from tetrapod.core.podspec.templates import pod_template_spec
+from tetrapod.core.podspec.workloads import pod_template_spec
 from tetrapod.core.v1.pods import validation
 
 POLICY = "disallowed by cluster policy"

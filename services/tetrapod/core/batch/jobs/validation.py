@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.batch.jobs import policies as job_policies
-from tetrapod.core.podspec.templates import pod_template_spec
-from tetrapod.core.podspec.workloads import matching_labels
+from tetrapod.core.podspec.workloads import matching_labels, pod_template_spec
 from tetrapod.core.validation import differences
 from tetrapod.core.validation.differences import internal, pod_template
 from tetrapod.core.validation.names import known, not_negative

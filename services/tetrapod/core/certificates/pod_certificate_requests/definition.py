@@ -11,8 +11,8 @@ from typing import Any, Final
 from tetrapod.core.cells import NAME, NONE, name_of, spec_of, status_of
 from tetrapod.core.certificates.pod_certificate_requests import validation as pod_certificates
 from tetrapod.core.certificates.pod_certificate_requests.status_validation import validate_status
+from tetrapod.core.certificates.signers import GROUP, authorized_for_signer
 from tetrapod.core.kind_strategy import KindStrategy
-from tetrapod.core.signers import GROUP, authorized_for_signer
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
