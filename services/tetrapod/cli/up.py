@@ -19,13 +19,13 @@ def up(options: Options) -> None:
     prepare(options)
     from tetrapod.apps.embedded import Embedded
     from tetrapod.apps.process import run
-    from tetrapod.generic.configuration.files import complaint
+    from tetrapod.generic.configuration.files import file_error_text
 
     def make() -> Embedded:
         try:
             options.data_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(complaint("mkdir", str(options.data_dir), error)) from None
+            raise ValueError(file_error_text("mkdir", str(options.data_dir), error)) from None
         return Embedded(options)
 
     sys.exit(run(make))

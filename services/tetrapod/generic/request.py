@@ -141,7 +141,7 @@ class Request:
         self.trace_id = ""  # of the exported trace that the request belongs to
         self.state: dict[str, Any] = {}  # data that filters pass to each other
 
-    def answered(self) -> None:
+    def release_connection(self) -> None:
         """Drop the references to the connection, which refers to the request: the cycle would have to wait for the garbage collector."""
         self.body, self.disconnected, self.upgrade = EMPTY_BODY, _never, None
 

@@ -9,7 +9,7 @@ import pytest
 
 from tetrapod.generic.audit.event import Event, legacy_line, micro_time
 from tetrapod.generic.audit.findings import parse_request_header
-from tetrapod.generic.audit.objects import compacted, encoded, response_object, status_in
+from tetrapod.generic.audit.objects import compact_json, encoded, response_object, status_in
 from tetrapod.generic.audit.parties import source_addresses
 from tetrapod.generic.audit.policy import Auditing, Level
 from tetrapod.generic.request import Request, Response
@@ -128,8 +128,8 @@ def test_a_status_is_found_in_an_answer() -> None:
 
 
 def test_patches_become_one_line() -> None:
-    assert compacted(b'{ "a" : [1,\n2] }') == b'{"a":[1,2]}'
-    assert b"\n" not in compacted(b'{"a":\n 123456789012345678901234567890}')
+    assert compact_json(b'{ "a" : [1,\n2] }') == b'{"a":[1,2]}'
+    assert b"\n" not in compact_json(b'{"a":\n 123456789012345678901234567890}')
 
 
 def test_what_a_front_asks_for_is_read() -> None:

@@ -138,8 +138,12 @@ def test_resources_limited_to_quotas_are_configured() -> None:
     scope = "{scopeName: PriorityClass, operator: In, values: [critical]}"
     limited = read_limited(f"{head}limitedResources: [{{resource: pods, matchContains: [cpu], matchScopes: [{scope}]}}]".encode())
     pods, used = GroupResource("", "pods"), {"requests.cpu": Quantity.of("1"), "limits.cpu": Quantity.of("0"), "pods": Quantity.of("1")}
-    assert limited.uncovered(pods, used, []) == "requests.cpu"
-    assert limited.uncovered(pods, used, ["requests.cpu"]) == limited.uncovered(GroupResource("", "services"), used, []) == ""
+    assert limited.uncovered_resources(pods, used, []) == "requests.cpu"
+    assert (
+        limited.uncovered_resources(pods, used, ["requests.cpu"])
+        == limited.uncovered_resources(GroupResource("", "services"), used, [])
+        == ""
+    )
     pod = {"spec": {"priorityClassName": "critical"}}
     assert limited.uncovered_scopes(pods, pod, []) == "[{PriorityClass In [critical]}]"
     assert limited.uncovered_scopes(pods, pod, [{"spec": {"scopes": ["PriorityClass"]}}]) == limited.uncovered_scopes(pods, {}, []) == ""

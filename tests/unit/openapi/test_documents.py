@@ -14,7 +14,7 @@ from support.openapi import BufferWriter, document_of, merged
 from tetrapod.generic.openapi.custom import CustomKind, custom_parts
 from tetrapod.generic.openapi.handover import hand_over, received_parts
 from tetrapod.generic.openapi.naming import operation_id, tag
-from tetrapod.generic.openapi.pieces import FormV3, JsonForm, JsonFormV3, encode_v3, gathered, sendable
+from tetrapod.generic.openapi.pieces import FormV3, JsonForm, JsonFormV3, encode_v3, join_small, join_to_chunks
 from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
 from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.source import BuiltinSource, DocumentSource, JoinedSource, SinglePartSource
@@ -215,7 +215,7 @@ async def test_a_document_in_parts_is_the_whole_one(source: BuiltinSource) -> No
     name = "apis/example.com/v1"
     pieces = await encode_v3(apart, name, JsonFormV3())
     assert pieces is not None
-    assert json.loads(b"".join(await gathered(pieces))) == await document_of(whole, name)
+    assert json.loads(b"".join(await join_small(pieces))) == await document_of(whole, name)
     assert await written(apart) == await written(whole)
     assert b"".join(await swagger(apart, ProtobufForm())) == b"".join(await swagger(whole, ProtobufForm()))
 
@@ -251,12 +251,12 @@ async def test_documents_are_written_alike_in_one_part_or_many(source: BuiltinSo
 
 async def test_pieces_lose_nothing_and_are_sent_in_writes_worth_it() -> None:
     data = bytes(range(256)) * 2000
-    pieces = await gathered([data[:5], data[5:9], data[9:300_000], b"", data[300_000:300_001], data[300_001:]])
+    pieces = await join_small([data[:5], data[5:9], data[9:300_000], b"", data[300_000:300_001], data[300_001:]])
     assert b"".join(pieces) == data
     assert [len(piece) for piece in pieces] == [9, 299_991, 1, 211_999]
-    assert b"".join(sendable(pieces)) == data
-    assert [len(piece) for piece in sendable([b"x" * 1000] * 300)] == [132_000, 132_000, 36_000]
-    assert await gathered([]) == [b""]
+    assert b"".join(join_to_chunks(pieces)) == data
+    assert [len(piece) for piece in join_to_chunks([b"x" * 1000] * 300)] == [132_000, 132_000, 36_000]
+    assert await join_small([]) == [b""]
 
 
 async def test_operations_and_parameters_are_described_as_upstream_does(source: BuiltinSource) -> None:

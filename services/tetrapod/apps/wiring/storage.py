@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 from tetrapod.apps.options.etcd import EtcdFlags
 from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.tls import check_pair
-from tetrapod.generic.configuration.files import complaint
+from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.storage.backend import Backend, CannotOpen
@@ -53,7 +53,7 @@ def _etcd(flags: EtcdFlags) -> EtcdBackend:
         except ssl.SSLError:
             raise ValueError(f"--etcd-cafile: {flags.cafile}: no certificates in PEM") from None
         except OSError as error:
-            raise ValueError(f"--etcd-cafile: {complaint('open', flags.cafile, error)}") from None
+            raise ValueError(f"--etcd-cafile: {file_error_text('open', flags.cafile, error)}") from None
     if bool(flags.certfile) != bool(flags.keyfile):
         raise ValueError("--etcd-certfile and --etcd-keyfile go together")
     if flags.certfile:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tetrapod.apps.options.serving import ServingFlags
-from tetrapod.generic.configuration.files import complaint
+from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.http.suites import openssl_ciphers, tls_version
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.machinery.golang.quoting import go_quote
@@ -73,7 +73,7 @@ def check_pair(pair: CertificatePair, certificate_flag: str, key_flag: str) -> N
         try:
             Path(path).read_bytes()
         except OSError as error:
-            raise ValueError(f"--{flag}: {complaint('open', path, error)}") from None
+            raise ValueError(f"--{flag}: {file_error_text('open', path, error)}") from None
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(pair.certificate, pair.key, password=_no_password)
     except ssl.SSLError as error:

@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from tetrapod.auth.authorizers.configuration import MODES
-from tetrapod.generic.configuration.files import complaint
+from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.durations import format_nanoseconds, parse_nanoseconds
@@ -112,7 +112,7 @@ def _connection_errors(info: Object, path: str) -> list[FieldError]:
     try:
         mode = Path(file).stat().st_mode
     except OSError as error:
-        return [field.invalid(where, file, f"error loading file: {complaint('stat', file, error)}")]
+        return [field.invalid(where, file, f"error loading file: {file_error_text('stat', file, error)}")]
     return [] if stat.S_ISREG(mode) else [field.invalid(where, file, "must be a regular file")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from tetrapod.generic.configuration.identity import apiserver_id, hashed
+from tetrapod.generic.configuration.identity import apiserver_id, label_hash
 from tetrapod.generic.metrics.collectors import Gauge, Histogram
 
 LATENCY: Final = Histogram(
@@ -29,16 +29,16 @@ _KEY_SETS: Final = Gauge(
 
 def fetched(issuer: str, body: bytes | None) -> None:
     """Record a fetch of an issuer's keys. `body` is None if it failed."""
-    labels = (hashed(issuer), hashed(apiserver_id()))
+    labels = (label_hash(issuer), label_hash(apiserver_id()))
     _FETCHED.set(("failure" if body is None else "success", *labels), time.time())
     if body is not None:
         _forget_keys(labels)
-        _KEY_SETS.set((*labels, hashed(body.decode("utf-8", "replace"))), 1)
+        _KEY_SETS.set((*labels, label_hash(body.decode("utf-8", "replace"))), 1)
 
 
 def forget(issuer: str) -> None:
     """Remove the metrics of an issuer that is no longer configured."""
-    labels = (hashed(issuer), hashed(apiserver_id()))
+    labels = (label_hash(issuer), label_hash(apiserver_id()))
     _forget_keys(labels)
     for result in ("success", "failure"):
         _FETCHED.values.pop((result, *labels), None)

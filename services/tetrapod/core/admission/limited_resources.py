@@ -45,7 +45,7 @@ class LimitedResources:
     def __init__(self, limited: Sequence[LimitedResource]) -> None:
         self._limited = limited
 
-    def uncovered(self, resource: GroupResource, used: Usage, counted: Iterable[str]) -> str:
+    def uncovered_resources(self, resource: GroupResource, used: Usage, counted: Iterable[str]) -> str:
         """Return the limited names that the object uses and no quota in `counted` limits, comma-separated."""
         entries = [entry for entry in self._limited if entry.resource == resource]
         names = {

@@ -31,7 +31,7 @@ from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
 from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, ExtendedResourceToleration, TaintNodesByCondition
 from tetrapod.core.admission.topology_labels import PodTopologyLabels
-from tetrapod.generic.admission.dynamic import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make, chosen
+from tetrapod.generic.admission.dynamic import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make, select_plugins
 from tetrapod.generic.admission.interface import Plugin
 from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.machinery.golang.quoting import go_quote
@@ -95,7 +95,7 @@ def plugins(dependencies: PluginDependencies, enabled: Sequence[str], disabled: 
     Raises:
         UnusablePlugins: the configuration of a plugin is invalid.
     """
-    return chosen(ORDERED, OFF_BY_DEFAULT, dependencies, enabled, disabled)
+    return select_plugins(ORDERED, OFF_BY_DEFAULT, dependencies, enabled, disabled)
 
 
 def plugin_flag_errors(enabled: Sequence[str], disabled: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.core.admission.kinds import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS
-from tetrapod.core.quota.constraints import unspecified
+from tetrapod.core.quota.constraints import unspecified_resources
 from tetrapod.core.quota.devices import ALONE, CLAIMS, ClaimContext
 from tetrapod.core.quota.scopes import in_scope, is_terminating
 from tetrapod.core.quota.surroundings import around
@@ -45,9 +45,9 @@ class CoreChange:
         hard = (quota.get("status") or {}).get("hard") or {}
         return concerning(self.resource, hard, self.around) if in_scope(quota, self.resource, self.new) else []
 
-    def unspecified(self, names: Sequence[str]) -> str:
+    def unspecified_resources(self, names: Sequence[str]) -> str:
         """Return which of the names a pod must specify and does not."""
-        return unspecified(self.new, names) if self.resource == _PODS else ""
+        return unspecified_resources(self.new, names) if self.resource == _PODS else ""
 
     @property
     def alone(self) -> Usage:

@@ -11,7 +11,7 @@ from tetrapod.machinery.gvk import Object
 _MUST_SPECIFY: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 
 
-def unspecified(pod: Object, hard: Iterable[str]) -> str:
+def unspecified_resources(pod: Object, hard: Iterable[str]) -> str:
     """Return which containers do not specify a limited resource, as in `cpu for: a,b; limits.memory for: a`, or ""."""
     required = sorted(_MUST_SPECIFY & set(hard))
     if not required or says_resources(pod):

@@ -68,7 +68,7 @@ GENERAL_OFF_BY_DEFAULT: Final = frozenset(
 )
 
 
-def chosen(
+def select_plugins(
     table: Mapping[str, Make], off: Collection[str], dependencies: PluginDependencies, enabled: Collection[str], disabled: Collection[str]
 ) -> list[Plugin]:
     """Create the plugins of a table, in its order: those that are enabled or not `off` by default, and not disabled.
@@ -97,4 +97,4 @@ def standard_plugins(dependencies: PluginDependencies, enabled: Collection[str],
     Raises:
         UnusablePlugins: the configuration of a plugin is invalid.
     """
-    return chosen(GENERAL, GENERAL_OFF_BY_DEFAULT, dependencies, enabled, disabled)
+    return select_plugins(GENERAL, GENERAL_OFF_BY_DEFAULT, dependencies, enabled, disabled)

@@ -14,7 +14,7 @@ from tetrapod.generic.admission.interface import DETAILED_ANNOTATIONS
 from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.event import Event, micro_time, wall_clock
 from tetrapod.generic.audit.metrics import EVENT_TOTAL
-from tetrapod.generic.audit.objects import compacted, encoded, may_be_status, response_object, status_in
+from tetrapod.generic.audit.objects import compact_json, encoded, may_be_status, response_object, status_in
 from tetrapod.generic.audit.parties import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
 from tetrapod.generic.http.negotiation.documents import takes_status
@@ -79,7 +79,7 @@ class AuditContext:
     def request_patch(self, patch: bytes | Object) -> None:
         """Record a patch: the JSON of the body, or the object that a YAML body contains."""
         if self.level >= Level.REQUEST:
-            self._request_object = compacted(patch) if isinstance(patch, bytes) else encoded(patch, omit_managed_fields=False)
+            self._request_object = compact_json(patch) if isinstance(patch, bytes) else encoded(patch, omit_managed_fields=False)
 
     def record_status(self, status: Object) -> None:
         """Record a Status response. As upstream, only its code is recorded if the client accepts none of its media types."""

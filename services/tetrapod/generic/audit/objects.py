@@ -32,7 +32,7 @@ def encoded(obj: Object, *, omit_managed_fields: bool) -> bytes:
         return json.encode(json.cleaned(obj))
 
 
-def compacted(data: bytes) -> bytes:
+def compact_json(data: bytes) -> bytes:
     """Return valid JSON without whitespace, because an event is one line."""
     try:
         return orjson.dumps(orjson.loads(data))

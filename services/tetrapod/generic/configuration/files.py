@@ -14,9 +14,9 @@ def read(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise ValueError(complaint("read" if isinstance(error, IsADirectoryError) else "open", path, error)) from None
+        raise ValueError(file_error_text("read" if isinstance(error, IsADirectoryError) else "open", path, error)) from None
 
 
-def complaint(verb: str, path: str, error: OSError) -> str:
+def file_error_text(verb: str, path: str, error: OSError) -> str:
     """Return Go's text of a file error."""
     return f"{verb} {path}: {(error.strerror or str(error)).lower()}"

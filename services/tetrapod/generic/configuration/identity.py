@@ -15,6 +15,6 @@ def apiserver_id() -> str:
     return "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
 
 
-def hashed(text: str) -> str:
+def label_hash(text: str) -> str:
     """Return the hash that metric labels contain instead of a long or private text: `sha256:…`, or "" for ""."""
     return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}" if text else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from tetrapod.generic.configuration.identity import apiserver_id, hashed
+from tetrapod.generic.configuration.identity import apiserver_id, label_hash
 from tetrapod.generic.metrics.collectors import Counter, Gauge
 
 _LABELS = ("status", "apiserver_id_hash")
@@ -40,7 +40,7 @@ class ReloadMetrics:
 
     def succeeded(self, data: str) -> None:
         """Count a successful reload of this content."""
-        self.succeeded_hash(hashed(data))
+        self.succeeded_hash(label_hash(data))
 
     def succeeded_hash(self, digest: str) -> None:
         """Count a successful reload by the hash of the content, for content that is secret."""
@@ -49,14 +49,14 @@ class ReloadMetrics:
 
     def applied(self, data: str) -> None:
         """Record the content in use. The first load is not counted as a reload."""
-        self.applied_hash(hashed(data))
+        self.applied_hash(label_hash(data))
 
     def applied_hash(self, digest: str) -> None:
         """Record the hash of the content in use."""
         self._info.values.clear()
-        self._info.set((hashed(apiserver_id()), digest), 1)
+        self._info.set((label_hash(apiserver_id()), digest), 1)
 
     def _count(self, status: str) -> None:
-        labels = (status, hashed(apiserver_id()))
+        labels = (status, label_hash(apiserver_id()))
         self._reloads.add(labels)
         self._times.set(labels, time.time())

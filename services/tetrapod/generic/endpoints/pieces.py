@@ -33,7 +33,7 @@ def large(entries: Sequence[Entry]) -> bool:
     return False
 
 
-def in_turn(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+def chunk_entries(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     """Yield the first entry alone, because it is sent with the head of the list, then as many at a time as make a piece."""
     yield entries[:1]
     for start in range(1, len(entries), PIECE_ITEMS):
@@ -52,11 +52,11 @@ def joined(entries: Iterable[Entry], to_bytes: Callable[[Entry], bytes]) -> byte
 
 def pieces_of(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> Iterator[bytes]:
     """Yield the entries as pieces of list items."""
-    for chunk in in_turn(entries):
+    for chunk in chunk_entries(entries):
         yield joined(chunk, to_bytes)
 
 
-async def gathered(pieces: Iterator[bytes]) -> bytes:
+async def join_pieces(pieces: Iterator[bytes]) -> bytes:
     """Return all pieces joined, without the first comma."""
     chunks = []
     for piece in pieces:

@@ -16,7 +16,7 @@ import orjson
 from tetrapod.generic.endpoints.conversion import Conversion
 from tetrapod.generic.endpoints.messages import Messages
 from tetrapod.generic.endpoints.partial import partial_bytes
-from tetrapod.generic.endpoints.pieces import PIECE_ITEMS, STREAM_FROM, ListStream, gathered, in_turn, joined, large, pieces_of
+from tetrapod.generic.endpoints.pieces import PIECE_ITEMS, STREAM_FROM, ListStream, chunk_entries, join_pieces, joined, large, pieces_of
 from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object
 from tetrapod.generic.http.negotiation.accept import JSON, MEDIA_TYPES, PARTIAL, PARTIAL_LIST, PLAIN, PROTOBUF, TABLE, Accepted
@@ -139,7 +139,7 @@ class Representation:
             return await self._page_of_messages(page.entries, metadata, accepted)
         head, pieces, tail = self._list_parts(page.entries, metadata, accepted)
         if accepted.media_type != JSON or accepted.pretty:
-            body = head + await gathered(pieces) + tail
+            body = head + await join_pieces(pieces) + tail
             return await offloaded(len(body) >= LARGE, _write, body, accepted)
         if not large(page.entries):
             return Response(200, [_CONTENT_TYPES[JSON]], b"".join((head, b"".join(pieces)[1:], tail, b"\n")))
@@ -213,7 +213,7 @@ class Representation:
         """Yield pieces of list items. Items of built-in kinds lack kind and apiVersion."""
         conversion, prefix, custom = self.conversion, self.conversion.prefix, self.definition.custom
         between = b"," + prefix if custom else b",{"
-        for chunk in in_turn(entries):
+        for chunk in chunk_entries(entries):
             items = [entry.item for entry in chunk if entry.head == prefix] if conversion.identity else []
             if len(items) == len(chunk):
                 yield between.join([b"", *items])

@@ -197,7 +197,7 @@ class Exchange(IncomingBody):
         try:
             await self.protocol.state.monitor.measured(self.request, self._answer(handler))
         finally:
-            self.request.answered()
+            self.request.release_connection()
 
     async def _answer(self, handler: Handler) -> None:
         """Call the handler and write its response. An exception of the handler is logged and answered with 500."""

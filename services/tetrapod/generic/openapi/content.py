@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Final
 
-from tetrapod.generic.openapi.pieces import sendable
+from tetrapod.generic.openapi.pieces import join_to_chunks
 from tetrapod.generic.openapi.preconditions import NO_OVERLAP, BadRange, Outcome, outcome, range_of, ranges
 from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 
@@ -80,14 +80,14 @@ class Content:
         return sum(map(len, self.pieces))
 
     async def _write(self, writer: StreamWriter) -> None:
-        for piece in sendable(self.pieces):
+        for piece in join_to_chunks(self.pieces):
             writer.write(piece)
             await writer.drain()
             await asyncio.sleep(0)
 
     async def _write_gzip(self, writer: StreamWriter) -> None:
         compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
-        for piece in sendable(self.pieces):
+        for piece in join_to_chunks(self.pieces):
             writer.write(compressor.compress(piece))
             await writer.drain()
             await asyncio.sleep(0)

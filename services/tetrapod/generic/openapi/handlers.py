@@ -19,7 +19,7 @@ import orjson
 from tetrapod.generic.http.negotiation.accept import Clause, parse_accept
 from tetrapod.generic.openapi import handover
 from tetrapod.generic.openapi.content import BY_CODING, Content
-from tetrapod.generic.openapi.pieces import JsonForm, JsonFormV3, encode_v3, gathered
+from tetrapod.generic.openapi.pieces import JsonForm, JsonFormV3, encode_v3, join_small
 from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
 from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.source import DocumentSource, hash_of
@@ -135,7 +135,7 @@ class OpenAPIHandlers:
             for old in [k for k in self._cached if (k[0], k[2]) == (key[0], key[2])]:
                 del self._cached[old]
             document = await build()
-            pieces = None if document is None else await gathered(document)
+            pieces = None if document is None else await join_small(document)
         if pieces is not None:
             self._cache(key, pieces)
         return pieces

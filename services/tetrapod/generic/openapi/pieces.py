@@ -192,7 +192,7 @@ class Turns:
             self._since = time.monotonic()
 
 
-async def gathered(pieces: Iterable[bytes]) -> list[bytes]:
+async def join_small(pieces: Iterable[bytes]) -> list[bytes]:
     """Return the pieces, with adjacent small pieces joined."""
     joined: list[bytes] = []
     turns = Turns()
@@ -211,7 +211,7 @@ async def gathered(pieces: Iterable[bytes]) -> list[bytes]:
     return joined
 
 
-def sendable(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def join_to_chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the pieces joined to chunks of at least `PIECE` bytes, except for the last one."""
     waiting: list[bytes] = []
     size = 0

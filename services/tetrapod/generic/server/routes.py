@@ -14,7 +14,7 @@ import orjson
 from tetrapod.generic.configuration.version import version_info
 from tetrapod.generic.http.negotiation.choosing import check_route_accept
 from tetrapod.generic.lifecycle.health import Health
-from tetrapod.generic.observability.exposition import exposed
+from tetrapod.generic.observability.exposition import metrics_response
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 from tetrapod.machinery import status
 
@@ -111,7 +111,7 @@ async def metrics(request: Request) -> Response:
         return _metrics_reset()
     for ask in BEFORE_SCRAPE:
         await ask()
-    return await exposed(request, every(), process_metrics.collectors())
+    return await metrics_response(request, every(), process_metrics.collectors())
 
 
 async def slis(request: Request) -> Response:
@@ -123,7 +123,7 @@ async def slis(request: Request) -> Response:
             if isinstance(metric, Counter):
                 metric.clear()
         return _metrics_reset()
-    return await exposed(request, SLIS)
+    return await metrics_response(request, SLIS)
 
 
 def _metrics_reset() -> Response:

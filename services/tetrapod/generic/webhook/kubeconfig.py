@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tetrapod.generic.configuration.files import complaint
+from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.configuration.loading import check, not_registered
 from tetrapod.generic.configuration.shapes import base64_bytes, boolean, kind, list_of, raw, string, struct
 from tetrapod.generic.proxy.connection import BackendError
@@ -67,7 +67,7 @@ def read_config(path: str) -> Object:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise ValueError(complaint("stat" if isinstance(error, FileNotFoundError) else "open", path, error)) from None
+        raise ValueError(file_error_text("stat" if isinstance(error, FileNotFoundError) else "open", path, error)) from None
     try:
         config, api_version, named = recognize((json.decode(data) if data.lstrip().startswith(b"{") else yaml.decode(data)).obj)
         if (api_version or "v1", named or "Config") != ("v1", "Config"):
@@ -140,7 +140,7 @@ class _Kubeconfig:
         try:
             Path(file).open("rb").close()
         except OSError as error:
-            return [f"unable to read {shown} {file} for {name} due to {complaint('open', file, error)}"]
+            return [f"unable to read {shown} {file} for {name} due to {file_error_text('open', file, error)}"]
         return []
 
     def _tls(self, identity: Identity) -> ClientTLS:

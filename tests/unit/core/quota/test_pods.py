@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.quota.constraints import unspecified
+from tetrapod.core.quota.constraints import unspecified_resources
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.quota.replenishing import gives_back
 from tetrapod.core.quota.usage import concerning
@@ -42,9 +42,9 @@ def test_a_pod_uses_the_maximum_of_requested_and_allocated_resources(status: Any
 
 
 def test_a_pod_that_says_its_resources_itself_must_not_say_those_of_its_containers() -> None:
-    assert unspecified(pod(), ["cpu", "memory"]) == "cpu for: c; memory for: c"
-    assert unspecified(pod(resources={"requests": {"cpu": "1"}}), ["cpu", "memory"]) == ""
-    assert unspecified(pod(resources={"requests": {"example.com/gpu": "1"}}), ["cpu"]) == "cpu for: c"
+    assert unspecified_resources(pod(), ["cpu", "memory"]) == "cpu for: c; memory for: c"
+    assert unspecified_resources(pod(resources={"requests": {"cpu": "1"}}), ["cpu", "memory"]) == ""
+    assert unspecified_resources(pod(resources={"requests": {"example.com/gpu": "1"}}), ["cpu"]) == "cpu for: c"
 
 
 def test_terminated_pods_are_not_counted() -> None:

@@ -39,7 +39,7 @@ class Change(Protocol):
         """Return the resource names that the quota limits for this object; empty if the object is not in its scope."""
         ...
 
-    def unspecified(self, names: Sequence[str]) -> str:
+    def unspecified_resources(self, names: Sequence[str]) -> str:
         """Return which of these resources the object must specify but does not, or ""."""
         ...
 
@@ -77,7 +77,7 @@ class Created:
         hard = (quota.get("status") or {}).get("hard") or {}
         return [] if scopes_of(quota) else [name for name in self.used if name in hard]
 
-    def unspecified(self, names: Sequence[str]) -> str:
+    def unspecified_resources(self, names: Sequence[str]) -> str:
         return ""
 
     def delta(self, quota: Object) -> Usage:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.admission.plugins.quota_evaluator import Change, Evaluator, ObjectCounts
-from tetrapod.generic.admission.quota.charge import Usage, charged, exceeded, uncounted
+from tetrapod.generic.admission.quota.charge import Usage, add_usage, limit_error, missing_usage_error
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, ListQuery, StorageConfig, StorageFactory, Updated
 from tetrapod.machinery.fieldmanager.manager import FieldManager
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, Object
@@ -29,7 +29,7 @@ _MANAGER: Final = "kube-apiserver"
 class Limited(Protocol):
     """The configured resources that may be used only if a quota covers them."""
 
-    def uncovered(self, resource: GroupResource, used: Usage, counted: Iterable[str]) -> str:
+    def uncovered_resources(self, resource: GroupResource, used: Usage, counted: Iterable[str]) -> str:
         """Return the used resources that require a quota but have none, separated by commas."""
         ...
 
@@ -78,7 +78,7 @@ class ResourceQuota(Plugin):
         if self._limited is not None and (deltas if concerned else change.alone):
             self._check_limited(attributes, change, self._limited, [entry.peek() for entry in page.entries])
         for entry in concerned:
-            if entry.key in deltas and (reason := exceeded(entry.peek(), deltas[entry.key])):
+            if entry.key in deltas and (reason := limit_error(entry.peek(), deltas[entry.key])):
                 raise forbidden(attributes, reason)
         if attributes.dry_run:
             return
@@ -93,15 +93,15 @@ class ResourceQuota(Plugin):
         names = change.names(quota)
         if not names:
             return False
-        if missing := change.unspecified(names):
+        if missing := change.unspecified_resources(names):
             raise forbidden(attributes, f"failed quota: {quota['metadata']['name']}: must specify {missing}")
-        if reason := uncounted(quota, names):
+        if reason := missing_usage_error(quota, names):
             raise forbidden(attributes, reason)
         return True
 
     def _check_limited(self, attributes: Attributes, change: Change, limited: Limited, quotas: list[Object]) -> None:
         counted = {name for quota in quotas for name in change.names(quota)}
-        if missing := limited.uncovered(change.resource, change.used, counted):
+        if missing := limited.uncovered_resources(change.resource, change.used, counted):
             raise forbidden(attributes, f"insufficient quota to consume: {missing}")
         if scopes := limited.uncovered_scopes(change.resource, change.new, quotas):
             raise StatusError(500, "", f"insufficient quota to match these scopes: {scopes}")
@@ -110,9 +110,9 @@ class ResourceQuota(Plugin):
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:
             if current is None:
                 return None
-            if reason := exceeded(current, delta):
+            if reason := limit_error(current, delta):
                 raise forbidden(attributes, reason)
-            used = charged(current, delta)
+            used = add_usage(current, delta)
             if used is None:
                 return None
             charge = {**current, "status": {**current["status"], "used": used}}

@@ -16,7 +16,7 @@ Usage: TypeAlias = dict[str, Quantity]
 _ZERO: Final = Quantity.from_int(0)
 
 
-def uncounted(quota: Object, names: Iterable[str]) -> str:
+def missing_usage_error(quota: Object, names: Iterable[str]) -> str:
     """Return the error text if the quota's status lacks the usage of some of these resources, else ""."""
     used = (quota.get("status") or {}).get("used") or {}
     names = sorted(names)
@@ -25,7 +25,7 @@ def uncounted(quota: Object, names: Iterable[str]) -> str:
     return f"status unknown for quota: {quota['metadata']['name']}, resources: {','.join(names)}"
 
 
-def exceeded(quota: Object, delta: Usage) -> str:
+def limit_error(quota: Object, delta: Usage) -> str:
     """Return the error text if the additional usage exceeds the quota, else ""."""
     status = quota.get("status") or {}
     hard, used = _quantities(status.get("hard")), _quantities(status.get("used"))
@@ -40,7 +40,7 @@ def exceeded(quota: Object, delta: Usage) -> str:
     )
 
 
-def charged(quota: Object, delta: Usage) -> dict[str, str] | None:
+def add_usage(quota: Object, delta: Usage) -> dict[str, str] | None:
     """Return the quota's usage including the delta, or None if the quota limits none of it."""
     status = quota.get("status") or {}
     hard, used = status.get("hard") or {}, _quantities(status.get("used"))

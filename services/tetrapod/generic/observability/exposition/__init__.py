@@ -14,7 +14,7 @@ from tetrapod.generic.observability.exposition.negotiation import negotiate
 from tetrapod.generic.request import Request, Response
 
 
-async def exposed(request: Request, metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> Response:
+async def metrics_response(request: Request, metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> Response:
     """Return the metrics, and those of prometheus-client's `collectors`, in the requested format."""
     form = negotiate(request.header(b"accept"))
     render = _messages(metrics, collectors, form.encoding) if form.encoding else _text(metrics, collectors)

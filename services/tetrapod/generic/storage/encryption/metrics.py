@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from typing import Final
 
-from tetrapod.generic.configuration.identity import apiserver_id, hashed
+from tetrapod.generic.configuration.identity import apiserver_id, label_hash
 from tetrapod.generic.configuration.metrics import ReloadMetrics
 from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
 
@@ -117,7 +117,7 @@ _status_keys: Final = _RecentLabels(_STATUS_TIMES)
 
 def record_key_use(kind: str, provider: str, key_id: str) -> None:
     """Record the use of a plugin's key."""
-    labels = (kind, provider, hashed(key_id), hashed(apiserver_id()))
+    labels = (kind, provider, label_hash(key_id), label_hash(apiserver_id()))
     _used_keys.use(labels)
     _KEY_IDS.add(labels)
     _KEY_ID_TIMES.set(labels, time.time())
@@ -125,6 +125,6 @@ def record_key_use(kind: str, provider: str, key_id: str) -> None:
 
 def record_status_key(provider: str, key_id: str) -> None:
     """Record that a plugin's Status call returned this key as its current one."""
-    labels = (provider, hashed(key_id), hashed(apiserver_id()))
+    labels = (provider, label_hash(key_id), label_hash(apiserver_id()))
     _status_keys.use(labels)
     _STATUS_TIMES.set(labels, time.time())

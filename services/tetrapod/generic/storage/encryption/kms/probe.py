@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from tetrapod.generic.configuration.identity import hashed
+from tetrapod.generic.configuration.identity import label_hash
 from tetrapod.generic.storage.encryption.ciphers import SEED_SIZE, SeededGcm
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.kms.objects import SEED, check, key_id_error, source_key
@@ -52,7 +52,7 @@ class KmsState:
         now = time.time()
         if now > self.expires:
             raise TransformError(
-                f"encryptedDEKSource with keyID hash {go_quote(hashed(self.sealed.keyID))} expired at {_rfc3339(self.expires)} "
+                f"encryptedDEKSource with keyID hash {go_quote(label_hash(self.sealed.keyID))} expired at {_rfc3339(self.expires)} "
                 f"(current time is {_rfc3339(now)})"
             )
 
@@ -117,7 +117,7 @@ class KmsProbe:
         errors = [error for error in (self._health_error(status), self._version_error(status)) if error]
         if (key_error := key_id_error(status.key_id)) is not None:
             INVALID_KEY_IDS.add((self.name, key_error[0]))
-            errors.append(f"got invalid KMSv2 KeyID hash {go_quote(hashed(status.key_id))}: {key_error[1]}")
+            errors.append(f"got invalid KMSv2 KeyID hash {go_quote(label_hash(status.key_id))}: {key_error[1]}")
         else:
             record_status_key(self.name, status.key_id)
             errors += await self._follow_key(status.key_id)
@@ -160,7 +160,7 @@ class KmsProbe:
             return []
         had = f"errState={'<nil>' if state is not None else 'got unexpected nil transformer'}, errGen={failure}"
         hashes = (key_id, fresh.sealed.keyID if fresh is not None else "", state.sealed.keyID if state is not None else "")
-        status_hash, new_hash, old_hash = (go_quote(hashed(key)) for key in hashes)
+        status_hash, new_hash, old_hash = (go_quote(label_hash(key)) for key in hashes)
         until = _rfc3339(state.expires) if state is not None else "0001-01-01T00:00:00Z"
         return [
             f"failed to rotate DEK uid={go_quote(uid)}, useSeed=true, {had}, statusKeyIDHash={status_hash}, "
