@@ -6,6 +6,7 @@ pkg/registry/rest/create.go, BeforeCreate
 
 from __future__ import annotations
 
+import traceback
 import uuid
 from typing import Final
 
@@ -18,7 +19,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.storage.interface import Entry, KeyExists
 from tetrapod.generic.storage.unreadable import NotTransformable
-from tetrapod.machinery.copying import copy_large, copy_object
+from tetrapod.machinery.copying import copy_large, copy_object, free_large
 from tetrapod.machinery.field import FieldError, distinct, limited
 from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import Object
@@ -41,12 +42,21 @@ async def create(store: Stored, ctx: Context, obj: Object, validate: ValidateObj
         return await _create(store, ctx, obj, validate)
     for _ in range(_MAX_NAME_ATTEMPTS - 1):
         try:
-            copy = await in_thread(copy_large, obj) if ctx.large else copy_object(obj)
-            return await _create(store, ctx, copy, validate)
+            copied = [await in_thread(copy_large, obj) if ctx.large else copy_object(obj)]
+            return await _create(store, ctx, copied[0], validate)
         except StatusError as error:
+            if ctx.large:
+                await _free(copied, error)
             if error.reason != "AlreadyExists":
                 raise
     return await _create(store, ctx, obj, validate)
+
+
+async def _free(copied: list[Object], error: StatusError) -> None:
+    """Free the copy of a rejected object in a thread, with the local variables of the frames that refer to it."""
+    if error.__traceback__ is not None:
+        traceback.clear_frames(error.__traceback__.tb_next)
+    await in_thread(free_large, copied)
 
 
 def _is_revision(text: str) -> bool:
