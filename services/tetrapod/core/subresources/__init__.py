@@ -1,1 +1,1 @@
-"""Subresources and virtual resources that are not served by a plain store."""
+"""What the subresources of pods, nodes and services share: the backends, the proxying of requests, and the stores."""
