@@ -14,11 +14,11 @@ from tetrapod.generic.authorization.selector_attributes import requirements_of
 from tetrapod.generic.filters.impersonation import requested_user
 from tetrapod.generic.http.limits import excess
 from tetrapod.generic.http.negotiation.accept import DEFAULT_OFFER, choose, parse_media_type
-from tetrapod.generic.http.target import parse_target
-from tetrapod.generic.observability.tracing.asked import asked_form, without_parameter
+from tetrapod.generic.http.request_target import parse_target
+from tetrapod.generic.observability.tracing.trace_endpoint import asked_form, without_parameter
 from tetrapod.generic.proxy.headers import pass_through_headers
 from tetrapod.generic.request import HeaderList, Request
-from tetrapod.machinery import fields, labels, requestinfo
+from tetrapod.machinery import field_selectors, labels, requestinfo
 from tetrapod.machinery.golang.durations import parse_duration
 
 
@@ -55,10 +55,10 @@ _WORK: Final[dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]]] = 
     "label selector of bad values": (labels.parse, lambda size: f"a in ({','.join(f'_{i}' for i in range(size // 4))})"),
     "label selector of one key": (labels.parse, lambda size: "a-" * size),
     "label selector of one prefix": (labels.parse, lambda size: "a.a" * size + "/x"),
-    "field selector": (fields.parse, lambda size: ",".join(f"k{i}=v" for i in range(size // 4))),
-    "field selector of one name": (fields.parse, lambda size: "k" * size),
-    "field selector of escapes": (fields.parse, lambda size: "k=" + "\\," * size),
-    "field selector of bad escapes": (fields.parse, lambda size: "k=" + "a" * size + "\\"),
+    "field selector": (field_selectors.parse, lambda size: ",".join(f"k{i}=v" for i in range(size // 4))),
+    "field selector of one name": (field_selectors.parse, lambda size: "k" * size),
+    "field selector of escapes": (field_selectors.parse, lambda size: "k=" + "\\," * size),
+    "field selector of bad escapes": (field_selectors.parse, lambda size: "k=" + "a" * size + "\\"),
 }
 
 
@@ -79,7 +79,7 @@ def test_selectors_are_parsed_when_an_authorizer_asks_for_them(monkeypatch: pyte
     assert parsed == ["a=b,c"]
 
 
-@pytest.mark.parametrize(("parse", "term"), [(labels.parse, "k{}"), (fields.parse, "k{}=v")])
+@pytest.mark.parametrize(("parse", "term"), [(labels.parse, "k{}"), (field_selectors.parse, "k{}=v")])
 def test_a_selector_has_a_limit_of_terms(parse: Callable[[str], object], term: str) -> None:
     terms = [term.format(number) for number in range(4097)]
     parse(",".join(terms[:4096]))

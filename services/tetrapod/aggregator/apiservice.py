@@ -11,7 +11,7 @@ from typing import Any, Final
 from tetrapod.machinery.conditions import is_true
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionResource, Object
 from tetrapod.machinery.timestamps import now_rfc3339
-from tetrapod.machinery.versions import priority_key
+from tetrapod.machinery.version_order import priority_key
 
 GROUP: Final = "apiregistration.k8s.io"
 APISERVICES: Final = GroupVersionResource(GROUP, "v1", "apiservices")

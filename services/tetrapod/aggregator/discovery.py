@@ -25,7 +25,7 @@ from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendError
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.versions import priority_key
+from tetrapod.machinery.version_order import priority_key
 
 REFRESH: Final = 60.0
 PATIENCE: Final = 5.0

@@ -111,7 +111,7 @@ class ExternalOpenAPI(SinglePartSource):
 
 def _read(body: bytes) -> Object | None:
     """Return the decoded document, or None if it is not a document or cannot be encoded in every format."""
-    from tetrapod.generic.openapi.pieces import JsonForm  # imported on first use
+    from tetrapod.generic.openapi.document_chunks import JsonForm  # imported on first use
     from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
     from tetrapod.generic.openapi.v2 import convertible
 

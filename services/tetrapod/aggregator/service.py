@@ -16,7 +16,6 @@ from tetrapod.aggregator.apiservice import APISERVICES, GROUP, group_version
 from tetrapod.aggregator.autoregister import AutoRegistration
 from tetrapod.aggregator.availability import AvailabilityController
 from tetrapod.aggregator.backends import Backends, ProxyCertificate
-from tetrapod.aggregator.cluster import ClusterInformers
 from tetrapod.aggregator.crd_registration import CRDRegistration
 from tetrapod.aggregator.discovery import MergedDiscovery
 from tetrapod.aggregator.external_proxy import ExternalProxy
@@ -24,6 +23,7 @@ from tetrapod.aggregator.openapi import ExternalOpenAPI
 from tetrapod.aggregator.priorities import priorities
 from tetrapod.aggregator.registration.resources import definitions
 from tetrapod.aggregator.routing import Records
+from tetrapod.aggregator.service_informers import ClusterInformers
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource

@@ -12,7 +12,7 @@ from tetrapod.apps.wiring.leader_election import build_leadership
 from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.core.service import CoreService
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.client.nearest import SplitClient
+from tetrapod.generic.client.nearest_client import SplitClient
 from tetrapod.generic.client.token_requests import RemoteTokenRequestRest, remote_secret_signer
 from tetrapod.generic.request import Request, Response
 

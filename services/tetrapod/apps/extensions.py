@@ -6,7 +6,7 @@ from tetrapod.apps.separate import Assembled, SeparateService
 from tetrapod.apps.wiring.admission import build_admission
 from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.extensions.service import ExtensionsService
-from tetrapod.generic.discovery.joined import JoinedDiscovery
+from tetrapod.generic.discovery.combined_source import JoinedDiscovery
 from tetrapod.generic.openapi.source import JoinedSource
 
 

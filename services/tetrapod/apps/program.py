@@ -14,7 +14,7 @@ from tetrapod.apps.wiring.storage import check_backend, check_early, open_backen
 from tetrapod.apps.wiring.tls import serving_tls
 from tetrapod.apps.wiring.webhooks import build_webhook_client
 from tetrapod.generic.admission.interface import AdmissionChain
-from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client

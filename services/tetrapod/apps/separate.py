@@ -28,7 +28,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest import RestClient
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.kubernetes_service.identity import IdentityLease
-from tetrapod.generic.proxy.balanced import BalancedPool
+from tetrapod.generic.proxy.balanced_pool import BalancedPool
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler

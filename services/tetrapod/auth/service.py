@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tetrapod.auth.authorizers.chain import AuthorizerChain, Resolving
 from tetrapod.auth.authorizers.configuration import AuthorizationOptions
-from tetrapod.auth.internal import InternalAuthorizer, internal_routes
+from tetrapod.auth.internal_api import InternalAuthorizer, internal_routes
 from tetrapod.auth.node.authorizer import NodeAuthorizer
 from tetrapod.auth.node.graph import NodeGraph
 from tetrapod.auth.oidc.configuration import JwtOptions
@@ -23,10 +23,10 @@ from tetrapod.auth.rbac.escalation import EscalationGuard
 from tetrapod.auth.rbac.index import RbacIndex
 from tetrapod.auth.resources import auth_resources
 from tetrapod.auth.tokens.bootstrap import BootstrapTokenAuthenticator
+from tetrapod.auth.tokens.bound_objects import SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.issuer import TokenIssuer
 from tetrapod.auth.tokens.jwts import JwtVerifier
 from tetrapod.auth.tokens.keys import PrivateKey, VerificationKey, distinct, verification_key
-from tetrapod.auth.tokens.objects import SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.oidc import discovery_routes, openapi_documents
 from tetrapod.auth.tokens.request import TokenRequestRest, TokenRequests
 from tetrapod.auth.tokens.serviceaccounts import BoundTokenAuthenticator, LegacyTokenAuthenticator
@@ -45,7 +45,7 @@ from tetrapod.generic.authorization.union import Named
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership, lead
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.peers.names import SERVICES_GROUP
+from tetrapod.generic.peers.protocol import SERVICES_GROUP
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.server.controllers import enabled
 from tetrapod.generic.storage.interface import StorageFactory

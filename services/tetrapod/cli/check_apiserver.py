@@ -48,8 +48,8 @@ def check_apiserver(
     import json  # imported here, because other commands do not need these modules
     from dataclasses import asdict
 
+    from tetrapod.generic.aggregated.check_client import CheckClient
     from tetrapod.generic.aggregated.checks import Subject, run_checks
-    from tetrapod.generic.aggregated.conversation import CheckClient
     from tetrapod.generic.certificates.pki import Pki
     from tetrapod.machinery.gvk import GroupVersion
 

@@ -1,4 +1,4 @@
-"""`tetrapod trace`: send a request and print its trace through the server (generic/observability/tracing/asked.py)."""
+"""`tetrapod trace`: send a request and print its trace through the server (generic/observability/tracing/trace_endpoint.py)."""
 
 from __future__ import annotations
 

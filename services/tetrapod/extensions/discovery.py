@@ -18,7 +18,7 @@ from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import answer_document
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.versions import priority_key
+from tetrapod.machinery.version_order import priority_key
 
 _TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")

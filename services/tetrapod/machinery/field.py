@@ -1,7 +1,7 @@
 """Validation errors of fields, which strategies return and 422 responses list.
 
 A path is a plain string (`spec.containers[0].name`); `child`, `index` and `key` append to it as upstream does. The number of errors and
-the lengths of paths and quoted values are limited (bounds.py).
+the lengths of paths and quoted values are limited (error_limits.py).
 
 Upstream: k8s.io/apimachinery/pkg/util/validation/field, errors.go and path.go.
 """
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.machinery.bounds import MAX_ERRORS, MAX_TEXT, MAX_VALUE, cut, cut_path, more
+from tetrapod.machinery.error_limits import MAX_ERRORS, MAX_TEXT, MAX_VALUE, cut, cut_path, more
 from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.golang.json_numbers import as_go_writes
 from tetrapod.machinery.golang.quoting import go_quote

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from tetrapod.machinery import field
-from tetrapod.machinery.bounds import cut_path
+from tetrapod.machinery.error_limits import cut_path
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.machinery import fields, labels, names
+from tetrapod.machinery import field_selectors, labels, names
 from tetrapod.machinery.golang.query import Query
 
 
@@ -153,7 +153,7 @@ def _name_of(info: RequestInfo, values: dict[str, str]) -> str:
         return ""
     try:
         labels.parse(info.label_selector)
-        name = fields.parse(info.field_selector).requires_exact_match("metadata.name")
+        name = field_selectors.parse(info.field_selector).requires_exact_match("metadata.name")
     except ValueError:
         return ""
     if any(option in values and not _is_integer(values[option]) for option in ("limit", "timeoutSeconds")):

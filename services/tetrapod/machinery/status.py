@@ -1,7 +1,7 @@
 """`StatusError`, and a constructor for each of upstream's API errors.
 
 Every error that reaches a client is a `StatusError`; the filter chain writes its `to_status()` as the body. Reason, code, message and
-details are upstream's, but limited in length (bounds.py).
+details are upstream's, but limited in length (error_limits.py).
 
 Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go.
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tetrapod.machinery import bounds
-from tetrapod.machinery.bounds import MAX_ERRORS, MAX_MESSAGE, MAX_PATH, MAX_TEXT, cut, cut_path
+from tetrapod.machinery import error_limits
+from tetrapod.machinery.error_limits import MAX_ERRORS, MAX_MESSAGE, MAX_PATH, MAX_TEXT, cut, cut_path
 from tetrapod.machinery.field import FieldError, shown
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
@@ -65,7 +65,7 @@ def _limited(details: Object) -> Object:
         if kept and size > MAX_TEXT:
             break
         kept.append({key: cut(text, MAX_TEXT) for key, text in cause.items()})
-    return {**details, "causes": [*kept, {"message": bounds.more(len(causes) - len(kept))}]}
+    return {**details, "causes": [*kept, {"message": error_limits.more(len(causes) - len(kept))}]}
 
 
 def _size(cause: Object) -> int:

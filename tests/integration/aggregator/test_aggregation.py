@@ -12,10 +12,10 @@ import pytest
 from integration.aggregator.conftest import External, World
 from support.openapi import document_of
 from tetrapod.aggregator.apiservice import APISERVICES
-from tetrapod.aggregator.cluster import ENDPOINT_SLICES, SERVICES
+from tetrapod.aggregator.service_informers import ENDPOINT_SLICES, SERVICES
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
-from tetrapod.generic.openapi.pieces import JsonForm
+from tetrapod.generic.openapi.document_chunks import JsonForm
 from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.generic.request import Request
 from tetrapod.machinery.gvk import Object

@@ -13,12 +13,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from support.waiting import eventually
 from tetrapod.auth.service import BOOTSTRAP_HOOK, AuthOptions, AuthService
-from tetrapod.auth.tokens.objects import NODES, PODS, SERVICE_ACCOUNTS
+from tetrapod.auth.tokens.bound_objects import NODES, PODS, SERVICE_ACCOUNTS
 from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, RuleSetCache, SubjectAccessReviewer
 from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC_STORAGES, ROLE_BINDINGS, ROLES
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.peers.names import RULES_PATH, SERVICES_GROUP
+from tetrapod.generic.peers.protocol import RULES_PATH, SERVICES_GROUP
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.request import BytesBody, Request

@@ -19,7 +19,7 @@ from tetrapod.generic.authorization.webhook import WebhookAuthorizer, WebhookOpt
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
-from tetrapod.generic.webhook.reviewing import Backoff
+from tetrapod.generic.webhook.review_client import Backoff
 
 JANE = UserInfo("jane", "7", ("a", "b"), {"k": ("v",)})
 PODS = Attributes(JANE, "list", namespace="ns", version="v1", resource="pods", resource_request=True)

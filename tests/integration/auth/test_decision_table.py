@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tetrapod.auth.authorizers.configuration import AuthorizationOptions, from_modes
 from tetrapod.auth.node.graph import VOLUMES
 from tetrapod.auth.service import AuthOptions, AuthService
-from tetrapod.auth.tokens.objects import PODS
+from tetrapod.auth.tokens.bound_objects import PODS
 from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle

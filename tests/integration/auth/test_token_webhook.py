@@ -17,7 +17,7 @@ from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
-from tetrapod.generic.webhook.reviewing import Backoff
+from tetrapod.generic.webhook.review_client import Backoff
 
 API = ("api",)
 

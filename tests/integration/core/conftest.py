@@ -12,7 +12,7 @@ from integration.registry.conftest import backend, storages
 from tetrapod.core.admission.plugins import plugins
 from tetrapod.core.service import CoreConfig, CoreService
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.interface import Client

@@ -6,7 +6,7 @@ import pytest
 
 from integration.core.conftest import Core
 from tetrapod.core.admission.plugins import ORDERED, plugin_flag_errors, plugins
-from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle

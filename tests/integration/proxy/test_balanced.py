@@ -16,7 +16,7 @@ from tetrapod.generic.filters.draining import Draining, with_draining
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendError, ClientTLS, replicas
-from tetrapod.generic.proxy.balanced import BalancedPool
+from tetrapod.generic.proxy.balanced_pool import BalancedPool
 from tetrapod.generic.request import Request, Response
 
 

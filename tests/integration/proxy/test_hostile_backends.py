@@ -10,7 +10,7 @@ import pytest
 from integration.http.conftest import Client, Serve
 from integration.proxy.conftest import Front, RawBackend, endpoint_of, forwarding
 from tetrapod.generic.filters.deadline import with_request_deadline
-from tetrapod.generic.peers.names import RESPONSE_HEADERS
+from tetrapod.generic.peers.protocol import RESPONSE_HEADERS
 from tetrapod.generic.proxy import BackendPool, forward
 from tetrapod.generic.proxy.headers import DROPPED_FROM_BACKENDS, DROPPED_FROM_PEERS
 from tetrapod.generic.request import Handler, Request, Response

@@ -11,7 +11,7 @@ import pytest
 from support.server import Server
 from support.waiting import until
 from support.wire import Answer, Client
-from tetrapod.machinery.bounds import MAX_ERRORS, MAX_MESSAGE, MAX_TEXT
+from tetrapod.machinery.error_limits import MAX_ERRORS, MAX_MESSAGE, MAX_TEXT
 
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
 PODS: Final = "/api/v1/namespaces/default/pods"

@@ -11,7 +11,7 @@ from typing import Any
 import hpack
 import pytest
 
-from tetrapod.generic.rpc import Channel, Code, RpcError, frames, silence
+from tetrapod.generic.rpc import Channel, Code, RpcError, frames, keepalive
 
 Frame = tuple[int, int, int, bytes]
 OK = [(":status", "200"), ("content-type", "application/grpc")]
@@ -283,8 +283,8 @@ async def test_pings_are_answered() -> None:
 
 
 async def test_a_server_that_has_gone_silent_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silence, "KEEPALIVE", 0.05)
-    monkeypatch.setattr(silence, "KEEPALIVE_TIMEOUT", 0.05)
+    monkeypatch.setattr(keepalive, "KEEPALIVE", 0.05)
+    monkeypatch.setattr(keepalive, "KEEPALIVE_TIMEOUT", 0.05)
 
     async def behave(peer: Peer) -> None:
         await peer.greet()
@@ -318,7 +318,7 @@ async def test_where_there_are_others_a_silent_server_is_given_up_soon_but_not_b
 
 
 async def test_a_server_that_answers_pings_is_waited_for_and_not_asked_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silence, "PING_INTERVAL", 0.1)
+    monkeypatch.setattr(keepalive, "PING_INTERVAL", 0.1)
     pings: list[float] = []
 
     async def behave(peer: Peer) -> None:

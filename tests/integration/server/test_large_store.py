@@ -23,8 +23,8 @@ from tetrapod.generic.client import reflector
 from tetrapod.generic.storage import metrics as storage_metrics
 from tetrapod.generic.storage.backend import Backend, Range
 from tetrapod.generic.storage.encoding import encode
-from tetrapod.generic.storage.forwarding import ForwardingBackend
 from tetrapod.generic.storage.sqlite import SqliteBackend
+from tetrapod.generic.storage.wrappers import ForwardingBackend
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 COUNT = 20_000

@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from tetrapod.generic.audit.event import Event, legacy_line, micro_time
-from tetrapod.generic.audit.findings import parse_request_header
 from tetrapod.generic.audit.objects import compact_json, encoded, response_object, status_in
-from tetrapod.generic.audit.parties import source_addresses
+from tetrapod.generic.audit.peer_audit import parse_request_header
 from tetrapod.generic.audit.policy import Auditing, Level
+from tetrapod.generic.audit.request_fields import source_addresses
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import protobuf
 

@@ -6,10 +6,10 @@ administrator.
 
 from __future__ import annotations
 
-from tetrapod.auth.internal import InternalAuthorizer
+from tetrapod.auth.internal_api import InternalAuthorizer
 from tetrapod.auth.rbac.policy import bootstrap_policy
 from tetrapod.generic.authorization.interface import Attributes, Decision
-from tetrapod.generic.peers.names import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
+from tetrapod.generic.peers.protocol import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
 from tetrapod.generic.user import UserInfo
 
 

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from tetrapod.generic.certificates import faults
+from tetrapod.machinery.golang import x509_errors
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from tetrapod.generic.certificates import faults
     ],
 )
 def test_certificates(der: bytes, text: str) -> None:
-    assert faults.certificate_error(der) == text
+    assert x509_errors.certificate_error(der) == text
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_certificates(der: bytes, text: str) -> None:
     ],
 )
 def test_requests(der: str, text: str) -> None:
-    assert faults.request_error(base64.b64decode(der)) == text
+    assert x509_errors.request_error(base64.b64decode(der)) == text
 
 
 def test_a_wrong_tag_is_reported_with_all_that_go_knows_of_it() -> None:
-    assert faults.request_error(b"\x02\x01\x05").startswith(
+    assert x509_errors.request_error(b"\x02\x01\x05").startswith(
         "asn1: structure error: tags don't match (16 vs {class:0 tag:2 length:1 isCompound:false}) {optional:false "
     )

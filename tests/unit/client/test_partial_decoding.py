@@ -6,7 +6,7 @@ import json
 
 import msgspec
 
-from tetrapod.generic.client.partly import decode_event, decode_list
+from tetrapod.generic.client.partial_decoding import decode_event, decode_list
 
 
 class Metadata(msgspec.Struct):

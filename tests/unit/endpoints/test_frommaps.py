@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.generic.endpoints.frommaps import decoding_error
+from tetrapod.generic.endpoints.struct_conversion_errors import decoding_error
 from tetrapod.machinery.types.definitions import load
 
 SERVICE = load("io.k8s.api.core.v1.Service")

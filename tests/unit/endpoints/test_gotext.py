@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tetrapod.generic.endpoints.gotext import in_go_order, sort_touched, sorted_members, touched_by_json_patch, touched_by_merge
+from tetrapod.generic.endpoints.quoted_objects import in_go_order, sort_touched, sorted_members, touched_by_json_patch, touched_by_merge
 from tetrapod.machinery.patch import json_patch, merge
 from tetrapod.machinery.types.definitions import load
 

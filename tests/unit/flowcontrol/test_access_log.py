@@ -8,7 +8,7 @@ import pytest
 
 from tetrapod.generic.filters import access_log
 from tetrapod.generic.flowcontrol.controller import FlowControl
-from tetrapod.generic.flowcontrol.work import Estimate
+from tetrapod.generic.flowcontrol.work_estimator import Estimate
 from tetrapod.generic.observability.logs import ACCESS
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import UserInfo

@@ -7,9 +7,9 @@ import collections
 
 import pytest
 
-from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing, Ticket
-from tetrapod.generic.flowcontrol.work import LEAST, Estimate
+from tetrapod.generic.flowcontrol.shuffle_sharding import deal, flow_hash
+from tetrapod.generic.flowcontrol.work_estimator import LEAST, Estimate
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
 

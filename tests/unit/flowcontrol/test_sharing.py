@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tetrapod.generic.flowcontrol.allocation import Claim, allocate, round_seats
-from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.integrator import Integrator
 from tetrapod.generic.flowcontrol.retry_after import RetryAfter
+from tetrapod.generic.flowcontrol.shuffle_sharding import deal, flow_hash
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 128), st.data())

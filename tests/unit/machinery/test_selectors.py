@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery import fields, labels
+from tetrapod.machinery import field_selectors, labels
 
 
 @pytest.mark.parametrize(
@@ -93,18 +93,18 @@ def test_selector_objects_are_validated() -> None:
 )
 def test_field_selector_errors(text: str, message: str) -> None:
     with pytest.raises(ValueError) as raised:
-        fields.parse(text)
+        field_selectors.parse(text)
     assert str(raised.value) == message
 
 
 def test_field_selectors_match() -> None:
-    selector = fields.parse("metadata.name==x,,status.phase!=Running")
+    selector = field_selectors.parse("metadata.name==x,,status.phase!=Running")
     assert selector.matches({"metadata.name": "x"})
     assert not selector.matches({"metadata.name": "x", "status.phase": "Running"})
-    assert fields.parse("spec.nodeName=").matches({})
-    assert fields.parse(",,").empty
+    assert field_selectors.parse("spec.nodeName=").matches({})
+    assert field_selectors.parse(",,").empty
 
 
 @given(st.text(alphabet="ab\\,=", max_size=8))
 def test_escaped_field_values_come_back(value: str) -> None:
-    assert fields.parse(f"f={fields.escape(value)}").requires_exact_match("f") == value
+    assert field_selectors.parse(f"f={field_selectors.escape(value)}").requires_exact_match("f") == value

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.golang.json_syntax import explain
-from tetrapod.machinery.serializer import json, recognize
+from tetrapod.machinery.serializer import json, type_meta
 from tetrapod.machinery.serializer.errors import DecodeError, NumberError
 
 VALUES = st.recursive(
@@ -121,17 +121,17 @@ def test_kind_and_metadata_come_first() -> None:
 
 
 def test_what_a_body_says_it_is() -> None:
-    assert recognize.recognize(None) == ({}, "", "")
-    assert recognize.recognize({"kind": "Pod", "apiVersion": None})[1:] == ("", "Pod")
+    assert type_meta.recognize(None) == ({}, "", "")
+    assert type_meta.recognize({"kind": "Pod", "apiVersion": None})[1:] == ("", "Pod")
     with pytest.raises(DecodeError, match="unexpected GroupVersion string: a/b/c"):
-        recognize.recognize({"apiVersion": "a/b/c"})
+        type_meta.recognize({"apiVersion": "a/b/c"})
     with pytest.raises(DecodeError, match=r"json: cannot unmarshal array into Go struct field \.kind of type string"):
-        recognize.recognize({"kind": []})
+        type_meta.recognize({"kind": []})
     with pytest.raises(DecodeError, match="json: cannot unmarshal number into Go value of type struct"):
-        recognize.recognize(12)
+        type_meta.recognize(12)
 
 
 def test_rejected_bodies_are_summed_up() -> None:
-    assert recognize.summary(b"") == "<empty>"
-    assert recognize.summary(b'{"apiVersion":"v1","kind":"ConfigMap"}') == '{"apiVersion":"v1","kind":"Con ...'
-    assert recognize.summary(b"[]") == "5b5d"
+    assert type_meta.summary(b"") == "<empty>"
+    assert type_meta.summary(b'{"apiVersion":"v1","kind":"ConfigMap"}') == '{"apiVersion":"v1","kind":"Con ...'
+    assert type_meta.summary(b"[]") == "5b5d"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from tetrapod.machinery.serializer.verbatim import Verbatim, carry, remember
+from tetrapod.machinery.serializer.raw_json import Verbatim, carry, remember
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', '{ "a":1}', '{"a":"<"}', '{"a":[1,\n2]}', '{"a":"\u2028"}'])

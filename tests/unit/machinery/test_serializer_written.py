@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.machinery.patch import json_patch
-from tetrapod.machinery.serializer.written import as_written, dumps
+from tetrapod.machinery.serializer.duplicate_members import as_written, dumps
 
 TWICE = b'{"a":"1","b":[{"c":1,"c":2}],"a":"2"}'
 

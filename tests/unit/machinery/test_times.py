@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tetrapod.machinery import timestamps, versions
+from tetrapod.machinery import timestamps, version_order
 from tetrapod.machinery.golang import durations
 
 
@@ -93,4 +93,4 @@ def test_ages_of_odd_times() -> None:
 def test_versions_in_order_of_preference() -> None:
     mixed = ["v1", "v10", "v2beta1", "v11alpha1", "foo1", "v1beta2", "v2", "foo10", "v3beta1"]
     preferred = ["v10", "v2", "v1", "v3beta1", "v2beta1", "v1beta2", "v11alpha1", "foo1", "foo10"]
-    assert sorted(mixed, key=versions.priority_key) == preferred
+    assert sorted(mixed, key=version_order.priority_key) == preferred

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tetrapod.generic.flowcontrol.utilization import MOST_STATES, Limits, Utilization
 from tetrapod.generic.metrics.collectors import Counter, Histogram, Metric, Summary, reset
 from tetrapod.generic.observability.exposition.text import render
-from tetrapod.generic.storage.cacher.tally import CacheCounters
+from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.window import FEWEST, Change, Window
 
 BUCKETS = (0.1, 0.5, 1.0, 5.0)

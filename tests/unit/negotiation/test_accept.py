@@ -17,8 +17,8 @@ from tetrapod.generic.http.negotiation.accept import (
     parse_accept,
     parse_media_type,
 )
-from tetrapod.generic.http.negotiation.choosing import check_route_accept, negotiate
 from tetrapod.generic.http.negotiation.documents import write_status
+from tetrapod.generic.http.negotiation.media_types import check_route_accept, negotiate
 from tetrapod.generic.request import Request
 from tetrapod.machinery.status import StatusError, not_acceptable, too_many_requests
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tetrapod.generic.webhook.config import client_config
-from tetrapod.generic.webhook.identities import Identities
-from tetrapod.generic.webhook.identity import Identity
+from tetrapod.generic.webhook.client_config import client_config
+from tetrapod.generic.webhook.credentials import Identity
+from tetrapod.generic.webhook.credentials_by_host import Identities
 
 USERS = """
 users:

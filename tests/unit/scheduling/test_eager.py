@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.generic.scheduling.eager import start_eagerly
+from tetrapod.generic.scheduling.eager_tasks import start_eagerly
 
 SEEN: ContextVar[str] = ContextVar("seen", default="")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from tetrapod.generic.storage.cacher.compressed_entry import PackedEntry, packed
 from tetrapod.generic.storage.cacher.entry import StoredEntry
-from tetrapod.generic.storage.cacher.packed import PackedEntry, packed
 
 
 def entry(text: str) -> StoredEntry:

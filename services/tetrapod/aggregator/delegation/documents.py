@@ -10,7 +10,7 @@ import orjson
 
 from tetrapod.aggregator.delegation.connection import PeerConnection
 from tetrapod.aggregator.delegation.groups import service_of
-from tetrapod.generic.openapi.handover import MEDIA_TYPE, received_parts
+from tetrapod.generic.openapi.transfer import MEDIA_TYPE, received_parts
 from tetrapod.generic.proxy import BackendError
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object

@@ -14,7 +14,7 @@ from tetrapod.aggregator.delegation.groups import AGGREGATOR_GROUP, service_of
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import AGGREGATED
 from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS
-from tetrapod.generic.observability.tracing import hop
+from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.spans import current, start
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.forward import forward
@@ -64,11 +64,11 @@ class PeerService:
             audit = request.audit
             if audit is None:
                 return await forward(self._pool, self._endpoint, request, dropped=DROPPED_FROM_PEERS)
-            from tetrapod.generic.audit import findings
+            from tetrapod.generic.audit import peer_audit
 
-            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + findings.request_header(audit)
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + peer_audit.request_header(audit)
             response = await forward(self._pool, self._endpoint, request, headers=headers, dropped=DROPPED_FROM_PEERS)
-            findings.take_response(audit, request, response)
+            peer_audit.take_response(audit, request, response)
             return response
         except (BackendError, Unsendable) as error:
             log.info("%s cannot be reached: %s", self.name, error)
@@ -77,19 +77,19 @@ class PeerService:
 
     async def _handle_traced(self, request: Request) -> Response:
         """Forward a request as a span, and add the spans of the service below it."""
-        from tetrapod.generic.audit import findings
+        from tetrapod.generic.audit import peer_audit
 
         with start(f"service {self.name}") as span:
-            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + hop.request_headers(span)
+            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + peer_traces.request_headers(span)
             audit = request.audit
             if audit is not None:
-                headers += findings.request_header(audit)
+                headers += peer_audit.request_header(audit)
             response = await forward(
-                self._pool, self._endpoint, request, headers=headers, target=hop.target(request, span), dropped=DROPPED_FROM_PEERS
+                self._pool, self._endpoint, request, headers=headers, target=peer_traces.target(request, span), dropped=DROPPED_FROM_PEERS
             )
             if audit is not None:
-                findings.take_response(audit, request, response)
-            hop.graft(response, span)
+                peer_audit.take_response(audit, request, response)
+            peer_traces.graft(response, span)
             return response
 
     # --- DiscoverySource

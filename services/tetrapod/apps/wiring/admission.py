@@ -11,9 +11,9 @@ import click
 from tetrapod.apps.options.kubernetes import AdmissionFlags
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.admission.configuration import Unconfigurable
-from tetrapod.generic.admission.dynamic import UnusablePlugins, standard_plugins
+from tetrapod.generic.admission.generic_plugins import UnusablePlugins, standard_plugins
 from tetrapod.generic.admission.interface import Plugin
-from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 
 PluginFactory: TypeAlias = Callable[[PluginDependencies, Sequence[str], Sequence[str]], list[Plugin]]
 """Called with the dependencies and with the names of enabled and of disabled plugins; returns the plugins in order."""

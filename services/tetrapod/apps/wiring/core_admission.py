@@ -8,7 +8,7 @@ from tetrapod.apps.options.kubernetes import AdmissionFlags
 from tetrapod.apps.wiring.admission import build_admission
 from tetrapod.core.admission.plugins import plugin_flag_errors, plugins
 from tetrapod.generic.admission.chain import Chain
-from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 
 
 def build_core_admission(flags: AdmissionFlags, dependencies: PluginDependencies) -> Chain:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.generic.configuration.files import file_error_text
-from tetrapod.generic.http.suites import openssl_ciphers, tls_version
+from tetrapod.generic.http.cipher_suites import openssl_ciphers, tls_version
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
 from tetrapod.machinery.golang.quoting import go_quote
 

@@ -18,7 +18,7 @@ def build_tracing(options: Options, lifecycle: Lifecycle, service: str = "") -> 
     """
     if not options.tracing.config_file:
         return None
-    from tetrapod.generic.configuration.identity import apiserver_id
+    from tetrapod.generic.configuration.server_identity import apiserver_id
     from tetrapod.generic.observability.tracing.configuration import read_configuration
     from tetrapod.generic.observability.tracing.exporter import Exporter
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, NotRegistered, check, load
-from tetrapod.generic.configuration.shapes import boolean, kind, string, struct
+from tetrapod.generic.configuration.schemas import boolean, kind, string, struct
 from tetrapod.generic.user import ALL_AUTHENTICATED, UserInfo
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer import json, yaml
-from tetrapod.machinery.serializer.recognize import recognize
+from tetrapod.machinery.serializer.type_meta import recognize
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tetrapod.generic.configuration import shapes
+from tetrapod.generic.configuration import schemas
 from tetrapod.generic.configuration.loading import Kinds, load
-from tetrapod.generic.configuration.shapes import POINTER, boolean, duration, kind, list_of, string, struct
+from tetrapod.generic.configuration.schemas import POINTER, boolean, duration, kind, list_of, string, struct
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema_node import SchemaNode
 
@@ -115,7 +115,7 @@ def _kinds() -> Kinds:
     for version in VERSIONS:
         kinds[f"{GROUP}/{version}", KIND] = _shape(version)
         kinds[f"{GROUP}/{version}", "AuthenticationConfiguration"] = kind(
-            "AuthenticationConfiguration", jwt=shapes.raw(), anonymous=shapes.raw()
+            "AuthenticationConfiguration", jwt=schemas.raw(), anonymous=schemas.raw()
         )
     return kinds
 

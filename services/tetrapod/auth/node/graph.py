@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from tetrapod.auth.tokens.objects import PODS
-from tetrapod.generic.authorization.follow import Following
+from tetrapod.auth.tokens.bound_objects import PODS
+from tetrapod.generic.authorization.list_watch import Following
 from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory, WatchEvent
 from tetrapod.machinery.gvk import Object

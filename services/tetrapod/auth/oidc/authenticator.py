@@ -21,7 +21,7 @@ from tetrapod.auth.oidc.validation import compile_authenticator
 from tetrapod.auth.oidc.verifier import WELL_KNOWN, BadToken, Expectations, TokenVerifier, discover
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
-from tetrapod.generic.configuration.identity import label_hash
+from tetrapod.generic.configuration.server_identity import label_hash
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.golang.quoting import go_quote

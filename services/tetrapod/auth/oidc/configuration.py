@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tetrapod.generic.configuration import shapes
+from tetrapod.generic.configuration import schemas
 from tetrapod.generic.configuration.loading import Kinds, load
-from tetrapod.generic.configuration.shapes import POINTER, boolean, kind, list_of, string, strings, struct
+from tetrapod.generic.configuration.schemas import POINTER, boolean, kind, list_of, string, strings, struct
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema_node import SchemaNode
 
@@ -93,9 +93,9 @@ def _kinds() -> Kinds:
     kinds: dict[tuple[str, str], SchemaNode] = {}
     for version in VERSIONS:
         kinds[f"{GROUP}/{version}", KIND] = _shape(version)
-        kinds[f"{GROUP}/{version}", "AuthorizationConfiguration"] = kind("AuthorizationConfiguration", authorizers=shapes.raw())
+        kinds[f"{GROUP}/{version}", "AuthorizationConfiguration"] = kind("AuthorizationConfiguration", authorizers=schemas.raw())
     kinds[f"{GROUP}/v1", "EncryptionConfiguration"] = kinds["v1", "EncryptionConfig"] = kind(
-        "EncryptionConfiguration", resources=shapes.raw()
+        "EncryptionConfiguration", resources=schemas.raw()
     )
     return kinds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from tetrapod.generic.configuration.identity import apiserver_id, label_hash
+from tetrapod.generic.configuration.server_identity import apiserver_id, label_hash
 from tetrapod.generic.metrics.collectors import Gauge, Histogram
 
 LATENCY: Final = Histogram(

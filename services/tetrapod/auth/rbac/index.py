@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tetrapod.generic.authentication.serviceaccount import make_username
-from tetrapod.generic.authorization.follow import Following
+from tetrapod.generic.authorization.list_watch import Following
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_STORAGES, ROLES
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent

@@ -8,7 +8,7 @@ from tetrapod.generic.authentication.bearer import INVALID_BEARER_TOKEN, bearer_
 from tetrapod.generic.authentication.delegating import annotations_to_wire, user_to_wire
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
 from tetrapod.generic.authentication.union import with_authenticated_group
-from tetrapod.generic.peers.names import SERVICES_GROUP
+from tetrapod.generic.peers.protocol import SERVICES_GROUP
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.user import ANONYMOUS

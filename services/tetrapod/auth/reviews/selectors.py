@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from tetrapod.machinery import field, fields, labels
+from tetrapod.machinery import field, field_selectors, labels
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 
@@ -67,7 +67,7 @@ def understand_field_selector(selector: Object | None, path: str) -> Understood:
         return Understood()
     if raw := selector.get("rawSelector"):
         try:
-            parsed = fields.parse(raw).requirements
+            parsed = field_selectors.parse(raw).requirements
         except ValueError:
             return Understood((), f"{path} ignored due to parse error")
         return Understood(tuple({"key": k, "operator": "NotIn" if op == "!=" else "In", "values": [v]} for k, op, v in parsed))

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tetrapod.auth.tokens.objects import SECRETS, Objects
+from tetrapod.auth.tokens.bound_objects import SECRETS, Objects
 from tetrapod.auth.tokens.serviceaccounts import secret_value
 from tetrapod.generic.authentication.interface import Authenticated
 from tetrapod.generic.user import UserInfo

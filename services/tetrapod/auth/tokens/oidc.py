@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from tetrapod.auth.tokens.keys import VerificationKey
-from tetrapod.generic.http.negotiation.choosing import check_route_accept
+from tetrapod.generic.http.negotiation.media_types import check_route_accept
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.gvk import Object
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from tetrapod.auth.tokens.bound_objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.issuer import EXTENDED_SECONDS, WARN_ONLY_SECONDS, Bound, TokenIssuer
-from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.generic.client.token_requests import default_token_request, note_credential
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.keys import object_key

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from tetrapod.auth.rbac.descriptions import quoted
 from tetrapod.auth.tokens import metrics
+from tetrapod.auth.tokens.bound_objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.issuer import LEGACY_ISSUER
 from tetrapod.auth.tokens.jwts import JwtVerifier, number_of, object_of, text_of
-from tetrapod.auth.tokens.objects import NODES, PODS, SECRETS, SERVICE_ACCOUNTS, Objects
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.authentication.serviceaccount import (
     CREDENTIAL_ID_KEY,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.reading import get_or_none
+from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.generic.admission.interface import Plugin
-from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 
 
 def event_rate_limit(dependencies: PluginDependencies) -> Plugin:

@@ -15,7 +15,7 @@ from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes, Plugin
 from tetrapod.generic.configuration.loading import load
-from tetrapod.generic.configuration.shapes import integer, kind, list_of, string, struct
+from tetrapod.generic.configuration.schemas import integer, kind, list_of, string, struct
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

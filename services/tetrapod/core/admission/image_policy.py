@@ -17,11 +17,11 @@ from tetrapod.core.admission.pod_plugin import object_of
 from tetrapod.core.admission.unversioned import read_unversioned
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.authentication.tokencache import ExpiringCache
-from tetrapod.generic.configuration.shapes import boolean, integer, kind, map_of, raw, string, struct
+from tetrapod.generic.configuration.schemas import boolean, integer, kind, map_of, raw, string, struct
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target, read_kubeconfig
-from tetrapod.generic.webhook.reviewing import Backoff, ReviewClient, ReviewFailed, create
+from tetrapod.generic.webhook.responses import Expected
+from tetrapod.generic.webhook.review_client import Backoff, ReviewClient, ReviewFailed, create
 from tetrapod.machinery.golang.durations import format_nanoseconds
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_qualified_name

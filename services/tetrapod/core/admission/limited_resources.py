@@ -13,7 +13,7 @@ from tetrapod.core.quota.scopes import matching
 from tetrapod.generic.admission.quota.charge import Usage
 from tetrapod.generic.admission.quota.scopes import scopes_of
 from tetrapod.generic.configuration.loading import load
-from tetrapod.generic.configuration.shapes import kind, list_of, string, strings, struct
+from tetrapod.generic.configuration.schemas import kind, list_of, string, strings, struct
 from tetrapod.machinery import field as paths
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.schema_node import SchemaNode

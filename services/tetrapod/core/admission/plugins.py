@@ -31,9 +31,9 @@ from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
 from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, ExtendedResourceToleration, TaintNodesByCondition
 from tetrapod.core.admission.topology_labels import PodTopologyLabels
-from tetrapod.generic.admission.dynamic import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make, select_plugins
+from tetrapod.generic.admission.generic_plugins import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make, select_plugins
 from tetrapod.generic.admission.interface import Plugin
-from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.machinery.golang.quoting import go_quote
 
 ORDERED: Final[dict[str, Make]] = {

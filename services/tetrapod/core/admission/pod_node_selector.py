@@ -13,7 +13,7 @@ from tetrapod.core.admission.kinds import NAMESPACES
 from tetrapod.core.admission.pod_plugin import PodPlugin, object_of, spec_of
 from tetrapod.core.admission.unversioned import read_unversioned
 from tetrapod.generic.admission.interface import Attributes
-from tetrapod.generic.configuration.shapes import map_of, string, struct
+from tetrapod.generic.configuration.schemas import map_of, string, struct
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery import field

@@ -11,7 +11,7 @@ from typing import Final
 from tetrapod.core.admission.pod_security import Exemptions
 from tetrapod.core.podsecurity.policy import LATEST, PRIVILEGED, STRICTNESS, LevelVersion, Policy, is_version
 from tetrapod.generic.configuration.loading import load
-from tetrapod.generic.configuration.shapes import kind, string, strings, struct
+from tetrapod.generic.configuration.schemas import kind, string, strings, struct
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object

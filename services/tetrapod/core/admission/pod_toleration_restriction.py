@@ -15,7 +15,7 @@ from tetrapod.core.podspec.qos import qos_class
 from tetrapod.core.podspec.scheduling import tolerations as validate_tolerations
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.configuration.loading import load
-from tetrapod.generic.configuration.shapes import kind, list_of
+from tetrapod.generic.configuration.schemas import kind, list_of
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.golang.formatting import json_kind

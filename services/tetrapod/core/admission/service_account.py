@@ -14,8 +14,8 @@ from tetrapod.core.admission.mountable_secrets import check_ephemeral, check_mou
 from tetrapod.core.admission.pod_plugin import name_error, object_of, spec_of
 from tetrapod.core.v1.service_accounts import ENFORCE
 from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
+from tetrapod.generic.registry.generated_names import random_suffix
 from tetrapod.generic.registry.lister import Lister
-from tetrapod.generic.registry.names import random_suffix
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

@@ -12,7 +12,7 @@ from tetrapod.core.admissionregistration.match_rules import reserved_name
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.kinds import find_resource
+from tetrapod.generic.client.rest_mapper import find_resource
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo

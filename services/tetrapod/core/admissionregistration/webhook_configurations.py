@@ -16,7 +16,7 @@ from tetrapod.generic.admission.matching import VIRTUAL
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.shown import FilteredStore
+from tetrapod.generic.registry.filtered_store import FilteredStore
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError

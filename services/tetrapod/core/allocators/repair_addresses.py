@@ -26,7 +26,7 @@ from tetrapod.core.allocators.networks import (
 from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.reading import get_or_none
+from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError

@@ -16,11 +16,11 @@ from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.registry.shown import FilteredStore
+from tetrapod.generic.registry.filtered_store import FilteredStore
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.verbatim import Verbatim
+from tetrapod.machinery.serializer.raw_json import Verbatim
 from tetrapod.machinery.table import Column, TableConvertor
 
 _TEXT: Final = "dataText"

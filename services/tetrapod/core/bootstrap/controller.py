@@ -18,8 +18,8 @@ import orjson
 
 from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, SERVICES_FLOW_SCHEMA, FlowControlObjects
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.keeping import periodic_hook
-from tetrapod.generic.client.reading import get_or_none
+from tetrapod.generic.client.keep_writing import periodic_hook
+from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.kubernetes_service.identity import SERVER, IdentityLease
 from tetrapod.generic.lifecycle.lifecycle import Hook, Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.peers.names import SERVICES_GROUP
+from tetrapod.generic.peers.protocol import SERVICES_GROUP
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.periodic import every
-from tetrapod.generic.client.reading import get_or_none
+from tetrapod.generic.client.reads import get_or_none
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now, parse

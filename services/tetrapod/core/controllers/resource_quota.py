@@ -18,7 +18,7 @@ from tetrapod.core.quota.surroundings import around
 from tetrapod.core.quota.usage import concerning, counted_fields, tracked, usage_of
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.reading import pages
+from tetrapod.generic.client.reads import pages
 from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.machinery.gvk import GroupResource, GroupVersionResource, Object
 from tetrapod.machinery.quantity import Quantity

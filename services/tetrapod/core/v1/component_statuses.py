@@ -18,7 +18,7 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.machinery import fields, labels, status
+from tetrapod.machinery import field_selectors, labels, status
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.table import Column, TableConvertor
 
@@ -59,7 +59,7 @@ class ComponentStatusRest(Rest):
     async def list(self, ctx: Context, options: Any) -> Object:
         items = []
         if labels.parse(options.label_selector).matches({}):
-            selector = fields.parse(options.field_selector)
+            selector = field_selectors.parse(options.field_selector)
             statuses = [
                 await _component_status(name, probe) for name, probe in self._probes.items() if selector.matches({"metadata.name": name})
             ]

@@ -15,7 +15,7 @@ from tetrapod.extensions.conditions import API_APPROVED, NON_STRUCTURAL, conditi
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.validation.approval import approval, is_protected
-from tetrapod.extensions.validation.internal import Spec
+from tetrapod.extensions.validation.internal_version import Spec
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery.conditions import find_condition

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.webhook.question import Review, supported_version
-from tetrapod.generic.webhook.types import expected_conversion
+from tetrapod.generic.webhook.review_request import Review, supported_version
+from tetrapod.generic.webhook.review_schemas import expected_conversion
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.golang.quoting import go_quote

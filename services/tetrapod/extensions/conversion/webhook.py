@@ -15,7 +15,7 @@ from typing import Final
 from tetrapod.extensions.conversion import metrics
 from tetrapod.extensions.conversion.review import BadConversion, checked, converted_objects, new_review
 from tetrapod.generic.webhook.client import WebhookClient
-from tetrapod.generic.webhook.config import client_config
+from tetrapod.generic.webhook.client_config import client_config
 from tetrapod.generic.webhook.errors import CallFailed, Unusable
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.status import StatusError

@@ -1,7 +1,7 @@
 """A storage that returns custom resources in the version of the request, for definitions with a conversion webhook.
 
 Objects are converted from the version in which they were stored when they are read, and to the storage version when they are written;
-forms.py prunes and defaults before and after. A conversion is made once per revision of an object and cached with the entry.
+version_codec.py prunes and defaults before and after. A conversion is made once per revision of an object and cached with the entry.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from functools import partial
 from typing import Final
 
 from tetrapod.extensions.custom.converted_watch import ConvertedWatch
-from tetrapod.extensions.custom.forms import Forms, LostVersion
 from tetrapod.extensions.custom.shared_conversion import SharedConversion
+from tetrapod.extensions.custom.version_codec import Forms, LostVersion
 from tetrapod.generic.endpoints.conversion import type_prefix
 from tetrapod.generic.registry.entry import Unstored
-from tetrapod.generic.storage.forwarding import ForwardingStorage
 from tetrapod.generic.storage.interface import (
     EVERYTHING,
     Entry,
@@ -30,6 +29,7 @@ from tetrapod.generic.storage.interface import (
     Watch,
     WatchQuery,
 )
+from tetrapod.generic.storage.wrappers import ForwardingStorage
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema.decode import DecodeError
 from tetrapod.machinery.schema.objectmeta import CoerceError

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from tetrapod.generic.registry.entry import Unstored
-from tetrapod.generic.storage.forwarding import ForwardingWatch
 from tetrapod.generic.storage.interface import Entry, Predicate, Sink, Watch, WatchEvent
+from tetrapod.generic.storage.wrappers import ForwardingWatch
 from tetrapod.machinery.status import StatusError, internal_error
 
 Read = Callable[[Sequence[Entry]], Awaitable[list[Entry]]]

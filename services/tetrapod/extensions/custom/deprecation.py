@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tetrapod.extensions.custom.versions import ServedVersion
-from tetrapod.machinery.versions import compare, priority_key
+from tetrapod.machinery.version_order import compare, priority_key
 
 
 def deprecation_warnings(group: str, kind: str, versions: Iterable[ServedVersion]) -> dict[str, str]:

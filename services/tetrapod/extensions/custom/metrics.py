@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.generic.metrics.collectors import Histogram
-from tetrapod.machinery.schema.cel_times import COMPILED
+from tetrapod.machinery.schema.cel_compile_times import COMPILED
 
 _DEFAULT: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _COMPILATION: Final = Histogram("apiserver_cel_compilation_duration_seconds", "CEL compilation time in seconds.", (), _DEFAULT)

@@ -14,13 +14,13 @@ from typing import Final
 from tetrapod.extensions.conversion.webhook import WebhookConverter
 from tetrapod.extensions.crds import Crd
 from tetrapod.extensions.custom.admission import TerminatingAdmission
-from tetrapod.extensions.custom.by_version import ByVersion
 from tetrapod.extensions.custom.columns import table_convertor
 from tetrapod.extensions.custom.definition import custom_definition
-from tetrapod.extensions.custom.forms import Forms
 from tetrapod.extensions.custom.storage import Currency, CurrentStorage, revision_now
 from tetrapod.extensions.custom.store import CustomStore
 from tetrapod.extensions.custom.strategy import CustomStrategy
+from tetrapod.extensions.custom.version_codec import Forms
+from tetrapod.extensions.custom.versioned_stores import ByVersion
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.conversion import type_prefix

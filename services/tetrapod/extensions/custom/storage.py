@@ -15,9 +15,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tetrapod.extensions.custom.forms import Forms, LostVersion
+from tetrapod.extensions.custom.version_codec import Forms, LostVersion
 from tetrapod.generic.registry.entry import Unstored
-from tetrapod.generic.storage.forwarding import ForwardingStorage, MappedWatch
 from tetrapod.generic.storage.interface import (
     Entry,
     ListPage,
@@ -31,6 +30,7 @@ from tetrapod.generic.storage.interface import (
     WatchQuery,
 )
 from tetrapod.generic.storage.unreadable import NotDecodable, not_ready, object_text
+from tetrapod.generic.storage.wrappers import ForwardingStorage, MappedWatch
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError, internal_error
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from tetrapod.extensions.definitions.defaults import set_defaults
 from tetrapod.extensions.validation.definition import validate_create, validate_status_update, validate_update
-from tetrapod.extensions.validation.internal import Spec
+from tetrapod.extensions.validation.internal_version import Spec
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.lengthy import Lengthy
+from tetrapod.machinery.long_work import Lengthy
 from tetrapod.machinery.schema.cel_rule_errors import has_rules
 from tetrapod.machinery.schema.crd_schema import unkeyed_sets, unrecognized_formats
 

@@ -16,7 +16,7 @@ from tetrapod.extensions.validation.conversion import (
     validate_conversion,
     validate_enum,
 )
-from tetrapod.extensions.validation.internal import Spec, has_status
+from tetrapod.extensions.validation.internal_version import Spec, has_status
 from tetrapod.extensions.validation.names import validate_names, validate_required_names
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.extensions.validation.versions import Options, validate_schema, validate_version

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tetrapod.extensions.validation.columns import validate_column, validate_subresources
-from tetrapod.extensions.validation.internal import Version
 from tetrapod.extensions.validation.internal_types import is_set, rule_struct, schema_struct
+from tetrapod.extensions.validation.internal_version import Version
 from tetrapod.extensions.validation.selectable import validate_selectable_fields
 from tetrapod.machinery.field import FieldError, child, index, invalid
 from tetrapod.machinery.gvk import Object

@@ -12,7 +12,7 @@ import logging
 from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes
-from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.user import SYSTEM_MASTERS
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ import orjson
 from tetrapod.generic.admission.configuration import PluginConfiguration, Unconfigurable
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, NotRegistered, load
-from tetrapod.generic.configuration.shapes import POINTER, kind, list_of, raw, string, struct
+from tetrapod.generic.configuration.schemas import POINTER, kind, list_of, raw, string, struct
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.generic.configuration.loading import load
-from tetrapod.generic.configuration.shapes import kind, string
+from tetrapod.generic.configuration.schemas import kind, string
 from tetrapod.machinery import field
 from tetrapod.machinery.gvk import Object
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from tetrapod.generic.aggregated.conversation import MASTER, NOBODY, CheckClient, CheckResponse
+from tetrapod.generic.aggregated.check_client import MASTER, NOBODY, CheckClient, CheckResponse
 from tetrapod.generic.discovery.negotiation import is_aggregated
 from tetrapod.machinery.gvk import GroupVersion, Object
 

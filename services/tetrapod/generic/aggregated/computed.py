@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tetrapod.generic.endpoints.options import ListOptions
-from tetrapod.machinery import fields, labels
+from tetrapod.machinery import field_selectors, labels
 from tetrapod.machinery.gvk import Object
 
 
@@ -19,7 +19,7 @@ def list_of(api_version: str, kind: str, items: Iterable[Object], options: ListO
         options: the options of the request. Only the label selector and the field selector are used; selectable fields are
             metadata.name and metadata.namespace.
     """
-    label_selector, field_selector = labels.parse(options.label_selector), fields.parse(options.field_selector)
+    label_selector, field_selector = labels.parse(options.label_selector), field_selectors.parse(options.field_selector)
     matching = [
         item for item in items if label_selector.matches(item["metadata"].get("labels") or {}) and field_selector.matches(_fields(item))
     ]

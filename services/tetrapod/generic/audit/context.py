@@ -15,8 +15,8 @@ from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.event import Event, micro_time, wall_clock
 from tetrapod.generic.audit.metrics import EVENT_TOTAL
 from tetrapod.generic.audit.objects import compact_json, encoded, may_be_status, response_object, status_in
-from tetrapod.generic.audit.parties import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
+from tetrapod.generic.audit.request_fields import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.http.negotiation.documents import takes_status
 from tetrapod.generic.peers.audit_headers import OMIT_MANAGED_FIELDS
 from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter

@@ -21,7 +21,7 @@ from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError
-from tetrapod.machinery.serializer.recognize import recognize
+from tetrapod.machinery.serializer.type_meta import recognize
 from tetrapod.machinery.types import load
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from tetrapod.generic.audit.metrics import plugin_error
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.request import HeaderList
-from tetrapod.generic.webhook.answers import HttpResponse, header, status_error
 from tetrapod.generic.webhook.kubeconfig import Target
+from tetrapod.generic.webhook.responses import HttpResponse, header, status_error
 from tetrapod.machinery.golang.quoting import go_quote
 
 _NAME: Final = "webhook"

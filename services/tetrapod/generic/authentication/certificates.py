@@ -15,9 +15,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from tetrapod.generic.certificates import faults
 from tetrapod.generic.request import Request
 from tetrapod.machinery.boundedcache import BoundedCache
+from tetrapod.machinery.golang import x509_errors
 
 _PARSED: Final = 4
 """Estimated bytes of a parsed certificate and its DER, for each byte of the DER."""
@@ -88,7 +88,7 @@ class CertificatePool:
         try:
             certificate = x509.load_der_x509_certificate(chain[0])
         except (ValueError, x509.InvalidVersion):
-            return faults.certificate_error(chain[0])
+            return x509_errors.certificate_error(chain[0])
         if self._anchors.isdisjoint(chain) and not any(_signed_by(certificate, authority) for authority in self._authorities):
             return "x509: certificate signed by unknown authority"
         if not _for_clients(certificate):

@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
-from tetrapod.generic.observability.tracing import hop
+from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.peers.audit_headers import REQUEST_HEADER, STATE_KEY
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import UserInfo
@@ -71,8 +71,8 @@ class RequestHeaderAuthenticator:
         user = UserInfo(name, self._first(request, self._uid_headers), self._groups(request), self._extra(request))
         if audit_request := self._first(request, (REQUEST_HEADER,)):
             request.state[STATE_KEY] = audit_request
-        if trace_request := self._first(request, (hop.REQUEST_HEADER,)):
-            request.state[hop.STATE_KEY] = trace_request
+        if trace_request := self._first(request, (peer_traces.REQUEST_HEADER,)):
+            request.state[peer_traces.STATE_KEY] = trace_request
         return Authenticated(user)
 
     def _is_allowed(self, certificate: x509.Certificate) -> bool:

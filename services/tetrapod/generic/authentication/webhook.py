@@ -15,9 +15,9 @@ from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authentication.sharedtokens import SharedTokens
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target
-from tetrapod.generic.webhook.reviewing import Backoff, ReviewClient, ReviewFailed, create
+from tetrapod.generic.webhook.responses import Expected
+from tetrapod.generic.webhook.review_client import Backoff, ReviewClient, ReviewFailed, create
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import load

@@ -17,14 +17,14 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.authentication.tokencache import ExpiringCache
-from tetrapod.generic.authorization.follow import Following
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
+from tetrapod.generic.authorization.list_watch import Following
 from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.authorization.selector_attributes import parse_large
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS, Unavailable
-from tetrapod.generic.peers.names import RULES_PATH
+from tetrapod.generic.peers.protocol import RULES_PATH
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.boundedcache import BoundedCache, weigh

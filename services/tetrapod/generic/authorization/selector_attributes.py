@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, overload
 
-from tetrapod.machinery import fields, labels
+from tetrapod.machinery import field_selectors, labels
 from tetrapod.machinery.requestinfo import RequestInfo
 
 Requirements = tuple[dict[str, Any], ...]
@@ -76,7 +76,7 @@ def field_requirements(text: str) -> Requirements:
     if not text:
         return ()
     try:
-        selector = fields.parse(text)
+        selector = field_selectors.parse(text)
     except ValueError:
         return ()
     return tuple(

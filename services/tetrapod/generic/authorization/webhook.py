@@ -22,9 +22,9 @@ from tetrapod.generic.authorization.metrics import DURATIONS, EVALUATIONS, FAIL_
 from tetrapod.generic.authorization.selector_attributes import parse_large
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.user import UserInfo
-from tetrapod.generic.webhook.answers import Expected
 from tetrapod.generic.webhook.kubeconfig import Target
-from tetrapod.generic.webhook.reviewing import TIMEOUT, Backoff, ReviewClient, ReviewFailed, pause
+from tetrapod.generic.webhook.responses import Expected
+from tetrapod.generic.webhook.review_client import TIMEOUT, Backoff, ReviewClient, ReviewFailed, pause
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import load

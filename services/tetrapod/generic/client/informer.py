@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.reading import PAGE
+from tetrapod.generic.client.reads import PAGE
 from tetrapod.generic.client.reflector import NAME, OF, Key, Reflector
 from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.machinery.gvk import GroupVersionResource, Object

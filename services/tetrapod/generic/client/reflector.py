@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.reading import PAGE, pages
+from tetrapod.generic.client.reads import PAGE, pages
 from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.generic.metrics.collectors import GaugeFunction
 from tetrapod.machinery.gvk import GroupVersionResource, Object

@@ -13,7 +13,7 @@ import msgspec
 import orjson
 
 from tetrapod.generic.client.interface import ClientEvent
-from tetrapod.generic.client.partly import decode_event, decode_list
+from tetrapod.generic.client.partial_decoding import decode_event, decode_list
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 

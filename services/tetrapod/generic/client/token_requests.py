@@ -14,7 +14,7 @@ import orjson
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS, Unavailable
-from tetrapod.generic.peers.names import SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
+from tetrapod.generic.peers.protocol import SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.machinery.gvk import Object

@@ -16,7 +16,7 @@ from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
-from tetrapod.machinery.serializer.recognize import recognize, syntax_text
+from tetrapod.machinery.serializer.type_meta import recognize, syntax_text
 
 Kinds = Mapping[tuple[str, str], SchemaNode]
 """Schemas by (apiVersion, kind), corresponding to upstream's scheme."""

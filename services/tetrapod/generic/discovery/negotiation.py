@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, Offer, parse_accept
-from tetrapod.generic.http.negotiation.choosing import check_route_accept, negotiate
 from tetrapod.generic.http.negotiation.documents import encode_document
+from tetrapod.generic.http.negotiation.media_types import check_route_accept, negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import Object

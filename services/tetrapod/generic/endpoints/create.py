@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tetrapod.generic.endpoints.admitting import Admitting
+from tetrapod.generic.endpoints.admission import Admitting
 from tetrapod.generic.endpoints.decoding import ensure_namespace, read_body
+from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.options import decode_write_options
-from tetrapod.generic.endpoints.owners import dedup_owner_references
-from tetrapod.generic.endpoints.ownership import manager_name
+from tetrapod.generic.endpoints.owner_references import dedup_owner_references
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import Accepted
-from tetrapod.generic.http.negotiation.choosing import body_media_type, negotiate
+from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.create import wipe_system_fields
 from tetrapod.generic.registry.errors import StoredTooLarge

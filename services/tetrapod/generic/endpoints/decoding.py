@@ -17,18 +17,18 @@ from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.request import Request
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery import protobuf
-from tetrapod.machinery.bounds import more, recorded
+from tetrapod.machinery.error_limits import more, recorded
 from tetrapod.machinery.field import FieldError, invalid
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.schema import custom
+from tetrapod.machinery.schema import custom_resources
 from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.schema.objectmeta import CoerceError
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError, NumberError
-from tetrapod.machinery.serializer.recognize import recognize, summary, syntax_text
-from tetrapod.machinery.serializer.verbatim import remember
+from tetrapod.machinery.serializer.raw_json import remember
+from tetrapod.machinery.serializer.type_meta import recognize, summary, syntax_text
 from tetrapod.machinery.status import StatusError, bad_request
 from tetrapod.machinery.status import invalid as invalid_object
 from tetrapod.machinery.types import schema_for
@@ -232,10 +232,10 @@ class Decoder:
     def _decode_custom(self, obj: Object, gvk: GroupVersionKind, keep_nulls: bool) -> list[str]:
         try:
             if gvk == self.kind or self._schema_in is None:
-                return custom.decode(self._schema(), obj, keep_nulls=keep_nulls)
+                return custom_resources.decode(self._schema(), obj, keep_nulls=keep_nulls)
             if gvk.group_kind == self.kind.group_kind:
-                return custom.decode(self._schema_in(gvk.version), obj)
-            return custom.decode_unknown(obj)
+                return custom_resources.decode(self._schema_in(gvk.version), obj)
+            return custom_resources.decode_unknown(obj)
         except (typed.DecodeError, CoerceError) as error:
             raise ShapeError(str(error)) from None
 

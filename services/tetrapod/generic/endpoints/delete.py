@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.endpoints.admitting import Admitting
+from tetrapod.generic.endpoints.admission import Admitting
 from tetrapod.generic.endpoints.decoding import read_body
 from tetrapod.generic.endpoints.options import delete_options_from_body, delete_options_from_query, validate_delete_options
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import JSON, PROTOBUF
-from tetrapod.generic.http.negotiation.choosing import body_media_type, negotiate
+from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.serializer import json as json_serializer
 from tetrapod.machinery.serializer import yaml as yaml_serializer
 from tetrapod.machinery.serializer.errors import DecodeError
-from tetrapod.machinery.serializer.recognize import recognize, syntax_text
+from tetrapod.machinery.serializer.type_meta import recognize, syntax_text
 from tetrapod.machinery.status import bad_request
 
 _DELETE_OPTIONS: Final = GroupVersionKind("", "v1", "DeleteOptions")

@@ -5,12 +5,12 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/delete.go, DeleteC
 
 from __future__ import annotations
 
-from tetrapod.generic.endpoints.admitting import Admitting
+from tetrapod.generic.endpoints.admission import Admitting
 from tetrapod.generic.endpoints.delete import read_delete_options
 from tetrapod.generic.endpoints.list import list_query, selection_of
 from tetrapod.generic.endpoints.options import decode_list_options, validate_delete_options
 from tetrapod.generic.endpoints.scope import Scope, request_info
-from tetrapod.generic.http.negotiation.choosing import negotiate
+from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from tetrapod.generic.endpoints.options import parse_bool
 from tetrapod.generic.endpoints.scope import Scope, request_name
-from tetrapod.generic.http.negotiation.choosing import negotiate
+from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.status import bad_request
 

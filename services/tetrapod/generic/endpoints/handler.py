@@ -21,7 +21,7 @@ from tetrapod.generic.endpoints.list import list_
 from tetrapod.generic.endpoints.patch import patch
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.endpoints.scopes import Scopes
-from tetrapod.generic.endpoints.steps import span_attributes, span_of
+from tetrapod.generic.endpoints.trace_attributes import span_attributes, span_of
 from tetrapod.generic.endpoints.update import update
 from tetrapod.generic.metrics.collectors import Gauge
 from tetrapod.generic.observability.tracing.spans import traced

@@ -11,11 +11,11 @@ from typing import Final
 from tetrapod.generic.endpoints.options import ListOptions, decode_list_options, validate_list_options
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.endpoints.watch import watch
-from tetrapod.generic.http.negotiation.choosing import negotiate
+from tetrapod.generic.http.negotiation.media_types import negotiate
 from tetrapod.generic.registry.predicate import Selection, parse_fields, select
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import ListQuery
-from tetrapod.machinery import fields, labels
+from tetrapod.machinery import field_selectors, labels
 from tetrapod.machinery.status import bad_request
 
 
@@ -66,7 +66,7 @@ def _check_selectors(options: ListOptions) -> None:
         return
     try:
         labels.parse(options.label_selector)
-        fields.parse(options.field_selector)
+        field_selectors.parse(options.field_selector)
     except ValueError as error:
         raise bad_request(str(error)) from None
 
@@ -79,7 +79,7 @@ def _select(scope: Scope, options: ListOptions, namespace: str, name: str) -> Se
         if not requested_fields.empty and requested_fields.requires_exact_match("metadata.name") != name:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
         if requested_fields.empty:
-            field_selector = f"metadata.name={fields.escape(name)}"
+            field_selector = f"metadata.name={field_selectors.escape(name)}"
     return select(definition, namespace if definition.namespaced else "", options.label_selector, field_selector, scope.version)
 
 

@@ -1,8 +1,8 @@
 """PATCH: JSON, merge and strategic merge patches, and server-side apply.
 
 A patch is an update whose new object is computed from the stored one for each attempt. A concurrent write is
-therefore no conflict unless the patch contains a resourceVersion. The patch types are implemented in `mechanisms.py`
-and `applying.py`.
+therefore no conflict unless the patch contains a resourceVersion. The patch types are implemented in `patch_types.py`
+and `apply.py`.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go
 """
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.generic.endpoints.applying import Applying
+from tetrapod.generic.endpoints.apply import Applying
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
-from tetrapod.generic.endpoints.mechanisms import JSONPatching, MergePatching, PatchMechanism, StrategicPatching
+from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.options import APPLY, WriteOptions, decode_write_options
-from tetrapod.generic.endpoints.ownership import manager_name
+from tetrapod.generic.endpoints.patch_types import JSONPatching, MergePatching, PatchMechanism, StrategicPatching
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
-from tetrapod.generic.http.negotiation.choosing import negotiate, unsupported_media_type
+from tetrapod.generic.http.negotiation.media_types import negotiate, unsupported_media_type
 from tetrapod.generic.request import Request, Response
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery.gvk import Object

@@ -14,9 +14,18 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.endpoints.conversion import Conversion
-from tetrapod.generic.endpoints.messages import Messages
-from tetrapod.generic.endpoints.partial import partial_bytes
-from tetrapod.generic.endpoints.pieces import PIECE_ITEMS, STREAM_FROM, ListStream, chunk_entries, join_pieces, joined, large, pieces_of
+from tetrapod.generic.endpoints.list_chunks import (
+    PIECE_ITEMS,
+    STREAM_FROM,
+    ListStream,
+    chunk_entries,
+    join_pieces,
+    joined,
+    large,
+    pieces_of,
+)
+from tetrapod.generic.endpoints.partial_metadata import partial_bytes
+from tetrapod.generic.endpoints.protobuf_entries import Messages
 from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object
 from tetrapod.generic.http.negotiation.accept import JSON, MEDIA_TYPES, PARTIAL, PARTIAL_LIST, PLAIN, PROTOBUF, TABLE, Accepted

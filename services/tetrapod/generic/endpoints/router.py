@@ -15,7 +15,7 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.handler import ResourceHandler, SubresourceHandler
 from tetrapod.generic.endpoints.patch import PATCH_TYPES
 from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, STREAM_TYPES
-from tetrapod.generic.http.negotiation.choosing import check_route_accept, check_route_content_type
+from tetrapod.generic.http.negotiation.media_types import check_route_accept, check_route_content_type
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.request import Handler, Request, Response

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tetrapod.generic.admission.interface import AdmissionChain, Versions
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.decoding import Decoder
-from tetrapod.generic.endpoints.ownership import Ownership
+from tetrapod.generic.endpoints.field_management import Ownership
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.http.negotiation.accept import DEFAULT_OFFER, Offer
 from tetrapod.generic.registry.context import Context
@@ -21,7 +21,7 @@ from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.request import Request
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
-from tetrapod.machinery.schema import emptied
+from tetrapod.machinery.schema import empty_values
 
 
 @dataclass(slots=True)
@@ -62,8 +62,8 @@ class Scope:
         definition = self.definition
         if not definition.custom:
             schema = definition.schema(definition.storage_version)
-            emptied.forget(schema, obj)
-            emptied.omit(schema, obj)
+            empty_values.forget(schema, obj)
+            empty_values.omit(schema, obj)
 
     def context(self, request: Request, dry_run: bool = False) -> Context:
         """Return the registry context of a request."""

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.endpoints import ownership
+from tetrapod.generic.endpoints import field_management
+from tetrapod.generic.endpoints.admission_versions import AdmissionVersions
 from tetrapod.generic.endpoints.decoding import Decoder
-from tetrapod.generic.endpoints.ownership import Ownership
+from tetrapod.generic.endpoints.field_management import Ownership
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.endpoints.scope import Scope
-from tetrapod.generic.endpoints.versions import AdmissionVersions
 from tetrapod.generic.http.negotiation.accept import Offer
 from tetrapod.generic.registry.definition import ResourceDefinition, RestOfVersions, Subresource
 from tetrapod.generic.registry.rest import Rest
@@ -51,7 +51,7 @@ class Scopes:
             kind=definition.gvk(version),
             representation=self._representation,
             decoder=decoder,
-            ownership=ownership.of_resource(definition, version, definition.strategy, ""),
+            ownership=field_management.of_resource(definition, version, definition.strategy, ""),
             versions=AdmissionVersions(definition, None, decoder, self._decoder_of),
             rest=rest,
             authorizer=self._authorizer,
@@ -68,13 +68,13 @@ class Scopes:
         owner: Ownership | None
         if own:
             decoder = self._decoder(declared.strategy or definition.strategy)
-            owner = ownership.of_resource(definition, version, declared.strategy or definition.strategy, declared.name)
+            owner = field_management.of_resource(definition, version, declared.strategy or definition.strategy, declared.name)
         else:
             default = declared.rest.default if declared.rest is not None else None
             also = declared.rest.also_accepts if declared.rest is not None else frozenset()
             decoder = Decoder(kind, lambda: types.schema_for(kind), default, unregistered=definition.custom, also_accepts=also)
             schema: Callable[[], SchemaNode] = lambda: types.schema_for(kind)  # noqa: E731
-            owner = ownership.of_kind(kind, schema, declared.name, of_custom=definition.custom) if _has_schema(kind) else None
+            owner = field_management.of_kind(kind, schema, declared.name, of_custom=definition.custom) if _has_schema(kind) else None
         return Scope(
             definition=definition,
             version=version,

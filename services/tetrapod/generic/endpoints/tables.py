@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from tetrapod.generic.endpoints.conversion import Conversion
-from tetrapod.generic.endpoints.partial import partial_bytes
+from tetrapod.generic.endpoints.partial_metadata import partial_bytes
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request

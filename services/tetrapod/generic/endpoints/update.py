@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.generic.endpoints.admitting import Admitting
+from tetrapod.generic.endpoints.admission import Admitting
 from tetrapod.generic.endpoints.decoding import check_name, ensure_namespace, read_body
+from tetrapod.generic.endpoints.field_management import manager_name
 from tetrapod.generic.endpoints.options import decode_write_options
-from tetrapod.generic.endpoints.owners import dedup_owner_references
-from tetrapod.generic.endpoints.ownership import manager_name
+from tetrapod.generic.endpoints.owner_references import dedup_owner_references
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import Accepted
-from tetrapod.generic.http.negotiation.choosing import body_media_type, negotiate
+from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import StoredTooLarge
 from tetrapod.generic.request import Request, Response
@@ -24,7 +24,7 @@ from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, Preconditions
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.serializer.verbatim import carry
+from tetrapod.machinery.serializer.raw_json import carry
 from tetrapod.machinery.status import bad_request
 
 _NONE: Final = Preconditions()

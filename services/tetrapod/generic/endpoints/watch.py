@@ -23,9 +23,9 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.endpoints.gzipped import HEADERS, BlockStream, accepts_gzip, block, block_of
+from tetrapod.generic.endpoints.gzip_encoding import HEADERS, BlockStream, accepts_gzip, block, block_of
 from tetrapod.generic.endpoints.options import ListOptions
-from tetrapod.generic.endpoints.partial import partial_bytes
+from tetrapod.generic.endpoints.partial_metadata import partial_bytes
 from tetrapod.generic.endpoints.representation import Representation, json_headers
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
@@ -35,7 +35,7 @@ from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.http.websocket_stream import serve_messages, watch_handshake
 from tetrapod.generic.registry.predicate import Selection
 from tetrapod.generic.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
-from tetrapod.generic.storage.cacher.tally import counters_of
+from tetrapod.generic.storage.cacher.counters import counters_of
 from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import Object

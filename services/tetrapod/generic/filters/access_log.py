@@ -9,7 +9,7 @@ import logging
 from typing import Any, Final
 
 from tetrapod.generic.flowcontrol.controller import Flow
-from tetrapod.generic.flowcontrol.work import Estimate
+from tetrapod.generic.flowcontrol.work_estimator import Estimate
 from tetrapod.generic.metrics.requests import verb_of
 from tetrapod.generic.observability.logs import ACCESS
 from tetrapod.generic.request import Request

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import tetrapod.generic.audit.metrics  # noqa: F401 - which are there whether or not anything is audited
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.authorization.interface import Authorizer
-from tetrapod.generic.filters.audit_findings import with_audit_findings
 from tetrapod.generic.filters.audit_id import with_audit_id
 from tetrapod.generic.filters.authentication import with_authentication
 from tetrapod.generic.filters.authorization import with_authorization
@@ -29,13 +28,14 @@ from tetrapod.generic.filters.hsts import with_hsts
 from tetrapod.generic.filters.impersonation import with_impersonation
 from tetrapod.generic.filters.instrumentation import with_instrumentation
 from tetrapod.generic.filters.max_in_flight import InFlight, with_max_in_flight
+from tetrapod.generic.filters.peer_audit import with_audit_findings
 from tetrapod.generic.filters.priority_and_fairness import with_priority_and_fairness
 from tetrapod.generic.filters.request_info import with_request_info
 from tetrapod.generic.filters.tracing import spanned, with_traces, with_tracing
 from tetrapod.generic.filters.warnings import with_warnings
 from tetrapod.generic.flowcontrol.controller import FlowControl
-from tetrapod.generic.observability.tracing.asked import with_permission
 from tetrapod.generic.observability.tracing.provider import Tracing
+from tetrapod.generic.observability.tracing.trace_endpoint import with_permission
 from tetrapod.generic.request import Handler
 from tetrapod.generic.scheduling.scheduler import FairScheduler
 

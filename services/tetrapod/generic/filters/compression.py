@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-from tetrapod.generic.endpoints.gzipped import HEADERS, accepts_gzip, member_of
+from tetrapod.generic.endpoints.gzip_encoding import HEADERS, accepts_gzip, member_of
 from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
 
 THRESHOLD: Final = 128 * 1024

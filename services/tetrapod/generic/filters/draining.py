@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from tetrapod.generic.peers.names import NOT_PROCESSED
+from tetrapod.generic.peers.protocol import NOT_PROCESSED
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 

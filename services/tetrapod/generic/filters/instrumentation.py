@@ -1,4 +1,4 @@
-"""Counts and times every request (request_metrics.py) and logs it (access_log.py).
+"""Counts and times every request (metrics/requests.py) and logs it (access_log.py).
 
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/metrics, pkg/server/httplog
 """

@@ -17,10 +17,10 @@ from tetrapod.generic.filters import access_log
 from tetrapod.generic.filters.fair_scheduling import scheduled_stream
 from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.too_many_requests import too_many_requests
-from tetrapod.generic.flowcontrol import meters
+from tetrapod.generic.flowcontrol import metrics
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
-from tetrapod.generic.flowcontrol.work import LEAST, MUTATING, estimate
+from tetrapod.generic.flowcontrol.work_estimator import LEAST, MUTATING, estimate
 from tetrapod.generic.metrics.requests import IN_QUEUE, kind_of
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.scheduling.flow_limit import InFlight
@@ -45,16 +45,16 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         flow = control.classify(request.user, info)
         queues = flow.level.queues
         work = LEAST if info.verb == "get" else estimate(request, info, flow.level.most_seats, control.stats, control.watches)
-        meters.SEATS.count(flow.seats, work.seats)
+        metrics.SEATS.count(flow.seats, work.seats)
         if access_log.is_enabled():
             access_log.add_flow(request, flow, work)
         if info.verb in MUTATING:
-            meters.WATCHERS.observe(flow.labels, control.watches.interested(info))
+            metrics.WATCHERS.observe(flow.labels, control.watches.interested(info))
         ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
         if ticket is None or (ticket.decision is not None and not await _wait_in_queue(queues, ticket, request, request_timeout)):
             return _reject(flow)
         if ticket.decision is None and not flow.exempt:
-            meters.WAIT.observe((*ticket.labels, "true"), 0.0)  # requests that need not wait are counted too, as upstream
+            metrics.WAIT.observe((*ticket.labels, "true"), 0.0)  # requests that need not wait are counted too, as upstream
         in_flight: InFlight | None = None
         unregister = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
@@ -76,7 +76,7 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
             raise
         finally:
             executed = queues.finish(ticket)
-            meters.EXECUTION.count(flow.execution, executed)
+            metrics.EXECUTION.count(flow.execution, executed)
             access_log.add_duration(request, "apf_execution_time", executed)
         response.headers = [*response.headers, *flow.headers]
         if unregister is not None:
@@ -99,7 +99,7 @@ async def _wait_in_queue(queues: QueueSet, ticket: Ticket, request: Request, req
     finally:
         IN_QUEUE.add(kind, -1)
     request.excluded_seconds += time.monotonic() - started
-    meters.WAIT.observe((*ticket.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
+    metrics.WAIT.observe((*ticket.labels, "true" if executes else "false"), time.monotonic() - ticket.arrival)
     return executes
 
 

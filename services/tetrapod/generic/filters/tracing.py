@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from tetrapod.generic.observability.tracing import asked
+from tetrapod.generic.observability.tracing import trace_endpoint
 from tetrapod.generic.observability.tracing.provider import Tracing
 from tetrapod.generic.observability.tracing.report import FILTER
 from tetrapod.generic.observability.tracing.spans import SERVER, Span, Trace, arm, current, start
@@ -38,10 +38,10 @@ def with_traces(plain: Handler, build: Callable[[], Handler], tracing: Tracing |
         return built[0]
 
     def traces(request: Request) -> Coroutine[Any, Any, Response]:
-        if "trace=" in request.query_string and (form := asked.asked_form(request)):
+        if "trace=" in request.query_string and (form := trace_endpoint.asked_form(request)):
             if tracing is not None:
                 tracing.concerns(request)
-            return asked.answer_with_trace(traced(), request, form, server)
+            return trace_endpoint.answer_with_trace(traced(), request, form, server)
         if tracing is not None and tracing.concerns(request):
             return traced()(request)
         return plain(request)

@@ -15,14 +15,14 @@ import orjson
 
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.flowcontrol import gauges, meters
+from tetrapod.generic.flowcontrol import metrics, state_metrics
 from tetrapod.generic.flowcontrol.allocation import Claim, allocate, round_seats
-from tetrapod.generic.flowcontrol.dealer import deal, flow_hash
 from tetrapod.generic.flowcontrol.level import Level, queuing_of
 from tetrapod.generic.flowcontrol.queueset import QueueSet
-from tetrapod.generic.flowcontrol.rules import Matcher, level_name, matcher
+from tetrapod.generic.flowcontrol.rule_matching import Matcher, level_name, matcher
+from tetrapod.generic.flowcontrol.shuffle_sharding import deal, flow_hash
 from tetrapod.generic.flowcontrol.status import FLOW_SCHEMAS, GROUP, FlowSchemaStatus
-from tetrapod.generic.flowcontrol.work import Stats, Watches
+from tetrapod.generic.flowcontrol.work_estimator import Stats, Watches
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.metrics.series import restore, retire
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
@@ -93,7 +93,7 @@ class FlowControl:
         self._informers: tuple[Informer, Informer] | None = None
         self._reconfiguring = False
         self.configure([], [])
-        gauges.publish(self._queue_sets)
+        state_metrics.publish(self._queue_sets)
 
     # --- requests
 
@@ -124,8 +124,10 @@ class FlowControl:
             (b"x-kubernetes-pf-prioritylevel-uid", level.uid.encode()),
         )
         labels = (level.name, schema.name)
-        execution = meters.EXECUTION.row((*labels, "watch" if info.verb == "watch" and info.is_resource_request else "regular"))
-        return Flow(level, labels, distinguisher, hand, headers, meters.SEATS.row(labels), execution, (level.name, user.name), level.exempt)
+        execution = metrics.EXECUTION.row((*labels, "watch" if info.verb == "watch" and info.is_resource_request else "regular"))
+        return Flow(
+            level, labels, distinguisher, hand, headers, metrics.SEATS.row(labels), execution, (level.name, user.name), level.exempt
+        )
 
     def _queue_sets(self) -> list[QueueSet]:
         return [level.queues for level in self.levels.values()]
@@ -201,11 +203,11 @@ class FlowControl:
         least = sum(level.lower for level in limited)
         needed = sum(level.needed for level in limited)
         if remaining <= least:
-            meters.FAIR_FRACTION.set((), 0)
+            metrics.FAIR_FRACTION.set((), 0)
             for level in limited:
                 level.set_current(level.lower)
         elif remaining <= needed:
-            meters.FAIR_FRACTION.set((), 0)
+            metrics.FAIR_FRACTION.set((), 0)
             for level in limited:
                 level.set_current(level.lower + round_seats((level.needed - level.lower) * (remaining - least) / (needed - least)))
         else:
@@ -218,9 +220,9 @@ class FlowControl:
         except ValueError as error:
             log.warning("limits of priority levels are unchanged: %s", error)
             return
-        meters.FAIR_FRACTION.set((), fair)
+        metrics.FAIR_FRACTION.set((), fair)
         for level, claim, number in zip(limited, claims, seats, strict=True):
-            meters.TARGET.set((level.name,), claim.target)
+            metrics.TARGET.set((level.name,), claim.target)
             level.set_current(round_seats(number))
 
     # Following the configuration

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tetrapod.generic.flowcontrol import meters
+from tetrapod.generic.flowcontrol import metrics
 from tetrapod.generic.flowcontrol.allocation import round_seats
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing
 from tetrapod.generic.flowcontrol.retry_after import RetryAfter
@@ -80,9 +80,9 @@ class Level:
             self._new = False
             self.current = nominal - lendable // 2
         name = (self.name,)
-        meters.NOMINAL.set(name, self.nominal)
-        meters.LOWER.set(name, self.lower)
-        meters.UPPER.set(name, self.upper)
+        metrics.NOMINAL.set(name, self.nominal)
+        metrics.LOWER.set(name, self.lower)
+        metrics.UPPER.set(name, self.upper)
         return nominal
 
     def update_demand(self) -> None:
@@ -93,15 +93,15 @@ class Level:
             envelope = demand.average + demand.deviation
             self.smoothed = max(envelope, _SMOOTHING * self.smoothed + (1 - _SMOOTHING) * envelope)
         name = (self.name,)
-        meters.HIGHEST_DEMAND.set(name, self.highest)
-        meters.AVERAGE_DEMAND.set(name, demand.average)
-        meters.DEVIATION.set(name, demand.deviation)
-        meters.SMOOTHED.set(name, self.smoothed)
+        metrics.HIGHEST_DEMAND.set(name, self.highest)
+        metrics.AVERAGE_DEMAND.set(name, demand.average)
+        metrics.DEVIATION.set(name, demand.deviation)
+        metrics.SMOOTHED.set(name, self.smoothed)
 
     def set_current(self, seats: int) -> None:
         """Change the current limit."""
         self.current = seats
-        meters.CURRENT.set((self.name,), seats)
+        metrics.CURRENT.set((self.name,), seats)
         self.queues.configure(self.queues.queuing, seats)
 
 

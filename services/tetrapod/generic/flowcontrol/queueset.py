@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.generic.flowcontrol import meters
+from tetrapod.generic.flowcontrol import metrics
 from tetrapod.generic.flowcontrol.integrator import Results
 from tetrapod.generic.flowcontrol.utilization import Limits, Utilization
-from tetrapod.generic.flowcontrol.work import Estimate
+from tetrapod.generic.flowcontrol.work_estimator import Estimate
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
 
@@ -338,7 +338,7 @@ class QueueSet:
         self._nonempty.add(queue)
         self._bound(queue)
         self._count_waiting(ticket, 1)
-        meters.QUEUE_LENGTH.observe(ticket.labels, len(queue.waiting))
+        metrics.QUEUE_LENGTH.observe(ticket.labels, len(queue.waiting))
 
     def _count_waiting(self, ticket: Ticket, by: int) -> None:
         seats = ticket.seats * by
@@ -352,7 +352,7 @@ class QueueSet:
                 return
             ticket = queue.waiting[0]
             if not self._fits(ticket.seats):
-                meters.NO_ACCOMMODATION.add(ticket.labels)
+                metrics.NO_ACCOMMODATION.add(ticket.labels)
                 return
             self._robin = queue.index
             queue.waiting.popleft()
@@ -418,11 +418,11 @@ class QueueSet:
         self._bound(queue)
         self.rejected += 1
         self.cancelled += 1
-        meters.REJECTED.add((*ticket.labels, "time-out"))
+        metrics.REJECTED.add((*ticket.labels, "time-out"))
 
     def _reject(self, labels: tuple[str, str], reason: str) -> None:
         self.rejected += 1
-        meters.REJECTED.add((*labels, reason))
+        metrics.REJECTED.add((*labels, reason))
 
     def _drop_unwanted(self) -> None:
         """Remove surplus queues from the end as they become empty, so that the remaining ones keep their index."""

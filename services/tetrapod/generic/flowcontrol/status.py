@@ -11,7 +11,7 @@ from typing import Final
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
-from tetrapod.generic.flowcontrol.rules import level_name
+from tetrapod.generic.flowcontrol.rule_matching import level_name
 from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersionResource, Object

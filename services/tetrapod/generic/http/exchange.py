@@ -13,9 +13,9 @@ from collections import deque
 from typing import Final, Protocol
 
 from tetrapod.generic.http.body import Carrier, IncomingBody
-from tetrapod.generic.http.head import render, render_trailers
+from tetrapod.generic.http.error_responses import panic_response, status_response
 from tetrapod.generic.http.loop_monitor import LoopMonitor
-from tetrapod.generic.http.refusal import panic_response, status_response
+from tetrapod.generic.http.response_head import render, render_trailers
 from tetrapod.generic.request import (
     AnswerBroken,
     ClientGone,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tetrapod.generic.http.error_responses import bad_request, expectation_failed
 from tetrapod.generic.http.exchange import Exchange
-from tetrapod.generic.http.refusal import bad_request, expectation_failed
-from tetrapod.generic.http.target import valid_host
+from tetrapod.generic.http.request_target import valid_host
 from tetrapod.generic.request import HeaderList
 
 

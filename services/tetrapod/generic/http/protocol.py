@@ -18,20 +18,20 @@ import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from tetrapod.generic.http.closed import CLOSED_TRANSPORT
+from tetrapod.generic.http.client_verification import VerificationResult, verification_result
+from tetrapod.generic.http.closed_transport import CLOSED_TRANSPORT
 from tetrapod.generic.http.connection_state import BACKLOGGED, BROKEN, CLOSED, HIJACKED, OPEN, UPGRADING, ConnectionState
+from tetrapod.generic.http.error_responses import bad_request, too_large
 from tetrapod.generic.http.exchange import Exchange
 from tetrapod.generic.http.head_validation import framing_lines, validate_headers
 from tetrapod.generic.http.hijacked import HijackedConnection
 from tetrapod.generic.http.leniency import escape_target, replace_method
 from tetrapod.generic.http.limits import MAX_AROUND_BODY, MAX_HEAD, MAX_HEADERS, WITHIN_LIMITS, excess
 from tetrapod.generic.http.loop_monitor import NOTICED
-from tetrapod.generic.http.mistrust import VerificationResult, verification_result
-from tetrapod.generic.http.refusal import bad_request, too_large
+from tetrapod.generic.http.request_target import parse_target
 from tetrapod.generic.http.server_state import HttpServerState
-from tetrapod.generic.http.target import parse_target
 from tetrapod.generic.request import Handler, Hijacked, Request, Response
-from tetrapod.generic.scheduling.eager import start_eagerly
+from tetrapod.generic.scheduling.eager_tasks import start_eagerly
 
 HEAD_TIMEOUT: Final = 32.0
 """Seconds in which the head of a request must arrive."""
@@ -282,7 +282,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.idle_since = self.loop.time()
             self._proceed()
 
-    # --- unread responses (a LimitedConnection of unread.py)
+    # --- unread responses (a LimitedConnection of unread_responses.py)
 
     def unread(self) -> int:
         """Return the bytes of responses that the client has not read."""
@@ -425,7 +425,7 @@ class HttpProtocol(HttpToolsProtocol):
         return self.hijacked
 
     def _release(self) -> None:
-        """Drop the references to the connection, because uvloop's TLS transport refers back to this protocol (see closed.py)."""
+        """Drop the references to the connection, because uvloop's TLS transport refers back to this protocol (see closed_transport.py)."""
         self.connection_state = CLOSED
         self.transport, self.flow, self.hijacked = CLOSED_TRANSPORT, None, None  # type: ignore[assignment]
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import uvicorn
 
-from tetrapod.generic.http.buffered import Buffered
+from tetrapod.generic.http.buffered_protocol import Buffered
 from tetrapod.generic.http.protocol import HttpProtocol
 from tetrapod.generic.http.server_state import HttpServerState
 from tetrapod.generic.http.tls import ServingContext, ServingTLS

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from uvicorn.server import ServerState
 
 from tetrapod.generic.http.loop_monitor import LoopMonitor
-from tetrapod.generic.http.unread import UnreadResponses
+from tetrapod.generic.http.unread_responses import UnreadResponses
 from tetrapod.generic.request import Handler, Request
 
 

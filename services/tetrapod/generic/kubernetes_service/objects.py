@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.reading import get_or_none
+from tetrapod.generic.client.reads import get_or_none
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 
 ENDPOINTS: Final = GroupVersionResource("", "v1", "endpoints")

@@ -22,9 +22,9 @@ from tetrapod.generic.openapi.operations import (
     WRITE_PARAMETERS,
     Operation,
 )
+from tetrapod.generic.openapi.registered_versions import kinds_in_all_groups
 from tetrapod.generic.openapi.resource_paths import ResourcePaths, SubresourcePaths
 from tetrapod.generic.openapi.schemas import references, schemas_for
-from tetrapod.generic.openapi.schemes import kinds_in_all_groups
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.types.descriptions import Texts
 

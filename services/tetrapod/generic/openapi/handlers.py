@@ -17,11 +17,11 @@ from typing import Final, TypeAlias
 import orjson
 
 from tetrapod.generic.http.negotiation.accept import Clause, parse_accept
-from tetrapod.generic.openapi import handover
-from tetrapod.generic.openapi.content import BY_CODING, Content
-from tetrapod.generic.openapi.pieces import JsonForm, JsonFormV3, encode_v3, join_small
+from tetrapod.generic.openapi import transfer
+from tetrapod.generic.openapi.document_chunks import JsonForm, JsonFormV3, encode_v3, join_small
 from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
 from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
+from tetrapod.generic.openapi.responses import BY_CODING, Content
 from tetrapod.generic.openapi.source import DocumentSource, hash_of
 from tetrapod.generic.openapi.v2 import swagger
 from tetrapod.generic.request import HeaderList, Request, Response
@@ -64,8 +64,8 @@ class OpenAPIHandlers:
     async def document(self, request: Request) -> Response:
         """Return a document in OpenAPI v3."""
         name = request.path.removeprefix("/openapi/v3/")
-        if self._behind and request.header(b"accept") == handover.MEDIA_TYPE:
-            return await handover.hand_over(self._source, name)
+        if self._behind and request.header(b"accept") == transfer.MEDIA_TYPE:
+            return await transfer.hand_over(self._source, name)
         digest = (await self._source.index()).get(name)
         if digest is None:
             return Response(404, [])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.generic.openapi.texts import path_text, query_text
+from tetrapod.generic.openapi.descriptions import path_text, query_text
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 
 REF: Final = "#/components/schemas/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tetrapod.generic.openapi.pieces import KINDS, Definition
+from tetrapod.generic.openapi.document_chunks import KINDS, Definition
 from tetrapod.generic.openapi.protobuf import (
     Table,
     Value,

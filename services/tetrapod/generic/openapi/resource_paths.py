@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tetrapod.generic.openapi.naming import operation_id, tag
+from tetrapod.generic.openapi.descriptions import operation_text
+from tetrapod.generic.openapi.operation_ids import operation_id, tag
 from tetrapod.generic.openapi.operations import (
     BUILTIN_TYPES,
     CONNECT_PARAMETERS,
@@ -22,7 +23,6 @@ from tetrapod.generic.openapi.operations import (
     path_item,
     streamed,
 )
-from tetrapod.generic.openapi.texts import operation_text
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 
 _PROXY_METHODS: Final = ("delete", "get", "head", "options", "patch", "post", "put")

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tetrapod.generic.openapi.custom import CUSTOM_INFO, SELECTABLE
+from tetrapod.generic.openapi.document_chunks import KINDS, Definition, Form, Turns
 from tetrapod.generic.openapi.operations import CUSTOM_TYPES, META, REF
-from tetrapod.generic.openapi.pieces import KINDS, Definition, Form, Turns
-from tetrapod.generic.openapi.schemes import kinds_in_all_groups
+from tetrapod.generic.openapi.registered_versions import kinds_in_all_groups
 from tetrapod.generic.openapi.shared_parameters import share
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.openapi.v3 import INFO, SECURITY

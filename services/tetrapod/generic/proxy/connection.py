@@ -13,9 +13,16 @@ from typing import Any, Final
 
 import httptools
 
-from tetrapod.generic.http.buffered import read_buffer
-from tetrapod.generic.http.closed import CLOSED_TRANSPORT
-from tetrapod.generic.proxy.malformed import TOO_LARGE, TOO_MANY_1XX, malformed_body, malformed_head, malformed_status, unsupported_encoding
+from tetrapod.generic.http.buffered_protocol import read_buffer
+from tetrapod.generic.http.closed_transport import CLOSED_TRANSPORT
+from tetrapod.generic.proxy.malformed_responses import (
+    TOO_LARGE,
+    TOO_MANY_1XX,
+    malformed_body,
+    malformed_head,
+    malformed_status,
+    unsupported_encoding,
+)
 from tetrapod.generic.request import HeaderList, StreamWriter
 from tetrapod.machinery.failure import Failure
 

@@ -120,7 +120,7 @@ def _nameserver() -> str:
 
 
 async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationError) -> str:
-    from tetrapod.generic.proxy.certificates import certificate_error
+    from tetrapod.generic.proxy.certificate_errors import certificate_error
 
     try:
         certificate = await _fetch_certificate(endpoint)

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
-from tetrapod.generic.http.head import render
+from tetrapod.generic.http.response_head import render
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.headers import (

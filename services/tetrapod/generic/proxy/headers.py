@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from tetrapod.generic.http.head import canonical
-from tetrapod.generic.peers.names import RESPONSE_HEADERS
+from tetrapod.generic.http.response_head import canonical
+from tetrapod.generic.peers.protocol import RESPONSE_HEADERS
 from tetrapod.generic.request import HeaderList
 from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.boundedcache import bounded

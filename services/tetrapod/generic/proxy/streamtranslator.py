@@ -15,10 +15,10 @@ from tetrapod.generic.http.websocket import BINARY, CLOSE, NORMAL, PING, PONG, T
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
-from tetrapod.generic.proxy.halves import PipeEnd, pipe_ends
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.spdy import Session
 from tetrapod.generic.proxy.streamtunnel import without_websocket
+from tetrapod.generic.proxy.transformed_ends import PipeEnd, pipe_ends
 from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 from tetrapod.machinery.gvk import Object
 

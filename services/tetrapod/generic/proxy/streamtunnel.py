@@ -23,9 +23,9 @@ from tetrapod.generic.http.websocket import (
 )
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy.endpoint import Endpoint
-from tetrapod.generic.proxy.halves import pipe_ends
 from tetrapod.generic.proxy.headers import returned_headers
 from tetrapod.generic.proxy.pool import BackendPool
+from tetrapod.generic.proxy.transformed_ends import pipe_ends
 from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 
 _TUNNELS: Final = Counter(

@@ -9,7 +9,7 @@ from typing import ParamSpec
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.user import LOOPBACK, UserInfo
-from tetrapod.machinery.lengthy import Lengthy
+from tetrapod.machinery.long_work import Lengthy
 
 
 @dataclass(slots=True)

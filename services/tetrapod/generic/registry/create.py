@@ -10,11 +10,11 @@ import traceback
 import uuid
 from typing import Final
 
+from tetrapod.generic.registry.base_store import Stored
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated
 from tetrapod.generic.registry.hooks import Allocation, ValidateObject
-from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.storage.interface import Entry, KeyExists

@@ -15,11 +15,11 @@ from enum import Enum, auto
 from typing import Final
 
 from tetrapod.generic.registry import dryrun
+from tetrapod.generic.registry.base_store import Stored
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import Translated, storage_error_text
 from tetrapod.generic.registry.hooks import ValidateObject
 from tetrapod.generic.registry.propagation import deletion_finalizers
-from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import conflict, not_found

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.keys import object_key, root_key
 from tetrapod.generic.storage.interface import EVERYTHING, Entry, Predicate
-from tetrapod.machinery import fields, labels
-from tetrapod.machinery.fields import FieldRequirement, FieldSelector
+from tetrapod.machinery import field_selectors, labels
+from tetrapod.machinery.field_selectors import FieldRequirement, FieldSelector
 from tetrapod.machinery.names import validate_namespace_name
 from tetrapod.machinery.status import StatusError, bad_request
 
@@ -57,10 +57,10 @@ def parse_fields(definition: ResourceDefinition, text: str, version: str) -> Fie
         StatusError: 400.
     """
     if not text:
-        return fields.EVERYTHING
+        return field_selectors.EVERYTHING
     field_label = definition.strategy.field_label
     try:
-        return fields.parse(text).transform(lambda label, value: field_label(version, label, value))
+        return field_selectors.parse(text).transform(lambda label, value: field_label(version, label, value))
     except ValueError as error:
         raise bad_request(str(error)) from None
 

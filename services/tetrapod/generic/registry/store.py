@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry import create, delete, deletecollection, update
+from tetrapod.generic.registry.base_store import Stored
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import TranslatedRead
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Transform, ValidateObject, ValidateUpdate
-from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.registry.update import UpdateOptions
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Preconditions, Watch, WatchQuery

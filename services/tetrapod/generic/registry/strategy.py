@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.names import generate_name
+from tetrapod.generic.registry.generated_names import generate_name
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.quoting import go_quote

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.generic.registry import dryrun
+from tetrapod.generic.registry.base_store import Stored
 from tetrapod.generic.registry.context import Context, without_delay
 from tetrapod.generic.registry.create import ensure_namespace, fill_system_fields, prepare, wipe_system_fields
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import OPTIMISTIC_LOCK, Translated
 from tetrapod.generic.registry.hooks import NO_PRECONDITIONS, Allocation, Transform, ValidateObject, ValidateUpdate
-from tetrapod.generic.registry.stored import Stored
 from tetrapod.generic.registry.strategy import Strategy
 from tetrapod.generic.scheduling.offload import LARGE
 from tetrapod.generic.storage.interface import Entry, KeyNotFound, Preconditions, Updated
@@ -30,7 +30,7 @@ from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.metadata import validate_generate_name, validate_kube_finalizers, validate_object_meta, validate_object_meta_update
 from tetrapod.machinery.names import name_is_path_segment
-from tetrapod.machinery.schema import emptied
+from tetrapod.machinery.schema import empty_values
 from tetrapod.machinery.status import StatusError, conflict, invalid
 
 _COMPARISON: Final = Histogram(
@@ -192,9 +192,9 @@ def _begins_generation(store: Stored, strategy: Strategy, new: Object, old: Obje
     definition = store.definition
     if strategy.distinguishes_empty or definition.custom:
         return strategy.changes_generation(new, old)
-    omitted = emptied.omit(definition.schema(definition.storage_version), new)
+    omitted = empty_values.omit(definition.schema(definition.storage_version), new)
     changed = strategy.changes_generation(new, old)
-    emptied.put_back(new, omitted)
+    empty_values.put_back(new, omitted)
     return changed
 
 

@@ -7,7 +7,7 @@ import math
 import ssl
 from collections.abc import Callable
 
-from tetrapod.generic.http.buffered import Buffered
+from tetrapod.generic.http.buffered_protocol import Buffered
 from tetrapod.generic.rpc.connection import Http2Connection
 from tetrapod.generic.rpc.errors import Code, RpcError
 from tetrapod.generic.rpc.headers import request_block

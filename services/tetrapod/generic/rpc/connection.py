@@ -12,7 +12,7 @@ from typing import Any, Final
 from tetrapod.generic.rpc import frames
 from tetrapod.generic.rpc.errors import Code, RpcError
 from tetrapod.generic.rpc.headers import LARGEST, HeaderReader
-from tetrapod.generic.rpc.silence import Keepalive
+from tetrapod.generic.rpc.keepalive import Keepalive
 from tetrapod.generic.rpc.stream import Call
 from tetrapod.machinery.failure import Failure
 

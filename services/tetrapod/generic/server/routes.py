@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import orjson
 
 from tetrapod.generic.configuration.version import version_info
-from tetrapod.generic.http.negotiation.choosing import check_route_accept
+from tetrapod.generic.http.negotiation.media_types import check_route_accept
 from tetrapod.generic.lifecycle.health import Health
 from tetrapod.generic.observability.exposition import metrics_response
 from tetrapod.generic.request import Handler, HeaderList, Request, Response

@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol
 
 from tetrapod.generic.metrics.collectors import Counter, GaugeFunction, Histogram
 from tetrapod.generic.storage.backend import Backend, BackendWatch, KeyValue, Range, WriteResult
-from tetrapod.generic.storage.forwarding import ForwardingBackend
 from tetrapod.generic.storage.interface import StorageConfig
+from tetrapod.generic.storage.wrappers import ForwardingBackend
 
 _LABELS: Final = ("operation", "group", "resource")
 _OF: Final = ("group", "resource")

@@ -19,10 +19,10 @@ from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import HeaderList
-from tetrapod.generic.webhook.answers import Expected, HttpResponse, decode, header
-from tetrapod.generic.webhook.config import ClientConfig
+from tetrapod.generic.webhook.client_config import ClientConfig
+from tetrapod.generic.webhook.credentials import Identity
 from tetrapod.generic.webhook.errors import CallFailed
-from tetrapod.generic.webhook.identity import Identity
+from tetrapod.generic.webhook.responses import Expected, HttpResponse, decode, header
 from tetrapod.generic.webhook.services import Services
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

@@ -16,17 +16,17 @@ from typing import Final
 
 from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.configuration.loading import check, not_registered
-from tetrapod.generic.configuration.shapes import base64_bytes, boolean, kind, list_of, raw, string, struct
+from tetrapod.generic.configuration.schemas import base64_bytes, boolean, kind, list_of, raw, string, struct
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import HeaderList
-from tetrapod.generic.webhook.identity import NOBODY, Identity
+from tetrapod.generic.webhook.credentials import NOBODY, Identity
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json, yaml
-from tetrapod.machinery.serializer.recognize import recognize
+from tetrapod.machinery.serializer.type_meta import recognize
 
 _NO_SERVER: Final = "cluster has no server defined"
 _NOTHING: Final = "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"

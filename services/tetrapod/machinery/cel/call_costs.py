@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import Final, TypeAlias
 
+from tetrapod.machinery.cel.cost_operands import Operand, Sizes
 from tetrapod.machinery.cel.nodes import Call, Literal
-from tetrapod.machinery.cel.operands import Operand, Sizes
 from tetrapod.machinery.cel.runtime_costs import AUTHORIZATION_COST, LIST_COST, STRUCT_COST
 from tetrapod.machinery.cel.sizes import MAX, ONE, ZERO, Range, fixed
 

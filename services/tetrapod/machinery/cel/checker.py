@@ -15,7 +15,7 @@ from tetrapod.machinery.cel.assignable import Substitutions, is_dyn, is_optional
 from tetrapod.machinery.cel.declarations import DeclType
 from tetrapod.machinery.cel.nodes import Call, Comprehension, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode, children
 from tetrapod.machinery.cel.overloads import PATCH_FUNCTIONS, Overload, functions
-from tetrapod.machinery.cel.reserved import RESERVED
+from tetrapod.machinery.cel.reserved_words import RESERVED
 from tetrapod.machinery.cel.types import BOOL, DYN, ERROR, CelType
 from tetrapod.machinery.cel.values import type_of_literal
 

@@ -28,7 +28,7 @@ from tetrapod.machinery.cel.literals import literal_problems
 from tetrapod.machinery.cel.nodes import Node, selects
 from tetrapod.machinery.cel.parser import MAX_DEPTH, MAX_SIZE, Parser, SyntaxProblem, TooDeep
 from tetrapod.machinery.cel.plan import Plan
-from tetrapod.machinery.cel.planned import InstantiationError
+from tetrapod.machinery.cel.plan_results import InstantiationError
 from tetrapod.machinery.cel.source import Source
 from tetrapod.machinery.cel.types import CelType
 

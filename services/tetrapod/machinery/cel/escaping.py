@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from tetrapod.machinery.boundedcache import bounded
-from tetrapod.machinery.cel.reserved import RESERVED
+from tetrapod.machinery.cel.reserved_words import RESERVED
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+", re.ASCII)
 _ESCAPED: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}

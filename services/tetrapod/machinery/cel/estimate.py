@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from tetrapod.machinery.cel.call_costs import call_cost
+from tetrapod.machinery.cel.cost_operands import Operand, Path
 from tetrapod.machinery.cel.declarations import DeclType
 from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
-from tetrapod.machinery.cel.operands import Operand, Path
 from tetrapod.machinery.cel.runtime_costs import LIST_COST, MAP_COST, STRUCT_COST
 from tetrapod.machinery.cel.sizes import EMPTY, MAX, ONE, UNKNOWN, ZERO, Range, fixed
 from tetrapod.machinery.cel.types import CelType

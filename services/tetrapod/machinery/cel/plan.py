@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.attributes import Attribute, Conditional, Qualifier
-from tetrapod.machinery.cel.folds import binder, plan_binding, plan_fold, plan_quantifier
+from tetrapod.machinery.cel.comprehensions import binder, plan_binding, plan_fold, plan_quantifier
 from tetrapod.machinery.cel.frame import MISSING, Eval, Frame
 from tetrapod.machinery.cel.library.ordering import summing
 from tetrapod.machinery.cel.library.registry import implementation
 from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from tetrapod.machinery.cel.plan_calls import insert, plan_call, plan_logic, plan_membership, plan_or, with_pattern
 from tetrapod.machinery.cel.plan_literals import plan_append, plan_list, plan_map, plan_struct
-from tetrapod.machinery.cel.planned import Const, InstantiationError, Planned, as_attribute, finished, folded
+from tetrapod.machinery.cel.plan_results import Const, InstantiationError, Planned, as_attribute, finished, folded
 from tetrapod.machinery.cel.runtime_costs import LIST_COST, cost_of
 from tetrapod.machinery.cel.types import CelType
 from tetrapod.machinery.cel.values import go_type

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.frame import Eval, Frame
-from tetrapod.machinery.cel.planned import Const, Planned, finished
+from tetrapod.machinery.cel.plan_results import Const, Planned, finished
 from tetrapod.machinery.cel.runtime_costs import Cost
 from tetrapod.machinery.cel.values import NONE, Optional, no_such_overload, shown
 from tetrapod.machinery.failure import Failure

@@ -14,7 +14,7 @@ from math import ceil
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.cel.errors import InternalError
-from tetrapod.machinery.cel.unsuited import ADDABLE, has
+from tetrapod.machinery.cel.overload_errors import ADDABLE, has
 from tetrapod.machinery.cel.values import ObjectLike, Special, find, go_type, size_of
 
 LIST_COST: Final = 10

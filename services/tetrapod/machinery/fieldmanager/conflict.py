@@ -5,7 +5,7 @@ Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go.
 
 from __future__ import annotations
 
-from tetrapod.machinery.bounds import MAX_ERRORS, cut_path, more
+from tetrapod.machinery.error_limits import MAX_ERRORS, cut_path, more
 from tetrapod.machinery.fieldmanager.entries import UPDATE, identity_of
 from tetrapod.machinery.fieldmanager.pathelement import show_path
 from tetrapod.machinery.fieldmanager.updater import Conflict

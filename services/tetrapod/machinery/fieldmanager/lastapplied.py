@@ -16,7 +16,7 @@ from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.compare import compare
 from tetrapod.machinery.fieldmanager.fieldset import FieldSet
 from tetrapod.machinery.fieldmanager.pathelement import scalar_json
-from tetrapod.machinery.fieldmanager.toset import field_set
+from tetrapod.machinery.fieldmanager.to_field_set import field_set
 from tetrapod.machinery.fieldmanager.typed import SchemaError, Type
 from tetrapod.machinery.fieldmanager.updater import Conflict
 from tetrapod.machinery.fieldmanager.validate import validate

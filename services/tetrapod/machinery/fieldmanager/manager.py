@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.fieldmanager import conflict, fieldset, lastapplied
-from tetrapod.machinery.fieldmanager.capping import cap_update_managers
+from tetrapod.machinery.fieldmanager.empty_objects import empty_object
 from tetrapod.machinery.fieldmanager.entries import APPLY, UPDATE, Managed, decode, encode, identifier, is_reset, new_entry, now
+from tetrapod.machinery.fieldmanager.entry_limit import cap_update_managers
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
 from tetrapod.machinery.fieldmanager.typed import OBJECT_META, SchemaError, Type, compile_root
 from tetrapod.machinery.fieldmanager.updater import Conflicts, Misfit, MissingVersionError, Updater
 from tetrapod.machinery.fieldmanager.validate import join, validate
-from tetrapod.machinery.fieldmanager.zero import empty_object
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.schema.decode import first_error
 from tetrapod.machinery.schema_node import SchemaNode

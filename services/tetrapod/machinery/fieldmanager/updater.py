@@ -16,7 +16,7 @@ from tetrapod.machinery.fieldmanager.entries import Entry, Managed, new_entry
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
 from tetrapod.machinery.fieldmanager.merge import merge
 from tetrapod.machinery.fieldmanager.remove import reconcile, remove_items, with_named_fields
-from tetrapod.machinery.fieldmanager.toset import field_set
+from tetrapod.machinery.fieldmanager.to_field_set import field_set
 from tetrapod.machinery.fieldmanager.typed import SchemaError, Type
 from tetrapod.machinery.fieldmanager.validate import join, validate
 from tetrapod.machinery.gvk import Object

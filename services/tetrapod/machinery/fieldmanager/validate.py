@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tetrapod.machinery.bounds import MAX_ERRORS, cut_path, more
+from tetrapod.machinery.error_limits import MAX_ERRORS, cut_path, more
 from tetrapod.machinery.fieldmanager.pathelement import show
 from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SchemaError, Type
 from tetrapod.machinery.golang.formatting import GoValue, plain, syntax, type_name

@@ -3,9 +3,9 @@
 Lists and watches parse the text form once and match every object with it; controllers and admission use the object form.
 """
 
-from tetrapod.machinery.labels.objects import format_label_selector, from_label_selector, from_set
+from tetrapod.machinery.labels.label_selectors import format_label_selector, from_label_selector, from_set
+from tetrapod.machinery.labels.parser import parse
 from tetrapod.machinery.labels.selectors import Requirement, Selector, requirement
-from tetrapod.machinery.labels.text import parse
 from tetrapod.machinery.labels.validation import (
     validate_label_name,
     validate_label_selector,

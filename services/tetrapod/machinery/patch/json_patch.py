@@ -15,7 +15,7 @@ import orjson
 
 from tetrapod.machinery.depth import TooDeepError, ensure_depth, is_depth_error
 from tetrapod.machinery.golang.formatting import json_kind
-from tetrapod.machinery.patch.pieces import PIECE, Pieces
+from tetrapod.machinery.patch.chunked_lists import PIECE, Pieces
 from tetrapod.machinery.status import StatusError, bad_request, request_entity_too_large
 
 MAX_OPERATIONS: Final = 10_000

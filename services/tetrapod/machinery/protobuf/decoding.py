@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from tetrapod.machinery.depth import MAX_DEPTH
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.protobuf.messages import APIMACHINERY, Field, UnknownMessageError, fields, message_of
-from tetrapod.machinery.protobuf.special import RAW_JSON, parse_json, value_of
+from tetrapod.machinery.protobuf.special_types import RAW_JSON, parse_json, value_of
 from tetrapod.machinery.protobuf.wire import BYTES, END_GROUP, FIXED64, VARINT, end_of_input, read_size, read_varint, skip
 from tetrapod.machinery.serializer.errors import DecodeError
 

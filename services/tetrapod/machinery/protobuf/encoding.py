@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.protobuf.documents import METADATA, NULLABLE, ZEROES
 from tetrapod.machinery.protobuf.messages import Field, fields
-from tetrapod.machinery.protobuf.special import AS_MESSAGE, body_of
+from tetrapod.machinery.protobuf.special_types import AS_MESSAGE, body_of
 from tetrapod.machinery.protobuf.wire import BYTES, FIXED64, VARINT, delimited, tag, varint
 
 Encode: TypeAlias = Callable[[Any], bytes]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.schema.cel_times import COMPILED
+from tetrapod.machinery.schema.cel_compile_times import COMPILED
 from tetrapod.machinery.schema.fieldpath import PathError, resolve
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, in
 from tetrapod.machinery.golang.json_numbers import has_whole_floats
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.lengthy import Lengthy
+from tetrapod.machinery.long_work import Lengthy
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
 from tetrapod.machinery.schema.correlation import Ratchet, by_keys, keys_of
 from tetrapod.machinery.schema.structural import build

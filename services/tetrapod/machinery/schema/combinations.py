@@ -12,7 +12,7 @@ from typing import Any
 
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.quoting import go_quote
-from tetrapod.machinery.schema.paths import Path, text_of
+from tetrapod.machinery.schema.path_pairs import Path, text_of
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.schema.value_checks import composite
 from tetrapod.machinery.schema_node import SchemaNode

@@ -18,11 +18,11 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.schema import unknown
+from tetrapod.machinery.schema import unknown_fields
 from tetrapod.machinery.schema.decode_errors import DecodeError, Mismatch, UnknownField
 from tetrapod.machinery.schema.decode_scalars import ABSENT, Walk, go_type, scalar, zero_of_scalar
 from tetrapod.machinery.schema.decode_special import resource_amount, special
-from tetrapod.machinery.schema.emptied import TOLD_BELOW, TOLD_FROM_ABSENT
+from tetrapod.machinery.schema.empty_values import TOLD_BELOW, TOLD_FROM_ABSENT
 from tetrapod.machinery.schema_node import NO_DEFAULT, SchemaNode
 
 __all__ = ["DecodeError", "decode", "first_error", "zero"]
@@ -45,7 +45,7 @@ def decode(node: SchemaNode, obj: Object) -> list[str]:
     try:
         walk(obj)
     except UnknownField:
-        unknown_paths = unknown.drop(node, obj)
+        unknown_paths = unknown_fields.drop(node, obj)
         try:
             walk(obj)
         except Mismatch as mismatch:
@@ -58,7 +58,7 @@ def decode(node: SchemaNode, obj: Object) -> list[str]:
 
 def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
     """Return the first error in `obj` (changed in place) in the order of its members, or None. Unknown fields are not errors."""
-    unknown.drop(node, obj)
+    unknown_fields.drop(node, obj)
     try:
         object_walk(node)(obj)
     except DecodeError as error:
@@ -235,7 +235,7 @@ def _struct_field(child: SchemaNode) -> Walk:
 
 
 def _collection_field(walk: Walk, child: SchemaNode) -> Walk:
-    if child.presence == "n":  # An empty value is kept, because its sender owns it; see emptied.py.
+    if child.presence == "n":  # An empty value is kept, because its sender owns it; see empty_values.py.
         return lambda value: None if value is None else walk(value)
     return lambda value: walk(value) if value else _nothing(value, child)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.machinery import field
-from tetrapod.machinery.bounds import record
+from tetrapod.machinery.error_limits import record
 from tetrapod.machinery.schema_node import SchemaNode
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})

@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from tetrapod.machinery import string_formats
-from tetrapod.machinery.bounds import MAX_ERRORS
+from tetrapod.machinery.error_limits import MAX_ERRORS
 from tetrapod.machinery.field import UNCOUNTED, FieldError, distinct
 from tetrapod.machinery.schema.combinations import Combinations
 from tetrapod.machinery.schema.correlation import TYPE_META, Correlation
-from tetrapod.machinery.schema.paths import Path, text_of
+from tetrapod.machinery.schema.path_pairs import Path, text_of
 from tetrapod.machinery.schema.value_checks import check_number, check_string, enum_error, invalid_type, is_float_integer
 from tetrapod.machinery.schema_node import SchemaNode
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.machinery import string_formats
-from tetrapod.machinery.bounds import MAX_VALUE, cut
+from tetrapod.machinery.error_limits import MAX_VALUE, cut
 from tetrapod.machinery.field import FieldError, format_text
 from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.golang.regular_expressions import BadPattern, compile_pattern
-from tetrapod.machinery.schema.paths import Path, text_of
+from tetrapod.machinery.schema.path_pairs import Path, text_of
 from tetrapod.machinery.schema_node import SchemaNode
 
 _MAX_EXACT: Final = float((1 << 53) - 1)

@@ -6,7 +6,7 @@ in yaml_output.py.
 
 from __future__ import annotations
 
-from tetrapod.machinery.bounds import more, recorded
+from tetrapod.machinery.error_limits import more, recorded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer import yaml_flow as flow
 from tetrapod.machinery.serializer.errors import Decoded

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import yaml
 
-from tetrapod.machinery.bounds import record
 from tetrapod.machinery.depth import MAX_DEPTH
+from tetrapod.machinery.error_limits import record
 from tetrapod.machinery.golang.json_numbers import shortest_integer
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.machinery.lengthy import Lengthy
+from tetrapod.machinery.long_work import Lengthy
 from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
 from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.structural import build

@@ -10,7 +10,7 @@ import pytest
 
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.schema import custom, listtypes, objectmeta, validation
+from tetrapod.machinery.schema import custom_resources, listtypes, objectmeta, validation
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer.json import decode
@@ -33,7 +33,7 @@ def errors_of(node: SchemaNode, obj: Object) -> list[FieldError]:
 @pytest.mark.parametrize(("schema", "case"), cases())
 def test_recorded_custom_resources(schema: Object, case: Object) -> None:
     node, obj = build(schema), decode(case["sent"].encode(), unstructured=True).obj
-    custom.decode(node, obj)
+    custom_resources.decode(node, obj)
     found = [[error.field, error.type, error.body()] for error in errors_of(node, obj)]
     assert found == case.get("causes", [])
     if "answer" in case:
@@ -49,7 +49,7 @@ def test_unknown_fields_come_metadata_first_then_sorted_then_embedded() -> None:
         properties={"tpl": {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"spec": {"type": "object"}}}}
     )
     tpl = {"apiVersion": "v1", "kind": "Pod", "metadata": {"bogus": 1}, "spec": {"y": 2}}
-    found = custom.decode(node, {"metadata": {"bogus": 1}, "extra": 1, "spec": {"tpl": tpl, "m": 1}})
+    found = custom_resources.decode(node, {"metadata": {"bogus": 1}, "extra": 1, "spec": {"tpl": tpl, "m": 1}})
     assert found == ["metadata.bogus", "extra", "spec.m", "spec.tpl.spec.y", "spec.tpl.metadata.bogus"]
 
 
@@ -57,7 +57,7 @@ def test_preserved_unknown_fields_stay_but_known_ones_below_are_pruned() -> None
     known = {"type": "object", "properties": {"a": {"type": "string"}}}
     node = spec_node(**{"x-kubernetes-preserve-unknown-fields": True, "properties": {"known": known}})
     obj: Object = {"spec": {"free": {"x": 1}, "known": {"a": "x", "b": "y"}}}
-    assert custom.decode(node, obj) == ["spec.known.b"]
+    assert custom_resources.decode(node, obj) == ["spec.known.b"]
     assert obj["spec"] == {"free": {"x": 1}, "known": {"a": "x"}}
 
 
@@ -87,10 +87,10 @@ def test_a_null_in_a_list_map_is_an_item_without_keys() -> None:
 def test_defaults_are_copies() -> None:
     node = spec_node(properties={"l": {"type": "array", "items": {"type": "string"}, "default": ["x"]}})
     first: Object = {"spec": {}}
-    custom.decode(node, first)
+    custom_resources.decode(node, first)
     first["spec"]["l"].append("y")
     second: Object = {"spec": {}}
-    custom.decode(node, second)
+    custom_resources.decode(node, second)
     assert second["spec"] == {"l": ["x"]}
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.schema import emptied, unknown
+from tetrapod.machinery.schema import empty_values, unknown_fields
 from tetrapod.machinery.schema.decode import DecodeError, decode
 from tetrapod.machinery.schema_node import SchemaNode
 
@@ -45,7 +45,7 @@ def test_recorded_answers_are_fixed_points(answer: Object) -> None:
 def test_wrong_types_are_rejected_in_recorded_words(case: Object) -> None:
     sent, message = case["sent"], case["message"]
     if message.startswith("strict decoding error: "):
-        paths = unknown.find(node_of(sent), sent)
+        paths = unknown_fields.find(node_of(sent), sent)
         assert ", ".join(f'unknown field "{path}"' for path in paths) == message.removeprefix("strict decoding error: ")
         return
     with pytest.raises(DecodeError) as refusal:
@@ -129,7 +129,7 @@ def test_schema_defaults_replace_absent_and_zero_values() -> None:
 
 def forgotten(kind: str, obj: Object, api_version: str = "v1") -> Object:
     obj = decoded(kind, obj, api_version)
-    emptied.forget(types.schema_for(GroupVersion.parse(api_version).with_kind(kind)), obj)
+    empty_values.forget(types.schema_for(GroupVersion.parse(api_version).with_kind(kind)), obj)
     return obj
 
 
@@ -148,7 +148,7 @@ def test_empty_lists_without_omitempty_are_owned_then_null_except_where_json_is_
 def test_an_empty_list_that_validation_tells_from_absence_is_left_out_of_what_is_stored() -> None:
     sent = decoded("StatefulSet", {"spec": {"volumeClaimTemplates": []}}, "apps/v1")
     assert sent["spec"]["volumeClaimTemplates"] == []
-    left_out = emptied.omit(types.schema_for(GroupVersion.parse("apps/v1").with_kind("StatefulSet")), sent)
+    left_out = empty_values.omit(types.schema_for(GroupVersion.parse("apps/v1").with_kind("StatefulSet")), sent)
     assert left_out == [(("spec", "volumeClaimTemplates"), [])]
     assert "volumeClaimTemplates" not in sent["spec"]
 
@@ -160,8 +160,8 @@ def test_empty_and_absent_rules_of_a_network_policy_are_distinguished_until_stor
     )
     assert sent["spec"]["egress"] == [] and sent["spec"]["ingress"][0] == {"from": []}
     node = types.schema_for(GroupVersion.parse(version).with_kind(kind))
-    assert emptied.hide(node, sent) == [(("spec", "egress"), [])]  # the rules are one atomic list
-    emptied.omit(node, sent)
+    assert empty_values.hide(node, sent) == [(("spec", "egress"), [])]  # the rules are one atomic list
+    empty_values.omit(node, sent)
     assert sent["spec"] == {"podSelector": {}, "ingress": [{}, {"from": [{"podSelector": {}}]}]}
 
 
@@ -180,7 +180,7 @@ def test_empty_and_absent_values_are_distinguished_for_some_types(kind: str, ver
     obj = decoded(kind, {"metadata": {"labels": {}}, **sent}, version)
     assert "labels" not in obj["metadata"]
     assert reduce(getitem, place, obj) == member
-    emptied.omit(types.schema_for(GroupVersion.parse(version).with_kind(kind)), obj)
+    empty_values.omit(types.schema_for(GroupVersion.parse(version).with_kind(kind)), obj)
     assert reduce(getitem, place, obj) == {}
 
 
@@ -192,7 +192,7 @@ def test_of_a_schema_inside_schemas_what_is_empty_is_left_out() -> None:
     sent = decoded(kind, {"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": root}}]}}, version)
     kept = sent["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert kept["definitions"] == {} and kept["properties"]["a"]["enum"] == []
-    emptied.omit(types.schema_for(GroupVersion.parse(version).with_kind(kind)), sent)
+    empty_values.omit(types.schema_for(GroupVersion.parse(version).with_kind(kind)), sent)
     left = {"type": "object", "default": {"enum": []}, "items": [{"allOf": [{}]}], "additionalProperties": False}
     assert kept == {"properties": {"a": left, "enum": {}}, "not": {}}
 
@@ -202,13 +202,13 @@ def test_what_is_hidden_of_a_webhook_can_be_put_back() -> None:
     hooks = [{"clientConfig": {"caBundle": ""}, "rules": []}, {"clientConfig": {"caBundle": "eA=="}, "matchConditions": []}]
     sent = decoded(kind, {"webhooks": hooks}, version)
     node, before = types.schema_for(GroupVersion.parse(version).with_kind(kind)), copy.deepcopy(sent)
-    hidden = emptied.hide(node, sent)
+    hidden = empty_values.hide(node, sent)
     assert "caBundle" not in sent["webhooks"][0]["clientConfig"]
     assert "rules" not in sent["webhooks"][0]
     assert "matchConditions" not in sent["webhooks"][1]
-    emptied.put_back(sent, hidden)
+    empty_values.put_back(sent, hidden)
     assert sent == before
-    emptied.omit(node, sent)
+    empty_values.omit(node, sent)
     assert sent["webhooks"][0]["clientConfig"] == {"caBundle": ""}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tetrapod.machinery.gvk import GroupVersionKind
-from tetrapod.machinery.schema.narrowing import as_filled
+from tetrapod.machinery.schema.number_conversion import as_filled
 from tetrapod.machinery.types.definitions import schema_for
 
 

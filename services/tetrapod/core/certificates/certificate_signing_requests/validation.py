@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from tetrapod.core.validation.pem import blocks
 from tetrapod.core.validation.signer_names import signer_name
-from tetrapod.generic.certificates import faults
 from tetrapod.machinery import field
 from tetrapod.machinery.equality import repeated
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang import x509_errors
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -112,7 +112,7 @@ def parse_request(request: str) -> CertificateSigningRequest:
     try:
         return x509.load_der_x509_csr(pem_blocks[0].content)
     except (ValueError, x509.InvalidVersion):
-        raise ValueError(faults.request_error(pem_blocks[0].content)) from None
+        raise ValueError(x509_errors.request_error(pem_blocks[0].content)) from None
 
 
 def _request_fault(request: str) -> str:
@@ -183,9 +183,9 @@ def certificate_fault(content: bytes) -> str:
         try:
             x509.load_der_x509_certificate(block.content)
         except (ValueError, x509.InvalidVersion):
-            text = faults.certificate_error(block.content)
+            text = x509_errors.certificate_error(block.content)
             # Go's ParseCertificates reads trailing data as the next certificate.
-            return "x509: malformed certificate" if text == faults.TRAILING else text
+            return "x509: malformed certificate" if text == x509_errors.TRAILING else text
     return "" if pem_blocks else "must contain at least one CERTIFICATE PEM block"
 
 

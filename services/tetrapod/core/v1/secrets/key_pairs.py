@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
 
 from tetrapod.core.validation.pem import Block, blocks
-from tetrapod.generic.certificates import faults
+from tetrapod.machinery.golang import x509_errors
 
 _SKIPPED: Final = "after skipping PEM blocks of the following types:"
 _KINDS: Final = (RSAPublicKey, EllipticCurvePublicKey, Ed25519PublicKey)
@@ -49,7 +49,7 @@ def _mismatch(certificate: Block, key: Block) -> str:
     try:
         public = x509.load_der_x509_certificate(certificate.content).public_key()
     except (ValueError, x509.InvalidVersion):
-        return faults.certificate_error(certificate.content)
+        return x509_errors.certificate_error(certificate.content)
     try:
         key_public = load_der_private_key(key.content, None).public_key()
     except (ValueError, TypeError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tetrapod.core.v1.services.changes import needs_address
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.registry.shown import FilteredUpdateStore
+from tetrapod.generic.registry.filtered_store import FilteredUpdateStore
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.gvk import Object
 

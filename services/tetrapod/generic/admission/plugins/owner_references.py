@@ -12,7 +12,7 @@ from tetrapod.generic.admission.interface import Attributes, Plugin, forbidden
 from tetrapod.generic.authorization.interface import Attributes as Asked
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.kinds import Mapping, find_resource
+from tetrapod.generic.client.rest_mapper import Mapping, find_resource
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, Object
 

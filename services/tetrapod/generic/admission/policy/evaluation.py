@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tetrapod.generic.admission.policy.authorizing import Authorizing
+from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
 from tetrapod.generic.admission.policy.environment import VARIABLES
 from tetrapod.generic.admission.policy.expressions import Compiled
 from tetrapod.machinery.cel.environment import Meter

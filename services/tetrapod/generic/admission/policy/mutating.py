@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tetrapod.generic.admission.interface import Attributes, Versions, forbidden
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.admission.policy.definitions import Policy, stored
 from tetrapod.generic.admission.policy.metrics import error_type, mutated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import PolicySource
-from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError, internal_error
 
 if TYPE_CHECKING:
-    from tetrapod.generic.admission.policy.authorizing import Authorizing
+    from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
     from tetrapod.generic.admission.policy.mutator import Mutation, Mutator
 
 _POLICIES: Final = stored("mutatingadmissionpolicies", "MutatingAdmissionPolicy")
@@ -90,7 +90,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
         rejections = [_configuration_rejection(match) for match in matches if isinstance(match, Misconfigured) and match.policy.fails]
         invocations = [match for match in matches if isinstance(match, Invocation)]
         if invocations:
-            from tetrapod.generic.admission.policy.authorizing import Authorizing
+            from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
 
             authorizing = Authorizing(self.dependencies.authorizer, attributes)
             turns: _Turns = attributes.state.setdefault(self.name, _Turns())

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tetrapod.generic.admission.policy import match_conditions
-from tetrapod.generic.admission.policy.authorizing import Authorizing
+from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
 from tetrapod.generic.admission.policy.definitions import Policy
 from tetrapod.generic.admission.policy.evaluation import Activation, BudgetExceeded
 from tetrapod.generic.admission.policy.expressions import APPLY_CONFIGURATION, JSON_PATCH, Compiled, Composer

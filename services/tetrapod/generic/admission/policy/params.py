@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from tetrapod.generic.admission.surroundings import Background
+from tetrapod.generic.admission.plugin_dependencies import Background
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.client.kinds import Mapping, find_resource
+from tetrapod.generic.client.rest_mapper import Mapping, find_resource
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.labels import from_label_selector
 from tetrapod.machinery.status import StatusError

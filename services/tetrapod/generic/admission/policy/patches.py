@@ -19,7 +19,7 @@ from tetrapod.machinery.golang.formatting import GoValue
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.patch.json_patch import JSONPatchError, TestFailed, apply_operations
-from tetrapod.machinery.schema.narrowing import as_filled
+from tetrapod.machinery.schema.number_conversion import as_filled
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types import load
 

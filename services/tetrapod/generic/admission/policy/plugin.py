@@ -11,10 +11,10 @@ from typing import Generic, NamedTuple, TypeVar
 from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import Attributes, Equivalent, Plugin, forbidden
 from tetrapod.generic.admission.matching import Namespaces, exempt
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.admission.policy.definitions import Binding, Policy
 from tetrapod.generic.admission.policy.params import ConfigurationError, Params
 from tetrapod.generic.admission.policy.source import Hook, PolicySource
-from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from tetrapod.generic.admission.plugin_dependencies import Background
 from tetrapod.generic.admission.policy.definitions import Binding, Policy
-from tetrapod.generic.admission.surroundings import Background
-from tetrapod.generic.registry.mirror import Mirror
+from tetrapod.generic.registry.converted_objects import Mirror
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery.gvk import GroupVersionKind
 

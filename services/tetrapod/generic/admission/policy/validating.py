@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tetrapod.generic.admission.interface import Attributes, forbidden
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.admission.policy.definitions import Binding, Policy, stored
 from tetrapod.generic.admission.policy.metrics import error_type, validated
 from tetrapod.generic.admission.policy.plugin import Invocation, Misconfigured, PolicyPlugin, with_causes
 from tetrapod.generic.admission.policy.source import Hook, PolicySource
-from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.status import StatusError
 
 if TYPE_CHECKING:
-    from tetrapod.generic.admission.policy.authorizing import Authorizing
+    from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
     from tetrapod.generic.admission.policy.validator import Validator, Verdict
 
 _POLICIES: Final = stored("validatingadmissionpolicies", "ValidatingAdmissionPolicy")
@@ -70,7 +70,7 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
         hooks = await self.hooks(attributes)
         if not hooks:
             return
-        from tetrapod.generic.admission.policy.authorizing import Authorizing
+        from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
 
         request = _Request(attributes, Authorizing(self.dependencies.authorizer, attributes))
         for hook in hooks:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tetrapod.generic.admission.policy import match_conditions
-from tetrapod.generic.admission.policy.authorizing import Authorizing
+from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
 from tetrapod.generic.admission.policy.definitions import Policy
 from tetrapod.generic.admission.policy.evaluation import Activation, BudgetExceeded, Outcome
 from tetrapod.generic.admission.policy.expressions import BOOL, STRING, STRING_OR_NULL, Compiled, Composer

@@ -10,7 +10,7 @@ import time
 from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
-from tetrapod.generic.admission.policy.authorizing import Authorizing
+from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
 from tetrapod.generic.admission.policy.evaluation import Activation
 from tetrapod.generic.admission.policy.expressions import Composer
 from tetrapod.generic.admission.policy.match_conditions import MatchConditionError, compile_conditions, match

@@ -9,8 +9,8 @@ from typing import Final
 
 from tetrapod.generic.admission.static_manifests import absolute_path, reject_manifests
 from tetrapod.generic.configuration.loading import load
-from tetrapod.generic.configuration.shapes import kind, string
-from tetrapod.generic.webhook.identities import Identities
+from tetrapod.generic.configuration.schemas import kind, string
+from tetrapod.generic.webhook.credentials_by_host import Identities
 
 KIND: Final = "WebhookAdmissionConfiguration"
 

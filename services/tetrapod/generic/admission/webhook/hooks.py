@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any, Final
 
 from tetrapod.generic.admission.matching import ParsedSelector, Rule
-from tetrapod.generic.admission.surroundings import Background
-from tetrapod.generic.registry.mirror import Mirror
+from tetrapod.generic.admission.plugin_dependencies import Background
+from tetrapod.generic.registry.converted_objects import Mirror
 from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFactory
-from tetrapod.generic.webhook.config import ClientConfig, client_config
+from tetrapod.generic.webhook.client_config import ClientConfig, client_config
 from tetrapod.machinery.gvk import Object
 
 _API_VERSION: Final = "admissionregistration.k8s.io/v1"

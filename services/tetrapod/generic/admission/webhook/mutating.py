@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
-from tetrapod.generic.admission.webhook.calling import CallingFailed, WebhookPlugin
+from tetrapod.generic.admission.webhook.dispatch import CallingFailed, WebhookPlugin
 from tetrapod.generic.admission.webhook.hooks import MUTATING, Hook
 from tetrapod.generic.admission.webhook.review import Denied, Verdict
 from tetrapod.machinery.copying import copy_object
@@ -24,7 +24,7 @@ from tetrapod.machinery.patch import json_patch
 from tetrapod.machinery.serializer import json
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.serializer.json import go_escaped
-from tetrapod.machinery.serializer.recognize import recognize
+from tetrapod.machinery.serializer.type_meta import recognize
 from tetrapod.machinery.status import StatusError, internal_error
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"

@@ -16,8 +16,8 @@ import orjson
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
 from tetrapod.generic.admission.request import describe
-from tetrapod.generic.webhook.question import SUPPORTED, Review, supported_version
-from tetrapod.generic.webhook.types import expected_admission
+from tetrapod.generic.webhook.review_request import SUPPORTED, Review, supported_version
+from tetrapod.generic.webhook.review_schemas import expected_admission
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.serializer.json import ordered

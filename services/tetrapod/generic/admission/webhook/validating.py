@@ -9,7 +9,7 @@ import asyncio
 from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes, Equivalent
-from tetrapod.generic.admission.webhook.calling import CallingFailed, WebhookPlugin
+from tetrapod.generic.admission.webhook.dispatch import CallingFailed, WebhookPlugin
 from tetrapod.generic.admission.webhook.hooks import VALIDATING, Hook
 from tetrapod.generic.admission.webhook.review import Denied
 from tetrapod.machinery.failure import Failure

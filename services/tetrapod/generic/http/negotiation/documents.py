@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.http.negotiation.accept import PROTOBUF, YAML, Accepted, Offer, choose
-from tetrapod.generic.http.negotiation.choosing import wants_pretty
+from tetrapod.generic.http.negotiation.media_types import wants_pretty
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.golang.json_numbers import without_exponents

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from tetrapod.generic.observability.debugging import sampling, symbols
-from tetrapod.generic.observability.debugging.objects import live_objects
+from tetrapod.generic.observability.debugging.live_objects import live_objects
 from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import status
 

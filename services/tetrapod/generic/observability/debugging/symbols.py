@@ -11,7 +11,7 @@ import asyncio
 from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Final
 
-from tetrapod.generic.observability.debugging.objects import live_objects
+from tetrapod.generic.observability.debugging.live_objects import live_objects
 from tetrapod.generic.request import Request, Response
 
 _BODY_LIMIT: Final = 64 * 1024

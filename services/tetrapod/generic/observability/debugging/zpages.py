@@ -13,8 +13,8 @@ from typing import Final
 
 from tetrapod.generic.configuration.version import KUBERNETES, version_info
 from tetrapod.generic.http.negotiation.accept import JSON, YAML, Offer, parse_accept
-from tetrapod.generic.http.negotiation.choosing import wants_pretty
 from tetrapod.generic.http.negotiation.documents import encode_document, write_status
+from tetrapod.generic.http.negotiation.media_types import wants_pretty
 from tetrapod.generic.metrics.collectors import STARTED
 from tetrapod.generic.metrics.requests import PAGE
 from tetrapod.generic.request import Handler, Request, Response

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tetrapod.generic.metrics.collectors import Metric, shown_help
-from tetrapod.generic.observability.exposition.foreign import all_families
+from tetrapod.generic.observability.exposition.prometheus_client import all_families
 from tetrapod.machinery.golang.floats import go_float
 
 _IN_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})

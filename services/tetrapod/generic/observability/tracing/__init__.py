@@ -1,1 +1,1 @@
-"""Traces of requests: `spans.py` records spans, `asked.py` returns the trace for `?trace=1`, `provider.py` exports it by OTLP."""
+"""Traces of requests: `spans.py` records spans, `trace_endpoint.py` returns the trace for `?trace=1`, `provider.py` exports it by OTLP."""

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, load
-from tetrapod.generic.configuration.shapes import POINTER, kind, string
+from tetrapod.generic.configuration.schemas import POINTER, kind, string
 from tetrapod.machinery.field import FieldError, aggregate, invalid
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.schema_node import SchemaNode

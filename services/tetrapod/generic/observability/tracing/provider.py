@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final
 
-from tetrapod.generic.observability.tracing import hop
+from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.propagation import carried, extract
 from tetrapod.generic.observability.tracing.spans import Span, Trace
 from tetrapod.generic.request import Request
@@ -47,7 +47,7 @@ class Tracing:
         sampled_id = request.state.get(_CANDIDATE, 0)
         trace.carried = carried(request.headers)
         remote = extract(request.headers)
-        if remote is not None and (hop.is_trusted(request) or not _PRIVILEGED.isdisjoint(request.user.groups)):
+        if remote is not None and (peer_traces.is_trusted(request) or not _PRIVILEGED.isdisjoint(request.user.groups)):
             trace.trace_id, trace.sampled = remote.trace_id, remote.sampled
             return remote.span_id
         if remote is not None:

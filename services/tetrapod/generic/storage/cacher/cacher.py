@@ -18,12 +18,12 @@ from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage import metrics
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.cache import Cache
+from tetrapod.generic.storage.cacher.counters import counters_of
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
 from tetrapod.generic.storage.cacher.history import History
 from tetrapod.generic.storage.cacher.listing import Lister
 from tetrapod.generic.storage.cacher.reflector import Reflector
-from tetrapod.generic.storage.cacher.tally import counters_of
 from tetrapod.generic.storage.cacher.watching import CacheWatch
 from tetrapod.generic.storage.cacher.window import MOST
 from tetrapod.generic.storage.cacher.writing import Writer

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
+from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entry import StoredEntry
-from tetrapod.generic.storage.cacher.tally import CacheCounters
 from tetrapod.generic.storage.cacher.window import Change
 from tetrapod.generic.storage.interface import Predicate, Sink, WatchEvent, WatchQuery
 from tetrapod.machinery.failure import result_of

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
+from tetrapod.generic.storage.cacher.counters import CacheCounters
 from tetrapod.generic.storage.cacher.entry import StoredEntry
-from tetrapod.generic.storage.cacher.tally import CacheCounters
 from tetrapod.generic.storage.interface import Predicate, WatchEvent
 
 FRESH_SECONDS: Final = 75.0

@@ -20,8 +20,8 @@ from tetrapod.generic.storage.backend import (
     WriteResult,
 )
 from tetrapod.generic.storage.encryption.transformer import Transformer, TransformError
-from tetrapod.generic.storage.forwarding import ForwardingBackend
 from tetrapod.generic.storage.unreadable import CannotEncrypt, NotTransformable
+from tetrapod.generic.storage.wrappers import ForwardingBackend
 
 
 class EncryptedBackend(ForwardingBackend):

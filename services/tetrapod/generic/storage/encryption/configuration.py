@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import load
-from tetrapod.generic.configuration.shapes import POINTER, duration, kind, list_of, string, strings, struct
+from tetrapod.generic.configuration.schemas import POINTER, duration, kind, list_of, string, strings, struct
 from tetrapod.generic.storage.encryption.validation import validate
 from tetrapod.machinery.field import aggregate
 from tetrapod.machinery.golang.quoting import go_quote

@@ -10,8 +10,8 @@ import time
 from collections import OrderedDict
 from typing import Final
 
-from tetrapod.generic.configuration.identity import apiserver_id, label_hash
 from tetrapod.generic.configuration.metrics import ReloadMetrics
+from tetrapod.generic.configuration.server_identity import apiserver_id, label_hash
 from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
 
 OK: Final = "OK"

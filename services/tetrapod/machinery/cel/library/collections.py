@@ -9,8 +9,8 @@ from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.library.operators import compared, same
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.limits import PER_CALL_LIMIT
+from tetrapod.machinery.cel.overload_errors import COMPARABLE
 from tetrapod.machinery.cel.runtime_costs import self_compare
-from tetrapod.machinery.cel.unsuited import COMPARABLE
 from tetrapod.machinery.cel.values import ObjectLike, find, shown, type_of_value
 
 _MAX_RANGE: Final = 1_000_000

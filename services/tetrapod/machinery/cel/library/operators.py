@@ -8,8 +8,8 @@ from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
+from tetrapod.machinery.cel.overload_errors import unsuited
 from tetrapod.machinery.cel.time import checked_duration, checked_timestamp
-from tetrapod.machinery.cel.unsuited import unsuited
 from tetrapod.machinery.cel.values import CorrelatedList, Duration, ObjectLike, Timestamp, Uint, equal, find, no_such_overload
 
 MAX_ELEMENTS: Final = 5_000_000

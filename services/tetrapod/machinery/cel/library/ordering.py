@@ -9,7 +9,7 @@ from typing import Any, Final
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.operators import add, compared, same
 from tetrapod.machinery.cel.library.signatures import Function, Functions, list_of
-from tetrapod.machinery.cel.unsuited import COMPARABLE
+from tetrapod.machinery.cel.overload_errors import COMPARABLE
 from tetrapod.machinery.cel.values import Duration, Uint
 
 

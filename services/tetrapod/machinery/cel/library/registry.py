@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from tetrapod.machinery.cel.library.signatures import Function, Functions
-from tetrapod.machinery.cel.unsuited import unsuited
+from tetrapod.machinery.cel.overload_errors import unsuited
 
 _LIBRARIES: Final = (
     "conversions",

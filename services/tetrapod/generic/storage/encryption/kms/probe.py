@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from tetrapod.generic.configuration.identity import label_hash
+from tetrapod.generic.configuration.server_identity import label_hash
 from tetrapod.generic.storage.encryption.ciphers import SEED_SIZE, SeededGcm
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.kms.objects import SEED, check, key_id_error, source_key

@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from tetrapod.generic.openapi.pieces import Turns
+from tetrapod.generic.openapi.document_chunks import Turns
 from tetrapod.generic.openapi.source import DocumentSource
 from tetrapod.generic.request import Response, StreamResponse, StreamWriter
 from tetrapod.machinery.gvk import Object

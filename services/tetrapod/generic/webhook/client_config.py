@@ -13,8 +13,8 @@ from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
+from tetrapod.generic.webhook.credentials import Identity
 from tetrapod.generic.webhook.errors import Unusable
-from tetrapod.generic.webhook.identity import Identity
 from tetrapod.machinery.gvk import Object
 
 _NO_BASE64: Final = "unable to load root certificates: unable to parse bytes as PEM block"

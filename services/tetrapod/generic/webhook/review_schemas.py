@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tetrapod.generic.webhook.answers import Expected
+from tetrapod.generic.webhook.responses import Expected
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.types import load
 from tetrapod.machinery.types.definitions import RAW_EXTENSION

@@ -10,21 +10,28 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.decoding import ShapeError, unknown_fields
-from tetrapod.generic.endpoints.frommaps import decoding_error
-from tetrapod.generic.endpoints.gotext import Touched, in_go_order, sort_touched, sorted_members, touched_by_json_patch, touched_by_merge
+from tetrapod.generic.endpoints.quoted_objects import (
+    Touched,
+    in_go_order,
+    sort_touched,
+    sorted_members,
+    touched_by_json_patch,
+    touched_by_merge,
+)
 from tetrapod.generic.endpoints.scope import Scope
+from tetrapod.generic.endpoints.struct_conversion_errors import decoding_error
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.field import invalid
 from tetrapod.machinery.golang import formatting
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.patch import json_patch, merge, strategic
-from tetrapod.machinery.schema.narrowing import as_filled
+from tetrapod.machinery.schema.number_conversion import as_filled
+from tetrapod.machinery.serializer import duplicate_members
 from tetrapod.machinery.serializer import json as json_serializer
-from tetrapod.machinery.serializer import written
+from tetrapod.machinery.serializer.duplicate_members import as_written
 from tetrapod.machinery.serializer.errors import Decoded, DecodeError
-from tetrapod.machinery.serializer.recognize import recognize
-from tetrapod.machinery.serializer.written import as_written
+from tetrapod.machinery.serializer.type_meta import recognize
 from tetrapod.machinery.status import StatusError, bad_request, not_found
 from tetrapod.machinery.status import invalid as invalid_object
 
@@ -172,7 +179,7 @@ class DocumentPatching(Patching):
     def _text(self, current: Object) -> bytes:
         """Return the patched object as upstream's JSON text."""
         document = sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)
-        return written.dumps(sort_touched(self._apply_patch(document), self.touched()))
+        return duplicate_members.dumps(sort_touched(self._apply_patch(document), self.touched()))
 
     def type_text(self, error: ShapeError, current: Object) -> str:
         try:

@@ -1,6 +1,6 @@
 """The internal API of the auth service, for the other three services only: rule sets, token requests and tokens for secrets.
 
-Paths and callers are named in generic/peers/names.py. `InternalAuthorizer` is the first authorizer of auth:
+Paths and callers are named in generic/peers/protocol.py. `InternalAuthorizer` is the first authorizer of auth:
 on these paths it allows members of
 SERVICES_GROUP and denies all other users, system:masters included. Tokens are issued to core alone.
 """
@@ -14,14 +14,14 @@ import orjson
 
 from tetrapod.auth.authorizers.chain import AuthorizerChain
 from tetrapod.auth.rbac.index import RbacIndex
+from tetrapod.auth.tokens.bound_objects import SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.issuer import TokenIssuer
-from tetrapod.auth.tokens.objects import SERVICE_ACCOUNTS, Objects
 from tetrapod.auth.tokens.request import TokenRequests
 from tetrapod.generic.authentication.delegating import TOKEN_REVIEWS
 from tetrapod.generic.authorization.delegating import SUBJECT_ACCESS_REVIEWS
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.authorization.rules import RuleSet
-from tetrapod.generic.peers.names import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
+from tetrapod.generic.peers.protocol import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.user import UserInfo

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Final
 
-from tetrapod.generic.openapi.pieces import join_to_chunks
+from tetrapod.generic.openapi.document_chunks import join_to_chunks
 from tetrapod.generic.openapi.preconditions import NO_OVERLAP, BadRange, Outcome, outcome, range_of, ranges
 from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 

@@ -1,4 +1,4 @@
-"""Collects audit data that only this server knows for a front proxy that writes the audit events (audit/findings.py)."""
+"""Collects audit data that only this server knows for a front proxy that writes the audit events (audit/peer_audit.py)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def with_audit_findings(handler: Handler) -> Handler:
         if requested is None:
             return await handler(request)
         from tetrapod.generic.audit.context import AuditContext
-        from tetrapod.generic.audit.findings import parse_request_header, response_header
+        from tetrapod.generic.audit.peer_audit import parse_request_header, response_header
 
         auditing = parse_request_header(requested)
         if auditing is None or request.audit is not None:

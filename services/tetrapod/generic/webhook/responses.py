@@ -20,7 +20,7 @@ from tetrapod.machinery.schema import decode as typed
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.serializer import json, yaml
 from tetrapod.machinery.serializer.errors import DecodeError
-from tetrapod.machinery.serializer.recognize import recognize, syntax_text
+from tetrapod.machinery.serializer.type_meta import recognize, syntax_text
 from tetrapod.machinery.types import load
 
 _SCHEME: Final = '"pkg/runtime/scheme.go:111"'

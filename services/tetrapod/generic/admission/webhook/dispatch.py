@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tetrapod.generic.admission import break_glass
 from tetrapod.generic.admission.interface import ALL_OPERATIONS, Attributes, Equivalent, Plugin, forbidden
 from tetrapod.generic.admission.matching import Namespaces, exempt, find, selects_object
-from tetrapod.generic.admission.surroundings import PluginDependencies
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.admission.webhook.hooks import Hook, Hooks
 from tetrapod.generic.admission.webhook.metrics import Observation
 from tetrapod.generic.admission.webhook.review import Denied, InvalidResponse, Verdict, new_review, verdict
@@ -26,7 +26,7 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request, internal_error
 
 if TYPE_CHECKING:
-    from tetrapod.generic.webhook.identities import Identities
+    from tetrapod.generic.webhook.credentials_by_host import Identities
 
 log = logging.getLogger(__name__)
 _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})

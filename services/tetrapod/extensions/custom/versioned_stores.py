@@ -14,10 +14,10 @@ from tetrapod.extensions.conversion.webhook import WebhookConverter
 from tetrapod.extensions.crds import Crd
 from tetrapod.extensions.custom.converted_storage import ConvertedStorage
 from tetrapod.extensions.custom.definition import custom_definition
-from tetrapod.extensions.custom.forms import Forms
 from tetrapod.extensions.custom.storage import CurrentStorage
 from tetrapod.extensions.custom.store import CustomStore
 from tetrapod.extensions.custom.strategy import CustomStrategy
+from tetrapod.extensions.custom.version_codec import Forms
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.storage.interface import ResourceStorage
 from tetrapod.machinery.gvk import Object

@@ -24,7 +24,7 @@ from tetrapod.machinery.fieldmanager import fieldset
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter
 from tetrapod.machinery.fieldmanager.manager import FieldManager, Finish
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
-from tetrapod.machinery.schema import emptied
+from tetrapod.machinery.schema import empty_values
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError
 
@@ -115,9 +115,9 @@ class Ownership:
 
         Empty lists that the stored form omits get no manager, although validation needs to see them.
         """
-        hidden = emptied.hide(self._node(), new)
+        hidden = empty_values.hide(self._node(), new)
         owned = self._fields.update(live, new, manager)
-        emptied.put_back(owned, hidden)
+        empty_values.put_back(owned, hidden)
         return owned
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:

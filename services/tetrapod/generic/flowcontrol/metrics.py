@@ -1,4 +1,4 @@
-"""The metrics of flow control, with upstream's names. Gauges of the present state are in `gauges.py`.
+"""The metrics of flow control, with upstream's names. Gauges of the present state are in `state_metrics.py`.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/metrics/metrics.go
 """

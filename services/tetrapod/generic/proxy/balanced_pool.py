@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.peers.names import NOT_PROCESSED
+from tetrapod.generic.peers.protocol import NOT_PROCESSED
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool

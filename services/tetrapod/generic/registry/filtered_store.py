@@ -9,8 +9,8 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.hooks import Transform, ValidateObject
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.storage.forwarding import MappedWatch
 from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Watch, WatchQuery
+from tetrapod.generic.storage.wrappers import MappedWatch
 from tetrapod.machinery.gvk import Object
 
 

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.observability.tracing import hop
+from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.report import span_document, text
 from tetrapod.generic.observability.tracing.spans import Span, Trace, current, detail
-from tetrapod.generic.peers.names import TRACE_SPANS
+from tetrapod.generic.peers.protocol import TRACE_SPANS
 from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.user import SYSTEM_MASTERS
 from tetrapod.machinery import requestinfo
@@ -59,7 +59,7 @@ def with_permission(handler: Handler) -> Handler:
     async def trace_permission(request: Request) -> Response:
         span = current()
         if span is not None and span.trace.detailed:
-            if not (hop.requests_spans(request) or SYSTEM_MASTERS in request.user.groups):
+            if not (peer_traces.requests_spans(request) or SYSTEM_MASTERS in request.user.groups):
                 name = go_quote(request.user.name)
                 raise StatusError(
                     403, "Forbidden", f"requests may be traced by members of {SYSTEM_MASTERS} only, and user {name} is none of them"
@@ -82,8 +82,8 @@ async def answer_with_trace(handler: Handler, request: Request, form: str, serve
             response = await handler(request)
             if not trace.granted:
                 return response
-            if hop.requests_spans(request):
-                hop.add_response_header(response, root)
+            if peer_traces.requests_spans(request):
+                peer_traces.add_response_header(response, root)
                 return response
             size = await _discard(response, request)
         report = _report(request, uri, response, size, root)

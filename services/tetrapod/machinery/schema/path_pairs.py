@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from tetrapod.machinery.bounds import cut_path
+from tetrapod.machinery.error_limits import cut_path
 
 Path: TypeAlias = tuple[Any, ...]
 """Either () or (Path, key or index)."""

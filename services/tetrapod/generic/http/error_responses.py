@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from tetrapod.generic.http.head import STATUS_LINES
+from tetrapod.generic.http.response_head import STATUS_LINES
 from tetrapod.generic.request import HeaderList, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError

@@ -6,15 +6,15 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go, applyPat
 from __future__ import annotations
 
 from tetrapod.generic.endpoints.decoding import ShapeError
-from tetrapod.generic.endpoints.frommaps import decoding_error
-from tetrapod.generic.endpoints.mechanisms import PatchMechanism
 from tetrapod.generic.endpoints.options import WriteOptions
+from tetrapod.generic.endpoints.patch_types import PatchMechanism
 from tetrapod.generic.endpoints.scope import Scope
-from tetrapod.machinery.bounds import recorded
+from tetrapod.generic.endpoints.struct_conversion_errors import decoding_error
 from tetrapod.machinery.copying import copy_object
+from tetrapod.machinery.error_limits import recorded
 from tetrapod.machinery.golang.formatting import json_kind
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.schema.narrowing import as_filled
+from tetrapod.machinery.schema.number_conversion import as_filled
 from tetrapod.machinery.serializer import yaml
 from tetrapod.machinery.serializer.errors import DecodeError
 from tetrapod.machinery.status import StatusError, bad_request

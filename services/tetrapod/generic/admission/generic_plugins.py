@@ -11,12 +11,12 @@ from typing import Final
 
 from tetrapod.generic.admission.configuration import Unconfigurable
 from tetrapod.generic.admission.interface import Plugin
+from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.admission.plugins.namespace_exists import NamespaceExists
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from tetrapod.generic.admission.plugins.owner_references import OwnerReferencesPermissionEnforcement
 from tetrapod.generic.admission.policy.mutating import MutatingAdmissionPolicy
 from tetrapod.generic.admission.policy.validating import ValidatingAdmissionPolicy
-from tetrapod.generic.admission.surroundings import PluginDependencies
 from tetrapod.generic.admission.webhook.mutating import MutatingAdmissionWebhook
 from tetrapod.generic.admission.webhook.validating import ValidatingAdmissionWebhook
 from tetrapod.machinery.golang.quoting import go_quote

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tetrapod.generic.webhook.config import ClientConfig
-from tetrapod.generic.webhook.identity import Identity
+from tetrapod.generic.webhook.client_config import ClientConfig
+from tetrapod.generic.webhook.credentials import Identity
 from tetrapod.generic.webhook.kubeconfig import identity_of, read_config
 from tetrapod.machinery.gvk import Object
 

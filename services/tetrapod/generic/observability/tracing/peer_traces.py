@@ -11,8 +11,8 @@ from typing import Final
 
 from tetrapod.generic.observability.tracing.report import span_document
 from tetrapod.generic.observability.tracing.spans import Nothing, Span
-from tetrapod.generic.peers.names import TRACE_SPANS as RESPONSE_HEADER
 from tetrapod.generic.peers.packed_headers import pack, take_out
+from tetrapod.generic.peers.protocol import TRACE_SPANS as RESPONSE_HEADER
 from tetrapod.generic.request import HeaderList, Request, Response
 
 REQUEST_HEADER: Final = b"x-remote-trace"

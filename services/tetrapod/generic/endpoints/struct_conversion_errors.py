@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.generic.endpoints.gotext import in_go_order
+from tetrapod.generic.endpoints.quoted_objects import in_go_order
 from tetrapod.machinery.golang import formatting
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.schema.decode import first_error

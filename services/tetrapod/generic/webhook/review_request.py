@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tetrapod.generic.webhook.answers import Expected
+from tetrapod.generic.webhook.responses import Expected
 
 SUPPORTED: Final = ("v1", "v1beta1")
 """The supported versions of reviews."""

@@ -17,7 +17,7 @@ from tetrapod.extensions.custom.versions import ServedVersion
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import GroupVersion, Object
-from tetrapod.machinery.schema import custom, defaulting, pruning
+from tetrapod.machinery.schema import custom_resources, defaulting, pruning
 
 
 class LostVersion(Exception):
@@ -69,12 +69,12 @@ class Forms:
     def settle(self, obj: Object) -> None:
         """Prune an object that was converted for a request, in place, by the version of the request."""
         integral(obj)
-        custom.coerce(self._wanted.node, obj)
+        custom_resources.coerce(self._wanted.node, obj)
 
     def settle_stored(self, obj: Object) -> None:
         """Prune an object that was converted for storage, in place, by the storage version."""
         integral(obj)
-        custom.coerce(self._stored.node, obj)
+        custom_resources.coerce(self._stored.node, obj)
 
     def read(self, obj: Object) -> None:
         """Transform a stored object, in place, for requests, with the conversion strategy None.
@@ -85,7 +85,7 @@ class Forms:
         self.decode(obj)
         if obj.get("apiVersion") != self._api_version:
             obj["apiVersion"] = self._api_version
-            custom.coerce(self._wanted.node, obj)
+            custom_resources.coerce(self._wanted.node, obj)
 
     def written(self, obj: Object) -> Object:
         """Return the object to store, with the conversion strategy None."""
@@ -93,5 +93,5 @@ class Forms:
             return obj
         copy = copy_object(obj)
         copy["apiVersion"] = self._stored_as
-        custom.coerce(self._stored.node, copy)
+        custom_resources.coerce(self._stored.node, copy)
         return copy
