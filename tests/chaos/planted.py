@@ -40,9 +40,9 @@ def stale_read() -> None:
     """Serve consistent reads of widgets from the cache without waiting for it to be current, and delay its events."""
     following, latest = SqliteWatch.__anext__, Freshness.latest
 
-    async def at_once(self: Freshness, *, patient: bool = True) -> bool:
+    async def at_once(self: Freshness, *, wait_for_fill: bool = True) -> bool:
         if self._reflector._prefix != _WIDGETS:
-            return await latest(self, patient=patient)
+            return await latest(self, wait_for_fill=wait_for_fill)
         await self.filled()
         return True
 

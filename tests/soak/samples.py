@@ -19,7 +19,8 @@ WATCHED: Final[Mapping[str, tuple[str, ...]]] = {
     "connections": (
         "tetrapod.generic.http.protocol.HttpProtocol",
         "tetrapod.generic.http.exchange.Exchange",
-        "tetrapod.generic.http.tls.TLSConnection",
+        "tetrapod.generic.http.tls._Connection",
+        "tetrapod.generic.http.tls._DeferredVerificationConnection",
         "tetrapod.generic.proxy.connection.BackendConnection",
         "uvloop.loop.TCPTransport",
     ),

@@ -65,7 +65,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Uncollected]:
         embedded = Embedded(directory / "data", launcher=("soak.uncollected",), flags=flags(directory))
         embedded.start()
     try:
-        (admin,) = embedded.doors
+        (admin,) = embedded.addresses
         assert embedded.process is not None
         pki = embedded.directory / "pki"
         yield Uncollected(world_of((Process("tetrapod", embedded.process.pid, admin),), admin, pki / "ca.crt", pki), report)

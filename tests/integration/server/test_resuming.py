@@ -116,7 +116,7 @@ def test_clients_of_four_services_go_on_where_they_were(tmp_path: Path) -> None:
 
 def compact(url: str, revision: int) -> None:
     async def main() -> None:
-        backend = EtcdBackend([url], compaction_timeout=0)
+        backend = EtcdBackend([url], compaction_seconds=0)
         await backend.compact(revision)
         await backend.close()
 
