@@ -50,11 +50,11 @@ class Counted(Embedded):
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
-        quiet, last = 0, await self._store.revision()
-        while quiet < _QUIET:
+        idle_iterations, last = 0, await self._store.revision()
+        while idle_iterations < _QUIET:
             await asyncio.sleep(0)
             now = await self._store.revision()
-            quiet = quiet + 1 if now == last and not self._under_way else 0
+            idle_iterations = idle_iterations + 1 if now == last and not self._under_way else 0
             last = now
             if loop.time() > deadline:
                 return False

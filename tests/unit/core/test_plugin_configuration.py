@@ -33,13 +33,13 @@ def test_a_plugin_is_configured_in_place_or_in_a_file_beside(tmp_path: Path) -> 
     plugins = "plugins: [{name: A, configuration: {b: 2, a: {}}}, {name: B, path: own.yaml}, {name: A, path: other}, {name: C}]"
     for head in (V1, V1.replace("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")):
         found = configuration(tmp_path, head + plugins)
-        assert [found.of(name) for name in "ABCD"] == [b'{"a":{},"b":2}', b"own: 1", None, None]
+        assert [found.for_plugin(name) for name in "ABCD"] == [b'{"a":{},"b":2}', b"own: 1", None, None]
 
 
 def test_a_file_that_does_not_exist_matters_to_the_plugin_that_is_made(tmp_path: Path) -> None:
     found = configuration(tmp_path, f"{V1}plugins: [{{name: A, path: away.yaml}}]")
     with pytest.raises(Unconfigurable, match=f"^Couldn't open admission plugin configuration {tmp_path}/away.yaml: "):
-        found.of("A")
+        found.for_plugin("A")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_file_of_another_kind_is_rejected(tmp_path: Path, text: str, told: str
 def test_a_file_of_the_time_before_is_for_those_that_had_one_then(tmp_path: Path) -> None:
     text = "podNodeSelectorPluginConfig: {a: b=c}"
     found = configuration(tmp_path, text)
-    assert [found.of(name) for name in ("PodNodeSelector", "ImagePolicyWebhook", "PodSecurity")] == [text.encode(), text.encode(), None]
+    assert [found.for_plugin(name) for name in ("PodNodeSelector", "ImagePolicyWebhook", "PodSecurity")] == [text.encode(), text.encode(), None]
 
 
 def test_selectors_of_namespaces_may_be_written_loosely() -> None:

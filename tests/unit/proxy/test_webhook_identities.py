@@ -42,18 +42,18 @@ def token(identity: Identity | None) -> str:
     ],
 )
 def test_the_most_specific_host_name_counts(tmp_path: Path, url: str, said: str) -> None:
-    assert token(identities(tmp_path).of(client_config({"url": url}))) == said
+    assert token(identities(tmp_path).user_for(client_config({"url": url}))) == said
 
 
 def test_services_are_named_by_their_hosts(tmp_path: Path) -> None:
     config = client_config({"service": {"namespace": "default", "name": "hook"}})
-    assert token(identities(tmp_path).of(config)) == f"Basic {base64.b64encode(b'u:p').decode()}"
+    assert token(identities(tmp_path).user_for(config)) == f"Basic {base64.b64encode(b'u:p').decode()}"
 
 
 def test_all_others_are_the_star_or_the_current_user(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("from a file\n")
     elsewhere = client_config({"url": "https://elsewhere"})
-    assert token(identities(tmp_path, "current-context: c\n").of(elsewhere)) == "Bearer from a file"
+    assert token(identities(tmp_path, "current-context: c\n").user_for(elsewhere)) == "Bearer from a file"
     everybody = USERS.replace("name: current,", 'name: "*",')
     (tmp_path / "kubeconfig").write_text(f"apiVersion: v1\nkind: Config\n{everybody}")
-    assert token(Identities(str(tmp_path / "kubeconfig")).of(elsewhere)) == "Bearer from a file"
+    assert token(Identities(str(tmp_path / "kubeconfig")).user_for(elsewhere)) == "Bearer from a file"

@@ -10,28 +10,28 @@ def event_rate_limit(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.event_rate_limit import EventRateLimit, read_limits
 
-    return EventRateLimit(read_limits(dependencies.configuration.of("EventRateLimit")))
+    return EventRateLimit(read_limits(dependencies.configuration.for_plugin("EventRateLimit")))
 
 
 def image_policy_webhook(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.image_policy import ImagePolicyWebhook, read_policy
 
-    return ImagePolicyWebhook(read_policy(dependencies.configuration.of("ImagePolicyWebhook")), dependencies.webhooks.pool)
+    return ImagePolicyWebhook(read_policy(dependencies.configuration.for_plugin("ImagePolicyWebhook")), dependencies.webhooks.pool)
 
 
 def pod_node_selector(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.pod_node_selector import PodNodeSelector, read_selectors
 
-    return PodNodeSelector(dependencies.storages, read_selectors(dependencies.configuration.of("PodNodeSelector")))
+    return PodNodeSelector(dependencies.storages, read_selectors(dependencies.configuration.for_plugin("PodNodeSelector")))
 
 
 def pod_toleration_restriction(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.pod_toleration_restriction import PodTolerationRestriction, read_tolerations
 
-    configured = dependencies.configuration.of("PodTolerationRestriction")
+    configured = dependencies.configuration.for_plugin("PodTolerationRestriction")
     return PodTolerationRestriction(dependencies.storages, read_tolerations(configured))
 
 
@@ -39,7 +39,7 @@ def pod_security(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin, which is on by default; the module for its configuration is imported only if there is one."""
     from tetrapod.core.admission.pod_security import PodSecurity
 
-    configured = dependencies.configuration.of("PodSecurity")
+    configured = dependencies.configuration.for_plugin("PodSecurity")
     if not configured:
         return PodSecurity(dependencies.storages)
     from tetrapod.core.admission.pod_security_configuration import read_policy
@@ -53,7 +53,7 @@ def resource_quota(dependencies: PluginDependencies) -> Plugin:
     from tetrapod.generic.admission.plugins.resource_quota import ResourceQuota
 
     evaluator = CoreEvaluator(dependencies.storages)
-    configured = dependencies.configuration.of("ResourceQuota")
+    configured = dependencies.configuration.for_plugin("ResourceQuota")
     if configured is None:
         return ResourceQuota(dependencies.storages, evaluator)
     from tetrapod.core.admission.limited_resources import read_limited

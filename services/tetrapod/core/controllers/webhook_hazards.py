@@ -76,7 +76,7 @@ def hazards(webhook: Object, labels_of: Labels) -> list[str]:
         return []
     service = (webhook.get("clientConfig") or {}).get("service") or {}
     writes = _EVERYWHERE + (_of_service(service["namespace"]) if service.get("namespace") else ())
-    rules = [Rule.of(rule) for rule in webhook.get("rules") or ()]
+    rules = [Rule.from_object(rule) for rule in webhook.get("rules") or ()]
     namespace_selector = labels.from_label_selector(webhook.get("namespaceSelector") or {})
     descriptions = []
     for write in writes:

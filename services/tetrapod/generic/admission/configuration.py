@@ -26,7 +26,7 @@ class PluginConfiguration:
     inline: Mapping[str, bytes] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, plugin: str) -> bytes | None:
+    def for_plugin(self, plugin: str) -> bytes | None:
         """Return the configuration of a plugin, or None.
 
         Raises:

@@ -79,10 +79,10 @@ def select_plugins(
         UnusablePlugins: the configuration of a plugin is invalid.
     """
     names = (table.keys() - set(off) | set(enabled)) - set(disabled)
-    return [_made(name, make, dependencies) for name, make in table.items() if name in names]
+    return [_create(name, make, dependencies) for name, make in table.items() if name in names]
 
 
-def _made(name: str, make: Make, dependencies: PluginDependencies) -> Plugin:
+def _create(name: str, make: Make, dependencies: PluginDependencies) -> Plugin:
     try:
         return make(dependencies)
     except Unconfigurable as error:

@@ -61,7 +61,7 @@ class Rule(NamedTuple):
     names: frozenset[str] = frozenset()  # policies only; empty: any
 
     @classmethod
-    def of(cls, rule: Object) -> Rule:
+    def from_object(cls, rule: Object) -> Rule:
         """Create a rule from the `rules` of a webhook or of a policy's matchConstraints."""
         resources = []
         for resource_path in rule.get("resources") or ():

@@ -50,19 +50,19 @@ class AdmissionVersions:
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
         if not self._converts:
             return obj
-        conversion, _ = self._way(kind)
+        conversion, _ = self._converter(kind)
         return obj if conversion.identity else await conversion.from_stored(copy_object(obj))
 
     async def accept(self, obj: Object, kind: GroupVersionKind, *, strict: bool = False) -> Object:
         if not self._converts:
             _shape(self._own_decoder, obj, strict)
             return obj
-        conversion, decoder = self._way(kind)
+        conversion, decoder = self._converter(kind)
         _shape(decoder, obj, strict)
         return await conversion.to_stored(obj)
 
     def schema(self, kind: GroupVersionKind) -> SchemaNode | None:
-        decoder = self._way(kind)[1] if self._converts else self._own_decoder
+        decoder = self._converter(kind)[1] if self._converts else self._own_decoder
         if not self._converts and kind.group != self._definition.group:
             return None  # a Scale or an Eviction: upstream looks in the resource's group-version, which has no schema of it
         try:
@@ -70,7 +70,7 @@ class AdmissionVersions:
         except KeyError:
             return None
 
-    def _way(self, kind: GroupVersionKind) -> tuple[Conversion, Decoder]:
+    def _converter(self, kind: GroupVersionKind) -> tuple[Conversion, Decoder]:
         converter = self._converters.get(kind)
         if converter is None:
             converter = self._converters[kind] = self._find(kind)

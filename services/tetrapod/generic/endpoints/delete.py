@@ -38,9 +38,9 @@ async def delete(scope: Scope, request: Request) -> Response:
     async def validate(old: Object) -> None:
         await admitting.delete(old, admission_options)
 
-    entry, gone = await scope.store.delete(context, name, options, validate)
-    status = 202 if not gone and options.get("orphanDependents") is False else 200
-    if gone and not scope.definition.strategy.return_deleted_object:
+    entry, removed = await scope.store.delete(context, name, options, validate)
+    status = 202 if not removed and options.get("orphanDependents") is False else 200
+    if removed and not scope.definition.strategy.return_deleted_object:
         return scope.representation.object(_success(scope, name, entry.peek()), accepted)
     return await scope.representation.entry(entry, accepted, status)
 

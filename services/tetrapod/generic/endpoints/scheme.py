@@ -67,9 +67,9 @@ def is_registered(api_version: str, kind: str, group: str) -> bool:
 
     Two groups have schemes of their own.
     """
-    here = _scheme_of(GroupVersion.parse(api_version).group) == _scheme_of(group)
-    kinds = kinds_of(api_version) if here else ()
-    former = _FORMER.get(api_version, frozenset()) if here else frozenset()
+    same_scheme = _scheme_of(GroupVersion.parse(api_version).group) == _scheme_of(group)
+    kinds = kinds_of(api_version) if same_scheme else ()
+    former = _FORMER.get(api_version, frozenset()) if same_scheme else frozenset()
     single = kind.removesuffix("List")
     if kind in kinds or single in kinds or kind in former or single in former:
         return True

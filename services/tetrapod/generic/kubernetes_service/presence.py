@@ -38,7 +38,7 @@ class EndpointPresence:
     def __init__(self, reconciler: EndpointReconciler) -> None:
         self._reconciler = reconciler
         self._writing = asyncio.Lock()
-        self._gone = False
+        self._leaving = False
 
     def start(self, lifecycle: Lifecycle) -> None:
         """Start the reconciliation.
@@ -52,12 +52,12 @@ class EndpointPresence:
     async def reconcile(self) -> None:
         """Add this aggregator to the endpoints, unless it has left. Raises StatusError and Unavailable."""
         async with self._writing:
-            if not self._gone:
+            if not self._leaving:
                 await _until_first(self._reconciler.reconcile)
 
     async def leave(self) -> None:
         """Remove this aggregator from the endpoints."""
-        self._gone = True
+        self._leaving = True
         async with self._writing:
             try:
                 await _until_first(self._reconciler.remove)

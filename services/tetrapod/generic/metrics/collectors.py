@@ -81,8 +81,8 @@ class Metric:
             return []
         values = itemgetter(*map(self.labels.index, labels))
         wanted = tuple(labels.values()) if len(labels) > 1 else next(iter(labels.values()))
-        gone = [key for key in series if values(key) == wanted]  # 70 ns for each series
-        return [series.pop(key) for key in gone]
+        matching = [key for key in series if values(key) == wanted]  # 70 ns for each series
+        return [series.pop(key) for key in matching]
 
 
 class Counter(Metric):

@@ -35,10 +35,10 @@ def on_change(hook: Hook) -> None:
 def retire(labels: Mapping[str, str]) -> None:
     """Drop the series with all these label values, and admit no new ones."""
     names, values = _key(labels)
-    gone = _retired.setdefault(names, {})
-    gone[values] = None
-    if len(gone) > _MOST_RETIRED:
-        del gone[next(iter(gone))]
+    retired_values = _retired.setdefault(names, {})
+    retired_values[values] = None
+    if len(retired_values) > _MOST_RETIRED:
+        del retired_values[next(iter(retired_values))]
     _changed(labels)
 
 
@@ -52,8 +52,12 @@ def restore(labels: Mapping[str, str]) -> None:
 
 def retired(names: Sequence[str], values: Sequence[str]) -> bool:
     """Return whether a series with these labels belongs to an object that was retired."""
-    for needed, gone in _retired.items():
-        if gone and all(name in names for name in needed) and tuple(values[names.index(name)] for name in needed) in gone:
+    for needed, retired_values in _retired.items():
+        if (
+            retired_values
+            and all(name in names for name in needed)
+            and tuple(values[names.index(name)] for name in needed) in retired_values
+        ):
             return True
     return False
 

@@ -49,14 +49,14 @@ def anything(field: int, value: Any) -> bytes:
     return delimited(field, delimited(2, orjson.dumps(value) + b"\n"))
 
 
-def many(one: Value) -> Value:
+def many(element: Value) -> Value:
     """Return the encoder of a repeated field."""
-    return lambda field, values: b"".join(_element(one, field, value) for value in values)
+    return lambda field, values: b"".join(_element(element, field, value) for value in values)
 
 
-def _element(one: Value, field: int, value: Any) -> bytes:
+def _element(element: Value, field: int, value: Any) -> bytes:
     """Encode an element of a repeated field, which is not omitted if it is empty."""
-    return one(field, value) or delimited(field, b"")
+    return element(field, value) or delimited(field, b"")
 
 
 def wrapped(inner: int, value_of: Value) -> Value:

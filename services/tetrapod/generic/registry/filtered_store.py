@@ -49,8 +49,8 @@ class FilteredUpdateStore(Store, ABC):
         return MappedWatch(await super().watch(ctx, query), self.shown)
 
     async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
-        entry, gone = await super().delete(ctx, name, options, validate)
-        return self.shown(entry), gone
+        entry, removed = await super().delete(ctx, name, options, validate)
+        return self.shown(entry), removed
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
         return self.shown(entry)

@@ -29,7 +29,7 @@ class Identities:
         self._users = {user.get("name") or "": identity_of(user.get("user") or {}, directory) for user in config.get("users") or ()}
         self._default = _current_user(config)
 
-    def of(self, config: ClientConfig) -> Identity | None:
+    def user_for(self, config: ClientConfig) -> Identity | None:
         """Return the user that is named for the host, for a domain suffix of it, or for all hosts; else the user of the current context."""
         return next((self._users[name] for name in self._names(config.host_port) if name in self._users), None)
 
@@ -52,5 +52,9 @@ def _wider(name: str) -> Iterator[str]:
 
 def _current_user(config: Object) -> str:
     current = config.get("current-context") or ""
-    contexts = (one.get("context") or {} for one in config.get("contexts") or () if current and (one.get("name") or "") == current)
+    contexts = (
+        context_entry.get("context") or {}
+        for context_entry in config.get("contexts") or ()
+        if current and (context_entry.get("name") or "") == current
+    )
     return next((context.get("user") or "" for context in contexts), "")

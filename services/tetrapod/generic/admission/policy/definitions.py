@@ -28,8 +28,8 @@ class Match:
     """A parsed MatchResources."""
 
     def __init__(self, constraints: Object) -> None:
-        self._rules = [Rule.of(rule) for rule in constraints.get("resourceRules") or ()]
-        self._excluded = [Rule.of(rule) for rule in constraints.get("excludeResourceRules") or ()]
+        self._rules = [Rule.from_object(rule) for rule in constraints.get("resourceRules") or ()]
+        self._excluded = [Rule.from_object(rule) for rule in constraints.get("excludeResourceRules") or ()]
         self._equivalent = constraints.get("matchPolicy") == "Equivalent"
         self._namespaces = ParsedSelector(constraints.get("namespaceSelector"))
         self._objects = ParsedSelector(constraints.get("objectSelector"))

@@ -50,7 +50,7 @@ class Activation:
         self._authorizing = authorizing
         if authorizing is not None:
             self._bindings |= authorizing.bindings
-        self._spent = 0
+        self._variable_cost = 0
         lazy = {name: self._variable(name, compiled) for name, compiled in variables.items()}
         self._bindings["variables"] = LazyFields(VARIABLES, lazy)
 
@@ -84,8 +84,8 @@ class Activation:
                 text = f"expression '{compiled.expression}' resulted in error: {error}"
                 outcome = Outcome(error=text, seconds=time.perf_counter() - started)
             break
-        budget -= self._spent + meter.cost
-        self._spent = 0
+        budget -= self._variable_cost + meter.cost
+        self._variable_cost = 0
         if budget < 0:
             raise BudgetExceeded
         return outcome, budget
@@ -105,10 +105,10 @@ class Activation:
             except Interrupt:
                 raise
             except CelError as error:
-                self._spent += meter.cost
+                self._variable_cost += meter.cost
                 failed.append(f'composited variable "{name}" fails to evaluate: {error}')
                 raise EvaluationError(failed[0]) from None
-            self._spent += meter.cost
+            self._variable_cost += meter.cost
             return value
 
         return compute

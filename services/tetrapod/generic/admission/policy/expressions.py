@@ -53,8 +53,8 @@ def compile_expression(environment: Environment, expression: str, returns: Retur
 def _wrong_type(actual: CelType, returns: Returns) -> str:
     if types.ANY in returns or actual in returns:
         return ""
-    one = str(returns[0]) if len(returns) == 1 else f"one of [{' '.join(one.name for one in returns)}]"
-    return f"must evaluate to {one} but got {types.go_text(actual)}"
+    expected = str(returns[0]) if len(returns) == 1 else f"one of [{' '.join(expected.name for expected in returns)}]"
+    return f"must evaluate to {expected} but got {types.go_text(actual)}"
 
 
 class Composer:

@@ -91,7 +91,7 @@ class Params:
         )
         if not params and ref.get("parameterNotFoundAction") == "Deny":
             raise ConfigurationError(_NONE_FOUND)
-        return [{**one, "apiVersion": kind.api_version, "kind": kind.kind} for one in params]
+        return [{**param, "apiVersion": kind.api_version, "kind": kind.kind} for param in params]
 
     async def _wait_synced(self, kind: GroupVersionKind, informer: Informer) -> None:
         if informer.synced.is_set():

@@ -34,7 +34,7 @@ def json_patch(obj: Object, value: list[StructValue]) -> Object:
     Raises:
         MutationError: an operation cannot be applied.
     """
-    operations = [_operation(one) for one in value]
+    operations = [_operation(fields) for fields in value]
     try:
         patched: Object = apply_operations(obj, operations)
     except TestFailed:
@@ -111,9 +111,9 @@ def _native(converted: Any, value: Any) -> Any:
     if (foreign := _foreign(value)) is not None:
         return foreign
     if isinstance(converted, list):
-        return [_native(one, other) for one, other in zip(converted, value, strict=True)]
+        return [_native(part, other) for part, other in zip(converted, value, strict=True)]
     if isinstance(converted, dict):
-        return {key: _native(one, find(value, key)) for key, one in converted.items()}
+        return {key: _native(part, find(value, key)) for key, part in converted.items()}
     return converted
 
 

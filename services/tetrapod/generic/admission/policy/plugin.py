@@ -49,7 +49,7 @@ class PolicyPlugin(Plugin, Generic[E]):
         self.namespaces = Namespaces(dependencies.storages)
         self.params = Params(dependencies.client, dependencies.background)
         self._hooks: list[Hook[E]] | None = None
-        if (configured := dependencies.configuration.of(self.name)) is not None:
+        if (configured := dependencies.configuration.for_plugin(self.name)) is not None:
             from tetrapod.generic.admission.static_manifests import check_policy_configuration
 
             check_policy_configuration(configured, self.name)

@@ -94,7 +94,7 @@ class PolicySource(Generic[E]):
         bound: dict[str, list[Binding]] = {}
         for binding in self._bindings.items:
             bound.setdefault(binding.policy, []).append(binding)
-        self._compiled = {name: made for name, made in self._compiled.items() if name in bound}
+        self._compiled = {name: compiled for name, compiled in self._compiled.items() if name in bound}
         return [Hook(p, bound[p.name], self._compiler(p)) for p in self._policies.items if p.name in bound]
 
     def _compiler(self, policy: Policy) -> Callable[[], E]:

@@ -69,7 +69,7 @@ class WebhookPlugin(Plugin):
         self._client = dependencies.webhooks
         self._authorizer = dependencies.authorizer
         self._dependencies = dependencies
-        self._identities = _identities(dependencies.configuration.of(self.name))
+        self._identities = _identities(dependencies.configuration.for_plugin(self.name))
 
     def handles(self, attributes: Attributes) -> bool:
         return not self._hooks.nothing and not exempt(attributes)
@@ -140,7 +140,7 @@ class WebhookPlugin(Plugin):
         try:
             client = hook.client
             if self._identities is not None:
-                client = replace(client, identity=self._identities.of(client))
+                client = replace(client, identity=self._identities.user_for(client))
         except Unusable as error:
             raise CallingFailed(hook.name, f"could not get REST client: {error}", 500) from None
         started = time.monotonic()

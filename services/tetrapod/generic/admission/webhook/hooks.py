@@ -36,7 +36,7 @@ class Hook:
         self.configuration, self.uid = configuration, uid
         self._declared = declared
         self.name: str = declared.get("name") or ""
-        self.rules = [Rule.of(rule) for rule in declared.get("rules") or ()]
+        self.rules = [Rule.from_object(rule) for rule in declared.get("rules") or ()]
         self.namespace_selector = ParsedSelector(declared.get("namespaceSelector"))
         self.object_selector = ParsedSelector(declared.get("objectSelector"))
         self.equivalent = declared.get("matchPolicy") == "Equivalent"
