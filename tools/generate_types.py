@@ -114,8 +114,8 @@ def write_kinds(facts: Path) -> None:
 def write_resources(facts: Path) -> None:
     """Write the groups in discovery order with their versions, and the data of each resource from both discovery formats."""
     folder = facts / "discovery"
-    groups = [{"metadata": {"name": ""}, "versions": [{"version": "v1"}]}]
-    aggregated = {}
+    groups: list[dict[str, Any]] = [{"metadata": {"name": ""}, "versions": [{"version": "v1"}]}]
+    aggregated: dict[tuple[str, str, str], Any] = {}
     for name in ("aggregated-api", "aggregated-apis"):
         items = json.loads((folder / f"{name}.json").read_text())["items"]
         groups += items if name.endswith("s") else []
@@ -138,6 +138,7 @@ def write_resources(facts: Path) -> None:
 
 def resources(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
+    keep: tuple[str, ...]
     for item in listed:
         name, _, subresource = item["name"].partition("/")
         if subresource:

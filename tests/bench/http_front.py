@@ -72,7 +72,7 @@ async def serve_asgi(pki: Pki, ready: Any) -> None:
 
 
 async def serve_ours(pki: Pki, ready: Any) -> None:
-    pair = CertificatePair(*map(str, pki.serving))
+    pair = CertificatePair(str(pki.serving[0]), str(pki.serving[1]))
     server = HttpServer(hello, tls=ServingTLS([pair], [str(pki.client_ca)]))
     await server.start()
     ready.send(server.port)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import kopf
 import kubernetes
@@ -14,16 +14,23 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 
 
 @kopf.on.create("e2e.example.com", "v1", "widgets")
-def created(spec: Any, name: str, namespace: str, body: Any, **_: Any) -> dict[str, Any]:
-    child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"of-{name}"}, "data": {"size": str(spec["size"])}}
+def created(*, spec: Any, name: str | None, namespace: str | None, body: Any, **_: Any) -> dict[str, Any]:
+    child: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": f"of-{name}"},
+        "data": {"size": str(spec["size"])},
+    }
     kopf.adopt(child, owner=body)
-    kubernetes.client.CoreV1Api().create_namespaced_config_map(namespace, child)
+    assert namespace is not None
+    kubernetes.client.CoreV1Api().create_namespaced_config_map(namespace, cast(Any, child))
     return {"made": child["metadata"]["name"]}
 
 
 @kopf.on.update("e2e.example.com", "v1", "widgets", field="spec.size")
-def resized(new: Any, name: str, namespace: str, patch: Any, **_: Any) -> None:
+def resized(*, new: Any, name: str | None, namespace: str | None, patch: Any, **_: Any) -> None:
     body = {"data": {"size": str(new)}}
+    assert namespace is not None
     kubernetes.client.CoreV1Api().patch_namespaced_config_map(f"of-{name}", namespace, body)
     patch.status["phase"] = f"size {new}"
 

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ CRD = definition("four.example.com", "Widget", version(schema=SIZED))
 
 
 @pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory):
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     with running_services(tmp_path_factory.mktemp("four"), auth=(f"--token-auth-file={TOKENS}",)) as services:
         yield services
 

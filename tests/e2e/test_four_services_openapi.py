@@ -7,6 +7,7 @@ import json
 import ssl
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ MB = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory):
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     with running_services(tmp_path_factory.mktemp("four"), auth=(f"--token-auth-file={TOKENS}",)) as services:
         yield services
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from support.services import NAMES, running_services
 from support.waiting import until
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-CREATED = {
+CREATED: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("/api/v1/namespaces/{}/configmaps", {"metadata": {"name": "x"}}),
     "auth": ("/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles", {"metadata": {"name": "x"}, "rules": []}),
     "extensions": (

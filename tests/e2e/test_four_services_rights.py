@@ -106,7 +106,7 @@ def test_controllers_work_across_services_without_rejected_requests(services: Se
     ],
 )
 def test_a_service_has_no_rights_for_the_work_of_others(services: Services, service: str, method: str, path: str) -> None:
-    body = {} if method == "POST" else None
+    body: Any = {} if method == "POST" else None
     assert ask(services, service, method, services.url + path, body) == 403
 
 

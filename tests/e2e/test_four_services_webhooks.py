@@ -67,7 +67,7 @@ def test_every_service_calls_admission_webhooks_and_custom_resources_are_convert
     configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "v"}}
     assert client.call("POST", GROUP, {**configuration, "webhooks": [declared]}).status == 201
     metadata = {"name": "hooked", "labels": {"hooked": "yes"}}
-    objects = {
+    objects: dict[str, tuple[str, dict[str, Any]]] = {
         "configmaps": ("/api/v1/namespaces/default/configmaps", {"apiVersion": "v1", "kind": "ConfigMap"}),
         "clusterroles": (
             "/apis/rbac.authorization.k8s.io/v1/clusterroles",

@@ -9,6 +9,7 @@ import sys
 import threading
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -389,7 +390,11 @@ def test_auth_can_i_and_whoami(kubectl: Kubectl) -> None:
 
 
 def test_auth_reconcile(kubectl: Kubectl) -> None:
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r", "namespace": kubectl.namespace}}
+    role: dict[str, Any] = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "r", "namespace": kubectl.namespace},
+    }
     role["rules"] = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
     assert "reconciled" in kubectl("auth", "reconcile", "-f", "-", stdin=json.dumps(role))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
@@ -12,7 +13,7 @@ from soak.run import run
 from soak.settings import Settings
 from soak.worlds import WORLDS
 
-COARSE = {"memory_floor": 32.0, "bytes_per_request": 4000.0}
+COARSE: dict[str, Any] = {"memory_floor": 32.0, "bytes_per_request": 4000.0}
 """Memory has a high limit, because caches fill during the first minute. Live objects have the limits of a long run, except for
 connections
 between services, which stay open for a minute.

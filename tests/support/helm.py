@@ -68,7 +68,7 @@ def pod_templates(objects: Sequence[Object]) -> dict[str, Object]:
     """Return the metadata and spec of every pod that the objects would create, by KIND/NAME."""
     templates = {}
     for obj in objects:
-        name, spec = f"{obj['kind']}/{obj['metadata']['name']}", obj.get("spec")
+        name, spec = f"{obj['kind']}/{obj['metadata']['name']}", obj.get("spec") or {}
         match obj["kind"]:
             case "Pod":
                 templates[name] = obj

@@ -170,7 +170,7 @@ def _policies(ask: TokenClient) -> Callable[[], Any]:
     constraints = {"resourceRules": [_RULE], **_OURS}
     validation = {"matchConstraints": constraints, "validations": [{"expression": "object.metadata.name != 'denied'"}]}
     expression = "Object{metadata: Object.metadata{labels: {'mutated': 'yes'}}}"
-    mutation = {"matchConstraints": constraints, "reinvocationPolicy": "Never", "failurePolicy": "Fail"}
+    mutation: dict[str, Any] = {"matchConstraints": constraints, "reinvocationPolicy": "Never", "failurePolicy": "Fail"}
     mutation["mutations"] = [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}]
     made = (
         "validatingadmissionpolicies",

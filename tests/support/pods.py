@@ -143,7 +143,7 @@ class Pods:
         return [*flags, container["image"], *words]
 
     def _write_volume(self, name: str, volume: Object) -> Path:
-        path = self.directory / name / volume["name"]
+        path = self.directory / name / str(volume["name"])
         path.mkdir(parents=True, exist_ok=True)
         os.chown(path, USER if "claim" in volume else 0, USER)
         path.chmod(0o750)
@@ -188,7 +188,7 @@ class Pods:
 
 def selects(service: Object, labels: Object) -> bool:
     selector = service.get("selector")
-    return bool(selector) and selector.items() <= labels.items()
+    return selector is not None and bool(selector) and selector.items() <= labels.items()
 
 
 def expand(word: str, env: dict[str, str]) -> str:

@@ -128,7 +128,7 @@ class Services:
 
 
 @contextmanager
-def running_services(directory: Path, replicas: Mapping[str, int] | None = None, **flags: tuple[str, ...]) -> Iterator[Services]:
+def running_services(directory: Path, replicas: Mapping[str, int] | None = None, /, **flags: tuple[str, ...]) -> Iterator[Services]:
     """Run all services and yield them when they are ready. `flags` are by service, or by key for a single replica."""
     services = Services(directory, replicas=replicas)
     services.etcd.start()

@@ -100,7 +100,7 @@ def _manager_flags(keys: Keys) -> list[str]:
 @contextmanager
 def _running(binary: Path, directory: Path, kubeconfig: Path, *flags: str) -> Iterator[Component]:
     log = directory / f"{binary.name}.log"
-    argv = [binary, *(f"--{name}kubeconfig={kubeconfig}" for name in ("", "authentication-", "authorization-"))]
+    argv = [str(binary), *(f"--{name}kubeconfig={kubeconfig}" for name in ("", "authentication-", "authorization-"))]
     argv += [f"--secure-port={free_port()}", "--bind-address=127.0.0.1", f"--cert-dir={directory / f'{binary.name}-certs'}", "-v=2", *flags]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
     with log.open("wb") as out:

@@ -36,6 +36,10 @@ class Answer:
 Respond = Callable[[Any], Any]
 
 
+def _not_found(_: Any) -> Answer:
+    return Answer(404, b"not here\n", {"content-type": "text/plain"})
+
+
 class WebhookServer:
     """A webhook server. `seen` lists its requests as (method and path with query, headers, decoded body)."""
 
@@ -77,8 +81,8 @@ class WebhookServer:
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 decoded = json.loads(body) if body else None
                 self.seen.append((f"{method} {target}", headers, decoded))
-                respond = self.paths.get(target.partition("?")[0], lambda _: Answer(404, b"not here\n", {"content-type": "text/plain"}))
-                made = respond(decoded)
+                respond: Respond = self.paths.get(target.partition("?")[0], _not_found)
+                made: Any = respond(decoded)
                 if isinstance(made, Awaitable):
                     made = await made
                 if made is HOLD:

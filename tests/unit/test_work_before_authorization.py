@@ -72,7 +72,12 @@ def test_work_takes_linear_time(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 def test_selectors_are_parsed_when_an_authorizer_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
     parse = labels.parse
-    monkeypatch.setattr(labels, "parse", lambda text: parsed.append(text) or parse(text))
+
+    def recorded(text: str) -> Any:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(labels, "parse", recorded)
     _, requirements = requirements_of(requestinfo.parse("GET", "/api/v1/pods", "labelSelector=a%3Db,c"))
     assert parsed == []
     assert list(requirements) == [{"key": "a", "operator": "In", "values": ["b"]}, {"key": "c", "operator": "Exists"}]

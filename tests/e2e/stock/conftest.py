@@ -40,8 +40,8 @@ class Cluster:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     given = os.environ.get("STOCK_TARGET")
     if given:
-        url, directory = given.split("=", 1)
-        yield Cluster(Target(url, Path(directory) / "ca.crt", Path(directory) / "kubeconfig"), [])
+        url, path = given.split("=", 1)
+        yield Cluster(Target(url, Path(path) / "ca.crt", Path(path) / "kubeconfig"), [])
         return
     directory = tmp_path_factory.mktemp("stock")
     with running(directory / "data", *FLAGS) as server:

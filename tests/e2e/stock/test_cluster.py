@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import json
 import time
+from functools import partial
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -28,8 +30,13 @@ REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 def test_leaders_are_elected_by_leases(client: Client, kubelets: Nodes) -> None:
     for name in ("kube-controller-manager", "kube-scheduler"):
-        first = until(lambda name=name: client("GET", f"{LEASES}/{name}").json, lambda lease: lease.get("spec", {}).get("holderIdentity"))
-        until(lambda name=name: client("GET", f"{LEASES}/{name}").json, lambda lease, first=first: renewed(lease, first))
+        get = partial(lease_of, client, name)
+        first = until(get, lambda lease: lease.get("spec", {}).get("holderIdentity"))
+        until(get, partial(renewed, first=first))
+
+
+def lease_of(client: Client, name: str) -> Any:
+    return client("GET", f"{LEASES}/{name}").json
 
 
 def renewed(lease: dict[str, dict[str, str]], first: dict[str, dict[str, str]]) -> bool:

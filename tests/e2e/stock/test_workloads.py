@@ -48,7 +48,7 @@ def rolled(deployment: Any) -> bool:
     status = deployment["status"]
     if (status.get("observedGeneration"), status.get("replicas")) != (2, 3):
         return False
-    return status.get("updatedReplicas") == status.get("availableReplicas") == 3
+    return (status.get("updatedReplicas"), status.get("availableReplicas")) == (3, 3)
 
 
 def test_a_stateful_set_creates_pods_in_order_with_claims(space: Space) -> None:

@@ -208,9 +208,9 @@ def test_policies_annotate_events_and_failures_are_recorded(audited: Audited) ->
         "auditAnnotations": [{"key": "k", "valueExpression": "'named ' + object.metadata.name"}],
     }
     binding = {"policyName": "noting", "validationActions": ["Audit"]}
-    for resource, found in (("policies", spec), ("policybindings", binding)):
+    for resource, content in (("policies", spec), ("policybindings", binding)):
         kind = "ValidatingAdmissionPolicy" + ("Binding" if "bindings" in resource else "")
-        obj = {"kind": kind, "apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "noting"}, "spec": found}
+        obj = {"kind": kind, "apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "noting"}, "spec": content}
         assert audited.ask("POST", f"{group}/validatingadmission{resource}", obj).status == 201
     try:
         found: dict[str, Any] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,8 @@ def front(four: Services) -> Audited:
     found = Audited(four.url, four.directory / "audit.log")
     labels = {"pod-security.kubernetes.io/audit": "restricted"}
     for name in ("requested", "unmanaged", "strict"):
-        until(
-            lambda name=name: found.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}}).status in (201, 409)
-        )
+        namespace = {"metadata": {"name": name, "labels": labels}}
+        until(partial(found.ask, "POST", "/api/v1/namespaces", namespace), lambda answer: answer.status in (201, 409))
     return found
 
 

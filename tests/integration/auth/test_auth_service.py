@@ -46,7 +46,7 @@ class Cluster:
 
     async def put(self, resource: str, namespace: str, name: str, *, user: UserInfo = LOOPBACK, **body: Any) -> Object:
         definition = self.stores[resource].definition
-        obj: Object = {"apiVersion": f"{GROUP}/v1", "kind": definition.kind, "metadata": {"name": name}, **body}
+        obj: Object = {"apiVersion": f"{GROUP}/v1", "kind": definition.group_kind.kind, "metadata": {"name": name}, **body}
         definition.strategy.default(obj, "v1")
         entry = await self.stores[resource].create(Context(user, namespace, "v1"), obj)
         return entry.object()

@@ -74,7 +74,7 @@ async def test_a_valid_token_authenticates_its_user(provider: Issuer) -> None:
     async with authenticator(provider, claimMappings=mappings) as made:
         found = await user_of(made, provider.token(roles=["a", "b"], oid="u-1", jti="t-1"))
         one_group = await user_of(made, provider.token(roles="a", oid="u-1"))
-    extra = {"authentication.kubernetes.io/credential-id": ("JTI=t-1",)}
+    extra: dict[str, tuple[str, ...]] = {"authentication.kubernetes.io/credential-id": ("JTI=t-1",)}
     assert found == UserInfo("oidc:jane", "u-1", ("g:a", "g:b"), extra)
     assert one_group.groups == ("g:a",)
 
@@ -92,7 +92,7 @@ async def test_expressions_map_claims_to_the_user(provider: Issuer) -> None:
     }
     rules = [{"expression": "claims.email_verified == true", "message": "verify your address"}]
     async with authenticator(provider, claimMappings=mappings, claimValidationRules=rules) as made:
-        about = {"email": "jane@x.org", "level": 3, "realm": {"roles": ["a", ""]}, "tenant": ["t1", ""]}
+        about: dict[str, Any] = {"email": "jane@x.org", "level": 3, "realm": {"roles": ["a", ""]}, "tenant": ["t1", ""]}
         about |= {"email_verified": True, "kubernetes.io": {"pod": {"name": "p"}}}
         found = await user_of(made, provider.token(**about))
         refused = await refusal(made, provider.token(**{**about, "email_verified": False}))
@@ -232,7 +232,8 @@ async def test_wrong_audience_or_expired_tokens_are_rejected(provider: Issuer, c
 
 async def test_invalid_times_are_rejected(provider: Issuer) -> None:
     async with authenticator(provider) as made:
-        for value in ("soon", [], {}, True):
+        odd: tuple[Any, ...] = ("soon", [], {}, True)
+        for value in odd:
             raw = _unsigned({"alg": "RS256", "kid": "one"}, {**provider.claims(), "exp": value})
             signature = jwt.PyJWS().encode(raw.split(".")[1].encode(), provider.keys["one"][0], "RS256")  # instead of the claims
             assert "failed to verify" in await refusal(made, f"{raw}.{signature.split('.')[2]}")

@@ -78,6 +78,7 @@ async def test_addresses_are_repaired(core: Core) -> None:
     repair = AddressRepair(core.client, addresses.service_cidrs, services, being_made=1)
     async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
         found = await eventually(lambda: present(core, ADDRESSES, "", lost))
+        assert found is not None
         assert found["spec"]["parentRef"] == {"resource": "services", "namespace": NS, "name": "lost"}
         await eventually(lambda: present(core, ADDRESSES, "", wrong), lambda a: a is not None and a["metadata"].get("labels") == labels)
         await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.200"), lambda a: a is None)

@@ -7,6 +7,7 @@ import base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 
 import jwt
 import pytest
@@ -77,7 +78,7 @@ async def test_expired_bootstrap_tokens_are_deleted(core: Core) -> None:
     await token(core, "eeeeee", expiration=format_time(now() + timedelta(seconds=2)))
     async with running(TokenCleaner(core.client)):
         for name, gone in (("aaaaaa", True), ("dddddd", True), ("eeeeee", True), ("bbbbbb", False), ("cccccc", False)):
-            get = lambda name=name: present(core, v1("secrets"), "kube-system", f"bootstrap-token-{name}")  # noqa: E731
+            get = partial(present, core, v1("secrets"), "kube-system", f"bootstrap-token-{name}")
             if gone:
                 await eventually(get, lambda found: found is None)
             else:
@@ -180,13 +181,15 @@ async def test_service_cidrs_are_protected_by_their_addresses(core: Core) -> Non
     async def get() -> Object | None:
         return await present(core, CIDRS, "", "more")
 
-    def said(status: str, reason: str) -> Callable[[Object], bool]:
-        return lambda cidr: any(
-            (c["status"], c.get("reason")) == (status, reason) for c in (cidr.get("status") or {}).get("conditions") or ()
+    def said(status: str, reason: str) -> Callable[[Object | None], bool]:
+        return lambda cidr: (
+            cidr is not None
+            and any((c["status"], c.get("reason")) == (status, reason) for c in (cidr.get("status") or {}).get("conditions") or ())
         )
 
     async with running(ServiceNetworks(core.client, grace=0)):
         found = await eventually(get, said("True", ""))
+        assert found is not None
         assert found["metadata"]["finalizers"] == ["networking.k8s.io/service-cidr-finalizer"]
         labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": "IPv4"}
         parent = {"resource": "services", "namespace": NS, "name": "s"}

@@ -180,7 +180,7 @@ class Api:
         response = await self.respond(await self.request("GET", target, **headers))
         assert isinstance(response, StreamResponse), response.body
         collector = Collector()
-        task = asyncio.create_task(response.run(collector))
+        task = asyncio.ensure_future(response.run(collector))
         try:
             yield collector
         finally:

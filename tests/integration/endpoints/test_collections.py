@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
+from functools import partial
 
 import orjson
 import pytest
@@ -130,9 +131,9 @@ async def test_a_watch_list_is_compressed_event_by_event(api: Api) -> None:
         assert dict(response.headers)[b"content-encoding"] == b"gzip" and dict(response.headers)[b"vary"] == b"Accept-Encoding"
         assert b"content-encoding" not in dict((await api.respond(await api.request("GET", f"{MAPS}?watch=1", **headers))).headers)
         async with api.watch(f"{MAPS}?{query}", accept=form) as plainly, api.watch(f"{MAPS}?{query}", **headers) as packed:
-            await eventually(lambda w=plainly, p=packed: same(w, p))
+            await eventually(partial(same, plainly, packed))
             assert (await api("PATCH", f"{MAPS}/a", {"data": {"k": form}}, content_type="application/merge-patch+json")).status == 200
-            await eventually(lambda w=plainly, p=packed, f=form: same(w, p, b"" if f == TABLE else f.encode()))
+            await eventually(partial(same, plainly, packed, b"" if form == TABLE else form.encode()))
 
 
 async def same(plain: Collector, packed: Collector, holding: bytes = b"") -> bool:

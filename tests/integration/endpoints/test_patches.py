@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from integration.endpoints.serving import Answer, Api
+from integration.endpoints.serving import Api
+from support.calls import Answer
 
 MAPS = "/api/v1/namespaces/n/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/n/deployments"

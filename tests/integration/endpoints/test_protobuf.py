@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from integration.endpoints.serving import Answer, Api
+from integration.endpoints.serving import Api
+from support.calls import Answer
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema import decode as typed

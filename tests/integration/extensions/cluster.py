@@ -84,7 +84,7 @@ class Cluster:
         response = await self.server.director(request)
         assert isinstance(response, StreamResponse), response.body
         watching = Watching()
-        task = asyncio.create_task(response.run(watching))
+        task = asyncio.ensure_future(response.run(watching))
         task.add_done_callback(lambda _: watching.ended.set())
         try:
             yield watching

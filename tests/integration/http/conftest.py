@@ -48,7 +48,7 @@ async def serve() -> AsyncIterator[Serve]:
 @pytest.fixture(autouse=True)
 def only_documented_transitions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail a test in which a connection changes its state in a way that `TRANSITIONS` does not list."""
-    undocumented: set[tuple[ConnectionState, ConnectionState]] = set()
+    undocumented: set[tuple[ConnectionState | None, ConnectionState]] = set()
 
     def change(connection: HttpProtocol, new: ConnectionState) -> None:
         former = vars(connection).get("recorded_state")

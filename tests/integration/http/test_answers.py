@@ -279,7 +279,7 @@ async def test_a_renewed_certificate_is_served_without_a_restart(tmp_path: Any) 
     async def handler(request: Request) -> Response:
         return Response(200, [], b"ok")
 
-    server = HttpServer(handler, tls=ServingTLS([CertificatePair(*map(str, pki.serving))]))
+    server = HttpServer(handler, tls=ServingTLS([CertificatePair(str(pki.serving[0]), str(pki.serving[1]))]))
     await server.start()
 
     async def serial() -> str:

@@ -123,7 +123,10 @@ def within(seconds: float, handler: Handler) -> Handler:
 
 
 async def test_who_never_answers_is_waited_for_no_longer_than_the_request_has(serve: Serve, pool: BackendPool) -> None:
-    async with RawBackend(lambda reader, writer: reader.read()) as backend:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with RawBackend(silent) as backend:
         client = await Client.connect(await serve(within(0.2, forwarding(pool, backend.endpoint))))
         client.get()
         status, _, body = await client.answer()

@@ -42,8 +42,13 @@ class Reviews:
         return ALICE if token == "alice-token" else None
 
 
+def bytes_client(url: str) -> Any:
+    """Return a client whose responses are bytes, which its types do not say."""
+    return Redis.from_url(url)
+
+
 @pytest.fixture
-def redis(tmp_path) -> Iterator[support.redis.Redis]:
+def redis(tmp_path: Path) -> Iterator[support.redis.Redis]:
     found = support.redis.Redis(tmp_path)
     found.start()
     yield found
@@ -51,9 +56,9 @@ def redis(tmp_path) -> Iterator[support.redis.Redis]:
 
 
 @asynccontextmanager
-async def cache(url: str, *, secret: bytes = SECRET, patience: float = 5, password: str = "") -> AsyncIterator[SharedCache]:
+async def cache(url: str, *, secret: bytes = SECRET, timeout: float = 5, password: str = "") -> AsyncIterator[SharedCache]:
     """The cache of one replica."""
-    made = SharedCache(url, password, secret=secret, timeout=patience)
+    made = SharedCache(url, password, secret=secret, timeout=timeout)
     try:
         yield made
     finally:
@@ -67,7 +72,7 @@ async def replica(url: str, reviews: Reviews, **more: Any) -> AsyncIterator[Cach
         yield CachedTokenAuthenticator(reviews, 0, shared=SharedTokens(shared, "auth", 10))
 
 
-async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
+async def test_a_second_replica_finds_what_the_first_was_told(redis: support.redis.Redis) -> None:
     url = redis.url
     first, second = Reviews(), Reviews()
     async with replica(url, first) as one, replica(url, second) as two:
@@ -77,7 +82,7 @@ async def test_a_second_replica_finds_what_the_first_was_told(redis) -> None:
     assert (first.asked, second.asked) == (1, 1)
 
 
-async def test_what_comes_from_another_replica_ends_when_it_would_have_there(redis) -> None:
+async def test_what_comes_from_another_replica_ends_when_it_would_have_there(redis: support.redis.Redis) -> None:
     """A revoked token must not be valid for twice the TTL because two caches held it one after the other."""
     url = redis.url
     reviews = Reviews()
@@ -95,7 +100,7 @@ async def test_what_comes_from_another_replica_ends_when_it_would_have_there(red
         assert 0 < found[1] <= 5
 
 
-async def test_a_token_that_is_rejected_is_not_remembered(redis) -> None:
+async def test_a_token_that_is_rejected_is_not_remembered(redis: support.redis.Redis) -> None:
     url = redis.url
     reviews = Reviews()
     async with replica(url, reviews) as one:
@@ -104,10 +109,10 @@ async def test_a_token_that_is_rejected_is_not_remembered(redis) -> None:
     assert reviews.asked == 2
 
 
-async def test_losing_redis_costs_speed_only(redis) -> None:
+async def test_losing_redis_costs_speed_only(redis: support.redis.Redis) -> None:
     url = redis.url
     reviews = Reviews()
-    async with replica(url, reviews, patience=0.1) as one:
+    async with replica(url, reviews, timeout=0.1) as one:
         assert await one.authenticate_token("alice-token", ()) == ALICE
         redis.stop()
         assert await one.authenticate_token("alice-token", ()) == ALICE
@@ -115,10 +120,10 @@ async def test_losing_redis_costs_speed_only(redis) -> None:
     assert reviews.asked == 3
 
 
-async def test_a_redis_that_hangs_is_waited_for_once(redis) -> None:
+async def test_a_redis_that_hangs_is_waited_for_once(redis: support.redis.Redis) -> None:
     url = redis.url
     reviews = Reviews()
-    async with replica(url, reviews, patience=0.2) as one:
+    async with replica(url, reviews, timeout=0.2) as one:
         assert await one.authenticate_token("alice-token", ()) == ALICE
         redis.hang()
         async with asyncio.timeout(5):  # redis is not used after the first failure: not 0.2 s each
@@ -134,11 +139,11 @@ async def test_a_redis_that_was_never_there_is_not_missed() -> None:
     assert reviews.asked == 1
 
 
-async def test_the_password_comes_from_a_file(redis, tmp_path) -> None:
+async def test_the_password_comes_from_a_file(redis: support.redis.Redis, tmp_path: Path) -> None:
     url = redis.url
     password = tmp_path / "password"
     password.write_text("wrong\n")
-    administrator = Redis.from_url(url)
+    administrator = bytes_client(url)
     await administrator.acl_setuser("default", enabled=True, passwords=["+right"], reset_passwords=True)
     first, second = Reviews(), Reviews()
     try:
@@ -153,10 +158,10 @@ async def test_the_password_comes_from_a_file(redis, tmp_path) -> None:
     assert (first.asked, second.asked) == (2, 0)
 
 
-async def test_who_writes_to_redis_cannot_say_who_a_token_is(redis) -> None:
+async def test_who_writes_to_redis_cannot_say_who_a_token_is(redis: support.redis.Redis) -> None:
     """An attacker cannot write a valid entry: neither an invented one, nor that of another token or service, nor an expired one."""
     url = redis.url
-    client = Redis.from_url(url)
+    client = bytes_client(url)
     reviews = Reviews()
     try:
         async with replica(url, reviews) as one, cache(url) as ours, cache(url, secret=b"another service's") as strange:
@@ -205,7 +210,7 @@ async def authorizer(webhook: WebhookServer, tmp_path: Path, shared: SharedCache
 
 @pytest.mark.parametrize(("allowed", "decision"), [(True, Decision.ALLOW), (False, Decision.NO_OPINION)])
 async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
-    redis, webhook: WebhookServer, tmp_path: Path, allowed: bool, decision: Decision
+    redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path, allowed: bool, decision: Decision
 ) -> None:
     url = redis.url
     webhook.on("/authorize", lambda _: reviewed(allowed=allowed, reason="so it is"))
@@ -221,7 +226,7 @@ async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
         async with authorizer(webhook, tmp_path, first, authorized_ttl=0, unauthorized_ttl=0) as one:  # its flags disable caching
             await one.authorize(PODS)
         assert len(webhook.seen) == 5
-    client = Redis.from_url(url)
+    client = bytes_client(url)
     keys = await client.keys("*")
     assert all(key.startswith(b"tetrapod:access:") and b"jane" not in key for key in keys)
     limit = 300_000 if allowed else 30_000
@@ -229,9 +234,11 @@ async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
     await client.aclose()
 
 
-async def test_who_writes_to_redis_cannot_say_what_somebody_may_do(redis, webhook: WebhookServer, tmp_path: Path) -> None:
+async def test_who_writes_to_redis_cannot_say_what_somebody_may_do(
+    redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path
+) -> None:
     url = redis.url
-    client = Redis.from_url(url)
+    client = bytes_client(url)
     webhook.on("/authorize", lambda asked: reviewed(allowed=asked["spec"]["user"] == "root"))
     async with cache(url) as ours, cache(url, secret=b"mallory's") as forger:
         async with authorizer(webhook, tmp_path, ours) as one:
@@ -249,7 +256,7 @@ async def test_who_writes_to_redis_cannot_say_what_somebody_may_do(redis, webhoo
     await client.aclose()
 
 
-async def test_the_masters_are_asked_about_nowhere(redis, webhook: WebhookServer, tmp_path: Path) -> None:
+async def test_the_masters_are_asked_about_nowhere(redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path) -> None:
     url = redis.url
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authorize")
     options = AuthorizationOptions(from_modes(("Webhook",), WebhookFlags(str(kubeconfig), "v1", "5m", "30s")))
@@ -259,12 +266,14 @@ async def test_the_masters_are_asked_about_nowhere(redis, webhook: WebhookServer
         master = Attributes(UserInfo("m", groups=(SYSTEM_MASTERS,)), "delete", version="v1", resource="nodes", resource_request=True)
         assert (await chain.authorizer.authorize(master)).decision is Decision.ALLOW
     await pool.close()
-    client = Redis.from_url(url)
+    client = bytes_client(url)
     assert (webhook.seen, await client.keys("*")) == ([], [])
     await client.aclose()
 
 
-async def test_whose_a_token_is_by_a_webhook_is_known_to_all_replicas(redis, webhook: WebhookServer, tmp_path: Path) -> None:
+async def test_whose_a_token_is_by_a_webhook_is_known_to_all_replicas(
+    redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path
+) -> None:
     url = redis.url
     status = {"authenticated": True, "user": {"username": "jane"}}
     webhook.on("/authenticate", lambda _: {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status})

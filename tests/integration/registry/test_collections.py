@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import pytest
 
 from integration.registry.conftest import MakeStore
 from integration.registry.kinds import ConfigMaps, Pods, define, new
 from tetrapod.generic.registry.context import Context
+from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.predicate import Selection, select
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.storage.cacher import CachingStorageFactory
@@ -28,7 +30,7 @@ async def pods(make_store: MakeStore) -> Store:
 
 
 async def names(store: Store, namespace: str, labels: str = "", fields: str = "") -> list[str]:
-    selection = select(store.definition, namespace, labels, fields, "v1")
+    selection = select(cast(ResourceDefinition, store.definition), namespace, labels, fields, "v1")
     page = await store.list(Context(namespace=namespace), _query(selection))
     return [entry.key for entry in page.entries]
 
@@ -90,7 +92,7 @@ def test_kinds_with_fields_of_their_own_word_it_otherwise() -> None:
 
 
 async def test_a_collection_delete_answers_with_what_was_there(pods: Store, ctx: Context, dry: Context) -> None:
-    query = _query(select(pods.definition, "ns", "node", "", "v1"))
+    query = _query(select(cast(ResourceDefinition, pods.definition), "ns", "node", "", "v1"))
     page = await pods.delete_collection(dry, {"gracePeriodSeconds": 0}, query)
     assert isinstance(page, ListPage)
     assert [entry.name for entry in page.entries] == ["a", "b"]

@@ -81,7 +81,7 @@ def test_any_member_may_die(cluster: EtcdCluster, tmp_path: Path) -> None:
         version = client("GET", CONFIG_MAPS).json["metadata"]["resourceVersion"]
         watcher = Watcher(server, version)
         watcher.start()
-        made = []
+        made: list[str] = []
 
         def lives_on_without(member: Etcd) -> None:
             member.stop()

@@ -116,7 +116,7 @@ def test_deeper_values_are_accepted_or_rejected_without_an_internal_error(client
 
 def deepened(times: int) -> list[dict[str, Any]]:
     """Operations of which each puts the object into a new one."""
-    step = [
+    step: list[Any] = [
         {"op": "move", "from": "/spec", "path": "/held"},
         {"op": "add", "path": "/spec", "value": {}},
         {"op": "move", "from": "/held", "path": "/spec/a"},

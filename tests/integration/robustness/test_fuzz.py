@@ -140,7 +140,7 @@ PATCH_TYPES: Final = {
     "json": "application/json-patch+json",
     "apply": "application/apply-patch+yaml",
 }
-oddities = st.sampled_from(
+oddities: st.SearchStrategy[Any] = st.sampled_from(
     [
         None,
         True,

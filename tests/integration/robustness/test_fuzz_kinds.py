@@ -85,7 +85,7 @@ STRINGS: Final = (
     "kubernetes.io/os",
 )
 NUMBERS: Final = (0, 1, -1, 2, 5, 80, 65536, 1 << 31, -(1 << 31) - 1, 1 << 63, 1 << 70, 1.5, 1e300, -0.0)
-ODD: Final = (None, True, 0, -1, 1.5, "", "x", [], {}, [None], {"": ""}, [[]], {"a": None}, 1 << 64, "\x00")
+ODD: Final[tuple[Any, ...]] = (None, True, 0, -1, 1.5, "", "x", [], {}, [None], {"": ""}, [[]], {"a": None}, 1 << 64, "\x00")
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,8 @@ def test_every_kind_is_taken_or_refused(quick: Client, resources: list[Resource]
 def giant(chance: random.Random) -> Any:
     """Return a value that is deep, long or has many members."""
     size = chance.choice((150, 199, 200, 300, 5_000, 30_000))
-    leaf = chance.choice(("x", 1, None, {}, "!" * 1000))
+    leaves: tuple[Any, ...] = ("x", 1, None, {}, "!" * 1000)
+    leaf = chance.choice(leaves)
     match chance.randrange(8):
         case 0:
             return json.loads('{"a":' * min(size, 900) + json.dumps(leaf) + "}" * min(size, 900))

@@ -63,7 +63,7 @@ def configured(directory: Path, images: WebhookServer) -> list[str]:
     (directory / "images.yaml").write_text(json.dumps({"imagePolicy": policy}))
     limits = [{"type": "Namespace", "qps": 1, "burst": 2}, {"type": "SourceAndObject", "qps": 1, "burst": 100}]
     gold = "gold.storageclass.storage.k8s.io/requests.storage"
-    inline = {
+    inline: dict[str, tuple[str, str, dict[str, Any]]] = {
         "EventRateLimit": ("eventratelimit.admission.k8s.io/v1alpha1", "Configuration", {"limits": limits}),
         "PodNodeSelector": ("", "", {"podNodeSelectorPluginConfig": {"clusterDefaultNodeSelector": "zone=a", "listed": "zone=a,tier=x"}}),
         "PodTolerationRestriction": (
@@ -196,7 +196,7 @@ def test_pods_tolerate_what_their_namespace_does(client: HttpsClient) -> None:
     pods = namespace(client, "tolerant")
     tolerations = client.call("POST", pods, pod("p")).body["spec"]["tolerations"]
     assert {"key": "d", "operator": "Exists"} in tolerations
-    requests = {"containers": [{"name": "c", "image": "good", "resources": {"requests": {"cpu": "1"}}}]}
+    requests: dict[str, Any] = {"containers": [{"name": "c", "image": "good", "resources": {"requests": {"cpu": "1"}}}]}
     burstable = client.call("POST", pods, pod("q", **requests)).body["spec"]["tolerations"]
     assert {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"} in burstable
     allowed = [{"key": key, "operator": "Exists"} for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")]

@@ -39,7 +39,7 @@ FOLDER = "/registry/configmaps/"
 
 def config_map(name: str) -> Object:
     """Return an object of 400 bytes, as kubectl creates it."""
-    fields = {"f:data": {".": {}, "f:a": {}, "f:hello": {}}}
+    fields: dict[str, Any] = {"f:data": {".": {}, "f:a": {}, "f:hello": {}}}
     manager = {"manager": "kubectl-create", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
     stamp = "2026-11-23T03:21:15Z"
     metadata = {"name": name, "namespace": "default", "uid": str(uuid.uuid4()), "creationTimestamp": stamp}
@@ -112,7 +112,7 @@ def longest_step() -> Iterator[list[float]]:
     def measured(handle: asyncio.Handle) -> None:
         began = time.thread_time()
         run(handle)
-        if getattr(handle._callback, "__self__", None) is not caller:
+        if getattr(getattr(handle, "_callback", None), "__self__", None) is not caller:
             longest[0] = max(longest[0], time.thread_time() - began)
 
     gc.collect()

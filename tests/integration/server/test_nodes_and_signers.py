@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -226,7 +227,7 @@ def test_a_node_requests_a_token_for_an_audience_that_a_volumes_csi_driver_asks_
             bound = pod(users, [volume])
             if "ephemeral" in volume:
                 claim_of(users, f"{bound['metadata']['name']}-v", {"csi": csi})
-            until(lambda bound=bound, audience=audience: token(users, bound, [audience])[0] == 201)
+            until(partial(token, users, bound, [audience]), lambda answer: answer[0] == 201)
             code, answer = token(users, bound, ["other"])
             assert code == 403
             assert answer["message"].endswith('system:node:n1 is not authorized to request tokens for audience "other"')

@@ -134,7 +134,7 @@ async def open_and_close(server: Uncollected, kind: str) -> None:
         await asyncio.to_thread(server.garbage)
         files = server.files()
         await asyncio.gather(*(KINDS[kind](traffic) for _ in range(CONNECTIONS)))
-    await asyncio.to_thread(until, lambda: server.files() <= files, what="the end of the connections")
+    await asyncio.to_thread(lambda: until(lambda: server.files() <= files, description="the end of the connections"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

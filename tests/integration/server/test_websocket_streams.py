@@ -44,7 +44,7 @@ class Sockets(NamedTuple):
         try:
             yield made
         finally:
-            made.shutdown()
+            made.shutdown()  # type: ignore[no-untyped-call]
 
     def rejected(self, path: str, *protocols: str, origin: str = "https://localhost") -> int:
         """Return the status of a handshake that fails."""

@@ -258,7 +258,7 @@ async def test_a_compacted_version_is_gone_for_a_kind_that_has_not_changed_since
     assert names(rest.entries) == ["a/2", "a/3"]
     for query in ({"match": "Exact"}, {"limit": 1}, {"prefix": "a/2", "single": True, "match": "Exact"}):
         with pytest.raises(TooOldResourceVersion, match="The resourceVersion for the provided list is too old"):
-            await pods.list(ListQuery(resource_version=first.resource_version, **query))  # type: ignore[arg-type]
+            await pods.list(ListQuery(resource_version=first.resource_version, **query))
 
 
 async def test_an_empty_resource_lists_nothing_at_a_revision(pods: Cacher) -> None:

@@ -9,14 +9,14 @@ import orjson
 import pytest
 
 from integration.tracing.conftest import CONFIG_MAPS, TOKENS, ask, names, step, traced, tracing_file
-from support.otlp import Collector
+from support.otlp import Collector, ReceivedSpan
 from support.services import NAMES, Services, running_services
 
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Services]:
     directory = tmp_path_factory.mktemp("four")
-    flags = {name: ("--tracing-config-file", tracing_file(directory, collector)) for name in NAMES}
+    flags: dict[str, tuple[str, ...]] = {name: ("--tracing-config-file", tracing_file(directory, collector)) for name in NAMES}
     flags["aggregator"] = ("--tracing-config-file", tracing_file(_made(directory / "all"), collector, 1_000_000), "-v", "3")
     flags["aggregator"] += ("--logging-format", "json")
     flags["core"] += ("-v", "3", "--logging-format", "json")
@@ -56,7 +56,7 @@ def test_one_request_is_one_exported_trace(four: Services, collector: Collector)
     assert status == 201
     audit_id = headers["audit-id"]
 
-    def of_request(service: str) -> object:
+    def of_request(service: str) -> ReceivedSpan | None:
         return next(
             (
                 s
@@ -68,6 +68,7 @@ def test_one_request_is_one_exported_trace(four: Services, collector: Collector)
 
     collector.wait_for(lambda _: bool(of_request("apiserver") and of_request("apiserver-core")))
     front, core = of_request("apiserver"), of_request("apiserver-core")
+    assert front is not None and core is not None
     mine = {s.span_id: s for s in collector.spans if s.trace_id == front.trace_id}
     assert core.trace_id == front.trace_id and front.parent == ""
     hop = mine[core.parent]

@@ -159,7 +159,7 @@ def test_other_values_of_the_parameter_are_none_of_ours(server: Server) -> None:
 
 def test_an_external_server_is_one_step_and_is_not_told_of_the_parameter(server: Server, other: WebhookServer) -> None:
     client = HttpsClient(server.kubeconfig)
-    spec = {"type": "ExternalName", "externalName": "localhost"}
+    spec: dict[str, Any] = {"type": "ExternalName", "externalName": "localhost"}
     client.call("POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "external"}, "spec": spec})
     spec = {
         "group": GROUP,

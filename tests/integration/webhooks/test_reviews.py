@@ -189,7 +189,12 @@ def test_webhooks_are_reinvoked_after_a_change_if_they_want_it(hooked: Hooked) -
 def test_configurations_are_called_in_the_order_of_their_names(hooked: Hooked) -> None:
     asked: list[str] = []
     for name in ("one", "two"):
-        hooked.hook.on(f"/{name}", lambda r, name=name: (asked.append(name), allowed(r))[1])
+
+        def respond(review: Any, name: str = name) -> Any:
+            asked.append(name)
+            return allowed(review)
+
+        hooked.hook.on(f"/{name}", respond)
     with (
         hooked.configured("Mutating", hooked.declared("x", "/two"), name="b-second"),
         hooked.configured("Mutating", hooked.declared("x", "/one"), name="a-first"),

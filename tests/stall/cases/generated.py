@@ -65,7 +65,7 @@ def generated(draw: st.DrawFn, limit: int) -> Case:
     method, media_type = _VERBS[verb]
     name = "" if verb == "create" else "/generated"
     target = f"{base}{name}?dryRun=All" + ("&fieldManager=m&force=true" if verb == "apply" else "")
-    head = {"apiVersion": api_version, "kind": place.kind, "metadata": {"name": "generated"}}
+    head: dict[str, Any] = {"apiVersion": api_version, "kind": place.kind, "metadata": {"name": "generated"}}
 
     def make(n: int) -> Message:
         body = {**head, **_filled(place.fields, n, varied=varied, choice=choice)}

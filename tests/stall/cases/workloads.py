@@ -66,7 +66,7 @@ def _template(**more: Any) -> dict[str, Any]:
     return {"metadata": {"labels": _LABELS}, "spec": {"containers": [{"name": "c", "image": "i", **more}]}}
 
 
-_MATCH: Final = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+_MATCH: Final[dict[str, Any]] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
 
 
 def _affinity(n: int) -> dict[str, Any]:

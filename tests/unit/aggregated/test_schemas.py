@@ -49,7 +49,11 @@ def test_a_model_becomes_a_structural_schema() -> None:
 
 
 def test_a_structural_json_schema_is_unchanged() -> None:
-    given = {"type": "object", "required": ["spec"], "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}}
+    given: dict[str, Any] = {
+        "type": "object",
+        "required": ["spec"],
+        "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}},
+    }
     schema = structural_schema(given)
     assert schema["properties"]["spec"] == given["properties"]["spec"]
     assert schema["required"] == ["spec"]

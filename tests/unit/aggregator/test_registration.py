@@ -32,7 +32,8 @@ class World:
 
 
 def managed(how: str, **more: Any) -> Object:
-    return api_service(GV.group, **{MANAGED: how}, **more)
+    labels: dict[str, Any] = {MANAGED: how}
+    return api_service(GV.group, **labels, **more)
 
 
 async def test_a_built_in_group_is_registered_once_per_start() -> None:

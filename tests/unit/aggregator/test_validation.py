@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tetrapod.aggregator.registration.strategy import APIServiceStatusStrategy, APIServiceStrategy
@@ -65,14 +67,14 @@ def test_condition_statuses_are_validated() -> None:
 
 
 def test_a_local_apiservice_is_available_from_the_start() -> None:
-    obj = {"metadata": {"name": "x"}, "spec": dict(GOOD), "status": {"conditions": [{"type": "Mine", "status": "True"}]}}
+    obj: dict[str, Any] = {"metadata": {"name": "x"}, "spec": dict(GOOD), "status": {"conditions": [{"type": "Mine", "status": "True"}]}}
     APIServiceStrategy().prepare_for_create(Context(), obj)
     (condition,) = obj["status"]["conditions"]
     assert (condition["reason"], condition["status"]) == ("Local", "True")
 
 
 def test_the_port_of_a_service_defaults_to_443() -> None:
-    obj = {"metadata": {}, "spec": GOOD | {"service": {"namespace": "x", "name": "y"}}}
+    obj: dict[str, Any] = {"metadata": {}, "spec": GOOD | {"service": {"namespace": "x", "name": "y"}}}
     APIServiceStrategy().default(obj, "v1")
     assert obj["spec"]["service"]["port"] == 443
 

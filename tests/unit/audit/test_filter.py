@@ -99,7 +99,8 @@ async def test_long_requests_start_even_where_they_are_rejected() -> None:
 
 @pytest.mark.parametrize("upgraded", [False, True])
 async def test_streams_are_complete_when_they_have_ended(upgraded: bool) -> None:
-    kept, stages_while_running = Kept(), []
+    kept = Kept()
+    stages_while_running: list[str] = []
 
     async def run(_: Any) -> None:
         stages_while_running.extend(document["stage"] for document in kept.documents)

@@ -25,7 +25,7 @@ class Rules:
     def __init__(self, *rules: dict[str, Any]) -> None:
         self.set = RuleSet([Grant("r", list(rules))] if rules else [])
 
-    async def authorize(self, attributes):
+    async def authorize(self, attributes: Any) -> Any:
         return self.set.authorize(attributes)
 
 

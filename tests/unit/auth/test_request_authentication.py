@@ -33,7 +33,13 @@ class Authority:
         self.pool = CertificatePool(self.certificate.public_bytes(serialization.Encoding.PEM))
 
     def _sign(
-        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, ca: bool = False, usage=None, days: int = 1
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        *,
+        ca: bool = False,
+        usage: x509.ObjectIdentifier | None = None,
+        days: int = 1,
     ) -> x509.Certificate:
         builder = (
             x509.CertificateBuilder()
@@ -49,7 +55,9 @@ class Authority:
             builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         return builder.sign(self.key, hashes.SHA256())
 
-    def client(self, cn: str, *groups: str, uid: str = "", usage=ExtendedKeyUsageOID.CLIENT_AUTH, days: int = 1) -> bytes:
+    def client(
+        self, cn: str, *groups: str, uid: str = "", usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH, days: int = 1
+    ) -> bytes:
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, g) for g in groups]
         attributes += [x509.NameAttribute(UID_OID, uid)] if uid else []
         attributes += [x509.NameAttribute(NameOID.COMMON_NAME, cn)] if cn else []
@@ -247,7 +255,7 @@ async def test_headers_have_the_names_that_the_flags_give_them() -> None:
         ("Remote-User", "eve"), ("Remote-Group", "g"), ("Remote-Extra-Team", "t"), ("X", "y"), certificate=PROXIES.client("front")
     )
     found = await RequestHeaderAuthenticator(PROXIES.pool, (), NAMES).authenticate(asked)
-    assert found is not None
+    assert isinstance(found, Authenticated)
     assert found.user == UserInfo("eve", "", ("g",), {"team": ("t",)})
     assert asked.headers == [(b"x", b"y")]
 

@@ -120,7 +120,7 @@ def test_pod_security_has_defaults_and_exemptions() -> None:
     )
     assert policy.enforce == LevelVersion("baseline", "v1.30")
     assert policy.warn == LevelVersion("privileged", "latest")
-    assert (exempt.namespaces, exempt.usernames) == ({"a"}, frozenset())
+    assert (exempt.namespaces, exempt.usernames) == (frozenset({"a"}), frozenset())
 
 
 def test_what_is_wrong_with_defaults_and_exemptions_is_reported_together() -> None:

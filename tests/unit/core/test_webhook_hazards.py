@@ -19,7 +19,7 @@ def found(given: Any) -> list[str]:
 
 
 OTHERS = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kube-node-lease"]}]}
-IN_CLUSTER = {"clientConfig": {"service": {"namespace": "hooks", "name": "w"}}}
+IN_CLUSTER: dict[str, Any] = {"clientConfig": {"service": {"namespace": "hooks", "name": "w"}}}
 
 
 def test_a_webhook_for_all_resources_is_a_hazard() -> None:

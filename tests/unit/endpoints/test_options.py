@@ -86,6 +86,7 @@ def test_conflicting_list_options_are_invalid(query: dict[str, str], message: st
 def test_write_options_are_reported_in_upstreams_order() -> None:
     query = "dryRun=bad&fieldManager=a%00b&fieldValidation=bad&force=true"
     error = refusal(decode_write_options, Query(query), "PatchOptions", apply=False)
+    assert error.details is not None
     assert [cause["field"] for cause in error.details["causes"]] == ["force", "fieldManager", "dryRun", "fieldValidation"]
 
 
@@ -121,6 +122,7 @@ def test_delete_options_of_any_version_are_taken_and_nothing_else() -> None:
 
 def test_delete_options_are_validated() -> None:
     error = refusal(validate_delete_options, {"orphanDependents": True, "propagationPolicy": "bad", "dryRun": ["x"]})
+    assert error.details is not None
     assert [cause["reason"] for cause in error.details["causes"]] == [
         "FieldValueInvalid",
         "FieldValueNotSupported",

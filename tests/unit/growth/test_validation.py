@@ -102,7 +102,7 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
         lambda n: conditions(n)["status"]["conditions"],
     ),
     "exit codes": (
-        lambda given: job_policies._exit_codes(given, set(), "path"),
+        lambda given: job_policies._exit_codes(given, "path", set()),
         lambda n: {"operator": "In", "values": list(range(1, n))},
     ),
     "families": (lambda given: address_validation.addresses_and_families(given, {}), lambda n: {"ipFamilies": names(n)}),

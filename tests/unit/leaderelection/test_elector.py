@@ -44,7 +44,8 @@ class Store:
     @property
     def spec(self) -> Object:
         assert self.lease is not None
-        return self.lease["spec"]
+        spec: Object = self.lease["spec"]
+        return spec
 
 
 class StoreClient:
@@ -235,6 +236,6 @@ def test_work_that_fails_gives_the_lease_to_the_next_one() -> None:
         ({"retry_period": 0.0}, "retryPeriod must be greater than zero"),
     ],
 )
-def test_settings_under_which_a_leader_could_outlive_its_lease_are_rejected(settings: dict[str, float], complaint: str) -> None:
+def test_settings_under_which_a_leader_could_outlive_its_lease_are_rejected(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         ElectionConfig("test", **settings)

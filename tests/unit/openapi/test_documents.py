@@ -127,7 +127,7 @@ def test_a_custom_resource_is_described_with_the_fields_of_every_resource() -> N
 
 
 def test_a_custom_resource_is_described_with_its_examples_documents_and_selectable_fields() -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "string", "example": "e", "externalDocs": {"url": "u"}}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string", "example": "e", "externalDocs": {"url": "u"}}}}
     kind = CustomKind("Widget", "WidgetList", "widgets", True, schema, selectable=("a", "b.c"))
     schemas = whole_document([kind], GroupVersion("g.example.com", "v1"))["components"]["schemas"]
     assert schemas["com.example.g.v1.Widget"]["properties"]["a"] == schema["properties"]["a"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +36,8 @@ def test_undoing_gives_every_state_that_the_window_reaches(writes: list[tuple[st
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "a-b", "b", "b/"]), st.sampled_from(["x", "y", "z"]), st.booleans()), max_size=30))
 def test_entries_are_sorted_and_a_namespace_is_a_slice(writes: list[tuple[str, str, bool]]) -> None:
-    entries, model = Entries(), {}
+    entries = Entries()
+    model: dict[str, Any] = {}
     for namespace, name, delete in writes:
         key = f"{namespace.rstrip('/')}/{name}"
         if delete:

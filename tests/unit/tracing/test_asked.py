@@ -11,6 +11,7 @@ import pytest
 from tetrapod.generic.filters.tracing import with_traces
 from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.trace_endpoint import asked_form, with_permission, without_parameter
+from tetrapod.generic.peers.names import TRACE_SPANS
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import Handler, Hijacked, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
@@ -137,4 +138,4 @@ async def test_a_service_behind_tells_in_a_header_and_answers_as_ever() -> None:
     request = request_of("/version?trace=1", UserInfo("bob"))
     request.state[peer_traces.STATE_KEY] = peer_traces.RETURN
     response = await traced(handler, request)
-    assert response.body == b"as ever" and [name for name, _ in response.headers] == [peer_traces.RESPONSE_HEADER]
+    assert response.body == b"as ever" and [name for name, _ in response.headers] == [TRACE_SPANS]

@@ -35,7 +35,7 @@ async def test_a_method_is_as_it_was_written_until_somebody_wants_a_trace(monkey
         return "done"
 
     written.__qualname__ = "Worker.work"
-    worker = type("Worker", (), {"work": traced("work")(written)})
+    worker: Any = type("Worker", (), {"work": traced("work")(written)})
     assert worker.work is written
     spans.arm()
     with Span(Trace(), "root") as root:

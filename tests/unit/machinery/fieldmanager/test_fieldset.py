@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import orjson
 import pytest
@@ -65,7 +66,7 @@ def test_field_sets_have_upstreams_order() -> None:
 
 
 def test_elements_are_spelled_as_upstream_spells_them() -> None:
-    fields = {'k:{"b": 1.0, "a": "<\u00e9>"}': {}, 'v:"\\u0061"': {".": {}}, "x:later": {}, "f:f": {".": {}, "f:g": {}}}
+    fields: dict[str, Any] = {'k:{"b": 1.0, "a": "<\u00e9>"}': {}, 'v:"\\u0061"': {".": {}}, "x:later": {}, "f:f": {".": {}, "f:g": {}}}
     assert list(fieldset.decode(fields)) == ["f:f", 'k:{"a":"\\u003c\u00e9\\u003e","b":1}', 'v:"a"']
     assert fieldset.decode(fields)['v:"a"'] == {}
 
@@ -77,7 +78,7 @@ def test_invalid_field_sets_are_rejected(fields: object) -> None:
 
 
 def test_paths_come_as_upstream_tells_conflicts() -> None:
-    fields = {"f:a": {'k:{"n":"x","p":1}': {".": {}, "f:b": {}}, "v:true": {}}, "f:c": {}}
+    fields: dict[str, Any] = {"f:a": {'k:{"n":"x","p":1}': {".": {}, "f:b": {}}, "v:true": {}}, "f:c": {}}
     assert [show_path(path) for path in fieldset.paths(fields)] == [".c", '.a[n="x",p=1]', ".a[=true]", '.a[n="x",p=1].b']
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tetrapod.machinery import protobuf
@@ -19,8 +21,8 @@ def test_the_envelope_is_as_go_writes_it() -> None:
 def test_a_list_is_made_of_items() -> None:
     message = protobuf.message_of("v1", "ConfigMap")
     items = [protobuf.item(message, {"kind": "ConfigMap", "metadata": {"name": name}}) for name in ("a", "b")]
-    head, items, tail = protobuf.list_parts("v1", "ConfigMapList", {"resourceVersion": "7", "remainingItemCount": 0}, items)
-    assert protobuf.decode(b"".join((head, *items, tail)), NONE) == {
+    head, parts, tail = protobuf.list_parts("v1", "ConfigMapList", {"resourceVersion": "7", "remainingItemCount": 0}, items)
+    assert protobuf.decode(b"".join((head, *parts, tail)), NONE) == {
         "apiVersion": "v1",
         "kind": "ConfigMapList",
         "metadata": {"resourceVersion": "7", "remainingItemCount": 0},
@@ -32,8 +34,8 @@ def test_a_former_list_of_metadata_has_other_numbers() -> None:
     item = protobuf.item(protobuf.message_of("meta.k8s.io/v1", "PartialObjectMetadata"), {"metadata": {"name": "a"}})
     for version in ("v1", "v1beta1"):
         api_version = f"meta.k8s.io/{version}"
-        head, items, tail = protobuf.list_parts(api_version, "PartialObjectMetadataList", {"resourceVersion": "7"}, [item])
-        found = protobuf.decode(b"".join((head, *items, tail)), NONE)
+        head, parts, tail = protobuf.list_parts(api_version, "PartialObjectMetadataList", {"resourceVersion": "7"}, [item])
+        found = protobuf.decode(b"".join((head, *parts, tail)), NONE)
         assert found["items"] == [{"metadata": {"name": "a"}}]
         assert found["metadata"] == {"resourceVersion": "7"}
 
@@ -59,7 +61,7 @@ def test_what_has_no_message_is_distinguished() -> None:
 
 
 def test_fields_that_are_not_known_are_not_written() -> None:
-    whole = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "x": 1}, "y": {"z": []}, "data": None}
+    whole: dict[str, Any] = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "x": 1}, "y": {"z": []}, "data": None}
     assert protobuf.decode(protobuf.encode(whole), NONE) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 
 
