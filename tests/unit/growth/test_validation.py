@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
     "webhooks": (webhook_configurations.validate, webhook_rules),
     "reviewed versions": (
         webhook_configurations.validate,
-        lambda n: {"webhooks": [{"name": "a.b.c", "admissionReviewVersions": names(n)}]},
+        lambda n: {"metadata": {"name": "w"}, "webhooks": [{"name": "a.b.c", "admissionReviewVersions": names(n)}]},
     ),
     "tolerations of a class": (
         runtime_classes.validate,
