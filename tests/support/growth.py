@@ -21,37 +21,40 @@ _RUNS: Final = 3
 _ATTEMPTS: Final = 4
 
 
-def assert_linear(operation: Callable[[Any], object], make: Callable[[int], Any], size: int = 500) -> None:
+def assert_linear(
+    operation: Callable[[Any], object], make: Callable[[int], Any], size: int = 500, errors: tuple[type[Exception], ...] = (StatusError,)
+) -> None:
     """Run `operation` on inputs of a size and of `TIMES` that size.
 
     Args:
-        operation: may change its input and may raise StatusError. It gets a new input each time.
+        operation: may change its input. It gets a new input each time.
         make: an input of a size.
         size: the first size that is tried.
+        errors: exceptions that the operation may raise; any other fails the test.
     """
-    once = _fastest(operation, make, size)
+    once = _fastest(operation, errors, make, size)
     while once < _ENOUGH and size < _LARGEST:
         size *= 2
-        once = _fastest(operation, make, size)
+        once = _fastest(operation, errors, make, size)
     ratios = []
     for _ in range(_ATTEMPTS):  # other processes evict this CPU's caches during a measurement
-        ratios.append(_fastest(operation, make, TIMES * size) / once)
+        ratios.append(_fastest(operation, errors, make, TIMES * size) / once)
         if ratios[-1] <= MOST:
             return
-        once = _fastest(operation, make, size)
+        once = _fastest(operation, errors, make, size)
     raise AssertionError(f"{TIMES} times {size} takes {min(ratios):.1f} times as long ({once * 1000:.0f} ms at {size})")
 
 
-def _fastest(operation: Callable[[Any], object], make: Callable[[int], Any], size: int) -> float:
-    return min(_seconds(operation, make(size)) for _ in range(_RUNS))
+def _fastest(operation: Callable[[Any], object], errors: tuple[type[Exception], ...], make: Callable[[int], Any], size: int) -> float:
+    return min(_seconds(operation, errors, make(size)) for _ in range(_RUNS))
 
 
-def _seconds(operation: Callable[[Any], object], given: Any) -> float:
+def _seconds(operation: Callable[[Any], object], errors: tuple[type[Exception], ...], given: Any) -> float:
     gc.disable()
     start = time.thread_time()
     try:
         operation(given)
-    except StatusError:
+    except errors:
         pass
     finally:
         gc.enable()
