@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from tetrapod.core.admission.kinds import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS
+from tetrapod.core.quota.claim_context import claim_context
 from tetrapod.core.quota.constraints import unspecified_resources
 from tetrapod.core.quota.devices import ALONE, CLAIMS, ClaimContext
 from tetrapod.core.quota.scopes import in_scope, is_terminating
-from tetrapod.core.quota.surroundings import around
-from tetrapod.core.quota.usage import concerning, usage_of
+from tetrapod.core.quota.usage import counted_names, usage_of
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.admission.quota.charge import Usage, growth
 from tetrapod.generic.registry.lister import Lister
@@ -30,20 +30,20 @@ class CoreChange:
 
     Attributes:
         used: what the new object uses; `old_used` what the old one uses.
-        around: the other objects that determine the usage of a resource claim.
+        context: the other objects that determine the usage of a resource claim.
     """
 
     resource: GroupResource
     new: Object
     used: Usage
-    around: ClaimContext
+    context: ClaimContext
     old: Object | None
     old_used: Usage
 
     def names(self, quota: Object) -> list[str]:
         """Return the quota's resource names that concern the object, or [] if it is outside of the quota's scopes."""
         hard = (quota.get("status") or {}).get("hard") or {}
-        return concerning(self.resource, hard, self.around) if in_scope(quota, self.resource, self.new) else []
+        return counted_names(self.resource, hard, self.context) if in_scope(quota, self.resource, self.new) else []
 
     def unspecified_resources(self, names: Sequence[str]) -> str:
         """Return which of the names a pod must specify and does not."""
@@ -64,7 +64,7 @@ class CoreEvaluator:
     """The evaluator of built-in kinds: usage of pods, services and claims, and object counts of all others."""
 
     def __init__(self, storages: StorageFactory) -> None:
-        self._look = _Look(storages)
+        self._lookups = _Lookups(storages)
 
     def updates(self, attributes: Attributes) -> bool:
         """Return whether updates of the resource can change usage."""
@@ -78,8 +78,8 @@ class CoreEvaluator:
             return None
         if resource == _PODS and old is not None and not attributes.subresource and is_terminating(old) == is_terminating(new):
             return None
-        context = await around(new, self._look) if resource == CLAIMS else ALONE
-        old_context = await around(old, self._look) if resource == CLAIMS and old is not None else ALONE
+        context = await claim_context(new, self._lookups) if resource == CLAIMS else ALONE
+        old_context = await claim_context(old, self._lookups) if resource == CLAIMS and old is not None else ALONE
         return CoreChange(
             resource,
             new,
@@ -90,7 +90,7 @@ class CoreEvaluator:
         )
 
 
-class _Look:
+class _Lookups:
     """Reads from this process's caches."""
 
     def __init__(self, storages: StorageFactory) -> None:

@@ -11,11 +11,11 @@ import time
 from typing import Any, Final
 
 from tetrapod.core.controllers.discovered import discover
+from tetrapod.core.quota.claim_context import claim_context
 from tetrapod.core.quota.devices import ALONE, CLAIMS, NO_NAMES, REQUESTS, ClaimContext, Extended
-from tetrapod.core.quota.replenishing import gives_back
+from tetrapod.core.quota.replenishing import may_decrease_usage
 from tetrapod.core.quota.scopes import in_scope
-from tetrapod.core.quota.surroundings import around
-from tetrapod.core.quota.usage import concerning, counted_fields, tracked, usage_of
+from tetrapod.core.quota.usage import counted_fields, counted_names, tracked, usage_of
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import pages
@@ -73,7 +73,7 @@ class ResourceQuotaController:
         """Return an event handler that queues the namespace's quotas when an event may decrease their usage."""
 
         def changed(old: Object | None, new: Object | None) -> None:
-            if new is not None and (old is None or not gives_back(resource, old, new)):
+            if new is not None and (old is None or not may_decrease_usage(resource, old, new)):
                 return
             namespace = (old or new or {})["metadata"].get("namespace", "")
             for quota_namespace, name in self._quotas.objects:
@@ -114,17 +114,17 @@ class ResourceQuotaController:
         Resources that no server serves are left out, so that admission rejects writes of them until they are counted.
         """
         totals: dict[str, Quantity] = {}
-        lookups = _Look(self._client)
+        lookups = _Lookups(self._client)
         names = Extended.of(await lookups.classes()) if any(name.startswith(REQUESTS) and "/" in name for name in hard) else NO_NAMES
         for resource in tracked(hard, names):
             gvr = await self._watch(resource)
             if gvr is None:
                 continue
-            totals |= {name: _ZERO for name in concerning(resource, hard, ClaimContext(names)) if name not in totals}
+            totals |= {name: _ZERO for name in counted_names(resource, hard, ClaimContext(names)) if name not in totals}
             async for page in pages(self._client, gvr, namespace, only=counted_fields(resource)):
                 for item in page.get("items") or ():
                     if in_scope(quota, resource, item):
-                        context = await around(item, lookups) if resource == CLAIMS else ALONE
+                        context = await claim_context(item, lookups) if resource == CLAIMS else ALONE
                         for name, quantity in usage_of(resource, item, context).items():
                             if name in totals:
                                 totals[name] = totals[name] + quantity
@@ -136,7 +136,7 @@ def _is_counted(quota: Object) -> bool:
     return ((quota.get("status") or {}).get("used") or {}).keys() >= ((quota.get("spec") or {}).get("hard") or {}).keys()
 
 
-class _Look:
+class _Lookups:
     """Cached reads of device classes and claims for one count, and reads of pods."""
 
     def __init__(self, client: Client) -> None:

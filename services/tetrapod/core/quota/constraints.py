@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from tetrapod.core.quota.pods import says_resources
+from tetrapod.core.quota.pods import has_pod_level_resources
 from tetrapod.machinery.gvk import Object
 
 _MUST_SPECIFY: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
@@ -14,7 +14,7 @@ _MUST_SPECIFY: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.mem
 def unspecified_resources(pod: Object, hard: Iterable[str]) -> str:
     """Return which containers do not specify a limited resource, as in `cpu for: a,b; limits.memory for: a`, or ""."""
     required = sorted(_MUST_SPECIFY & set(hard))
-    if not required or says_resources(pod):
+    if not required or has_pod_level_resources(pod):
         return ""
     spec = pod.get("spec") or {}
     missing: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """The usage of a ResourceClaim in quotas that limit devices of a DeviceClass.
 
 Pods can request devices by the extended resource name of a class. A claim that the scheduler creates for such a pod is charged only for
-devices that exceed what its pod is charged for. `surroundings.py` reads the objects that this depends on.
+devices that exceed what its pod is charged for. `claim_context.py` reads the objects that this depends on.
 Upstream: pkg/quota/v1/evaluator/core/resource_claims.go.
 """
 
@@ -66,7 +66,7 @@ class ClaimContext:
 ALONE: Final = ClaimContext()
 
 
-def device_usage(claim: Object, around: ClaimContext) -> Usage:
+def device_usage(claim: Object, context: ClaimContext) -> Usage:
     """Return the usage of devices by quota name. If a request has alternatives, the maximum counts, for each class."""
     total: dict[str, int] = {}
     for request in ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ():
@@ -82,9 +82,9 @@ def device_usage(claim: Object, around: ClaimContext) -> Usage:
     extended: Usage = {}
     for name, count in total.items():
         if name:
-            resource = around.names.explicit.get(name)
+            resource = context.names.explicit.get(name)
             for extended_name in (f"{IMPLICIT}{name}", *((resource,) if resource else ())):
-                extended[f"{REQUESTS}{extended_name}"] = Quantity.from_int(count) - around.charged.get(f"{REQUESTS}{extended_name}", _ZERO)
+                extended[f"{REQUESTS}{extended_name}"] = Quantity.from_int(count) - context.charged.get(f"{REQUESTS}{extended_name}", _ZERO)
     return used | {name: remaining for name, remaining in extended.items() if remaining.sign > 0}
 
 

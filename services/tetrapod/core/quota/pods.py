@@ -29,7 +29,7 @@ def counts_as_pod(pod: Object) -> bool:
     return since is None or grace is None or datetime.now(UTC) <= datetime.fromisoformat(since) + timedelta(seconds=grace)
 
 
-def says_resources(pod: Object) -> bool:
+def has_pod_level_resources(pod: Object) -> bool:
     """Return whether the pod has resources at pod level. Upstream: IsPodLevelResourcesSet."""
     resources = (pod.get("spec") or {}).get("resources") or {}
     return any(_of_a_pod(name) for kind in ("requests", "limits") for name in resources.get(kind) or ())

@@ -12,7 +12,7 @@ from tetrapod.core.quota.scopes import is_terminating
 from tetrapod.machinery.gvk import GroupResource, Object
 
 
-def gives_back(resource: GroupResource, old: Object, new: Object) -> bool:
+def may_decrease_usage(resource: GroupResource, old: Object, new: Object) -> bool:
     """Return whether the update may decrease the object's usage."""
     match resource:
         case ("", "pods"):

@@ -44,15 +44,15 @@ def counted_fields(resource: GroupResource) -> type[msgspec.Struct] | None:
     return None if resource in _LOOKED_INTO else _Named
 
 
-def usage_of(resource: GroupResource, obj: Object, around: ClaimContext = ALONE) -> Usage:
+def usage_of(resource: GroupResource, obj: Object, context: ClaimContext = ALONE) -> Usage:
     """Return the usage by quota resource name: `pods`, `requests.cpu`, `count/secrets` and others.
 
     Args:
-        around: the context of a ResourceClaim; not used for other kinds.
+        context: the context of a ResourceClaim; not used for other kinds.
     """
     used: Usage = {count_name(resource): ONE}
     if resource == CLAIMS:
-        used.update(device_usage(obj, around))
+        used.update(device_usage(obj, context))
     if resource.group:
         return used
     if resource.resource in _LEGACY_COUNTS:
@@ -106,14 +106,14 @@ def _claim(claim: Object, used: Usage) -> None:
             used[f"{prefix}requests.storage"] = quantity
 
 
-def concerning(resource: GroupResource, hard: Iterable[str], around: ClaimContext = ALONE) -> list[str]:
+def counted_names(resource: GroupResource, hard: Iterable[str], context: ClaimContext = ALONE) -> list[str]:
     """Return the quota's names that can count objects of this resource. Upstream: MatchingResources."""
-    return sorted(name for name in hard if name == count_name(resource) or _concerns(resource, name, around))
+    return sorted(name for name in hard if name == count_name(resource) or _counts_name(resource, name, context))
 
 
-def _concerns(resource: GroupResource, name: str, around: ClaimContext) -> bool:
+def _counts_name(resource: GroupResource, name: str, context: ClaimContext) -> bool:
     if resource == CLAIMS:
-        return name.endswith(CLASS_SUFFIX) or around.names.counts_claims(name)
+        return name.endswith(CLASS_SUFFIX) or context.names.counts_claims(name)
     if resource.group:
         return False
     match resource.resource:

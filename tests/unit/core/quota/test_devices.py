@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tetrapod.core.quota.claim_context import claim_context
 from tetrapod.core.quota.devices import CLAIMS, Extended
-from tetrapod.core.quota.surroundings import around
-from tetrapod.core.quota.usage import concerning, tracked, usage_of
+from tetrapod.core.quota.usage import counted_names, tracked, usage_of
 
 GOLD, TIN = "gold.deviceclass.resource.k8s.io/devices", "tin.deviceclass.resource.k8s.io/devices"
 
@@ -99,8 +99,8 @@ def of_the_pod(name: str, created: str = "2026-01-01T00:00:00Z") -> Any:
     ],
 )
 def test_a_claim_made_for_a_pod_is_charged_for_what_the_pod_is_not(claim: Any, cluster: Cluster, devices: str) -> None:
-    context = asyncio.run(around(claim, cluster))
+    context = asyncio.run(claim_context(claim, cluster))
     used = usage_of(CLAIMS, claim, context)
     assert str(used[GPUS]) == devices
     assert str(used[GOLD]) == "3"
-    assert concerning(CLAIMS, {GPUS}, context) == [GPUS]
+    assert counted_names(CLAIMS, {GPUS}, context) == [GPUS]

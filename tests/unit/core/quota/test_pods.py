@@ -8,8 +8,8 @@ import pytest
 
 from tetrapod.core.quota.constraints import unspecified_resources
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
-from tetrapod.core.quota.replenishing import gives_back
-from tetrapod.core.quota.usage import concerning
+from tetrapod.core.quota.replenishing import may_decrease_usage
+from tetrapod.core.quota.usage import counted_names
 from tetrapod.generic.admission.quota.charge import growth
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.quantity import Quantity
@@ -66,7 +66,7 @@ def test_terminated_pods_are_not_counted() -> None:
     ],
 )
 def test_updates_that_change_quota_usage(resource: GroupResource, old: Any, new: Any, expected: bool) -> None:
-    assert gives_back(resource, old, new) is expected
+    assert may_decrease_usage(resource, old, new) is expected
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_updates_that_change_quota_usage(resource: GroupResource, old: Any, new:
 def test_a_quota_concerns_what_its_names_are_about_whatever_one_object_uses(resource: str, names: list[str]) -> None:
     every = {"count/pods", "hugepages-2Mi", "limits.memory", "pods", "requests.cpu", "requests.example.com/gpu", "services.nodeports"}
     every |= {"gold.storageclass.storage.k8s.io/requests.storage", "requests.storage", "configmaps", "count/deployments.apps"}
-    assert concerning(GroupResource("", resource), every) == names
+    assert counted_names(GroupResource("", resource), every) == names
 
 
 def test_only_increases_are_charged() -> None:

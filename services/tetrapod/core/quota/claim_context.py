@@ -16,7 +16,7 @@ _MADE_FOR_A_POD: Final = "resource.kubernetes.io/extended-resource-claim"
 _PODS: Final = GroupResource("", "pods")
 
 
-class Look(Protocol):
+class ClaimLookups(Protocol):
     """Reads of cluster objects; slightly stale objects are acceptable."""
 
     async def classes(self) -> list[Object]:
@@ -32,12 +32,12 @@ class Look(Protocol):
         ...
 
 
-async def around(claim: Object, look: Look) -> ClaimContext:
+async def claim_context(claim: Object, lookups: ClaimLookups) -> ClaimContext:
     """Return the context of the claim."""
-    return ClaimContext(Extended.of(await look.classes()), await _charged(claim, look))
+    return ClaimContext(Extended.of(await lookups.classes()), await _charged(claim, lookups))
 
 
-async def _charged(claim: Object, look: Look) -> Usage:
+async def _charged(claim: Object, lookups: ClaimLookups) -> Usage:
     """Return the usage of the pod that the claim was created for, or {} if the claim is not the pod's.
 
     Without a claim name in the pod's status, the oldest claim of the pod counts as its claim.
@@ -46,13 +46,13 @@ async def _charged(claim: Object, look: Look) -> Usage:
     owner = _owner(claim)
     if owner is None:
         return {}
-    pod = await look.pod(meta["namespace"], owner.get("name") or "")
+    pod = await lookups.pod(meta["namespace"], owner.get("name") or "")
     if pod is None or pod["metadata"].get("uid") != owner.get("uid"):
         return {}
     claim_status = (pod.get("status") or {}).get("extendedResourceClaimStatus")
     if claim_status is not None:
         return usage_of(_PODS, pod) if claim_status.get("resourceClaimName") == meta.get("name") else {}
-    others = [other for other in await look.claims(meta["namespace"]) if (_owner(other) or {}).get("uid") == owner.get("uid")]
+    others = [other for other in await lookups.claims(meta["namespace"]) if (_owner(other) or {}).get("uid") == owner.get("uid")]
     return {} if any(_age(other) < _age(claim) for other in others) else usage_of(_PODS, pod)
 
 
