@@ -64,7 +64,7 @@ class MergedDiscovery:
         ]
 
     def resources(self, group: str, version: str) -> Object | None:
-        return next((found for source in self._local if (found := source.resources(group, version)) is not None), None)
+        return next((resources for source in self._local if (resources := source.resources(group, version)) is not None), None)
 
     def aggregated(self, core: bool) -> list[Object]:
         """Return the groups for aggregated discovery.
@@ -170,12 +170,12 @@ class ExternalDiscovery:
             raise NotDiscovered(f"{type(error).__name__}: {error}") from error
         self._queue.add_after(name, REFRESH)
 
-    def _keep(self, name: str, found: _Known | None) -> None:
-        if found is None:  # not modified
+    def _keep(self, name: str, fetched: _Known | None) -> None:
+        if fetched is None:  # not modified
             return
         known = self._known.get(name)
-        self._known[name] = found
-        if known is None or found.document != known.document:
+        self._known[name] = fetched
+        if known is None or fetched.document != known.document:
             self.generation += 1
 
     async def _fetch(self, obj: Object, etag: str) -> _Known | None:

@@ -140,28 +140,28 @@ def _version(name: str, resources: list[_Resource]) -> Object:
     return document
 
 
-def _resource(found: _Resource) -> Object:
+def _resource(resource: _Resource) -> Object:
     document: Object = {
-        "resource": found.resource,
-        "responseKind": _kind(found.response_kind),
-        "scope": found.scope,
-        "singularResource": found.singular_resource,
-        "verbs": found.verbs,
+        "resource": resource.resource,
+        "responseKind": _kind(resource.response_kind),
+        "scope": resource.scope,
+        "singularResource": resource.singular_resource,
+        "verbs": resource.verbs,
     }
-    if found.short_names:
-        document["shortNames"] = found.short_names
-    if found.categories:
-        document["categories"] = found.categories
-    if found.subresources:
-        document["subresources"] = [_subresource(subresource) for subresource in found.subresources]
+    if resource.short_names:
+        document["shortNames"] = resource.short_names
+    if resource.categories:
+        document["categories"] = resource.categories
+    if resource.subresources:
+        document["subresources"] = [_subresource(subresource) for subresource in resource.subresources]
     return document
 
 
-def _subresource(found: _Subresource) -> Object:
-    document: Object = {"subresource": found.subresource, "responseKind": _kind(found.response_kind)}
-    if found.accepted_types:
-        document["acceptedTypes"] = [_kind(kind) for kind in found.accepted_types]
-    return document | {"verbs": found.verbs}
+def _subresource(subresource: _Subresource) -> Object:
+    document: Object = {"subresource": subresource.subresource, "responseKind": _kind(subresource.response_kind)}
+    if subresource.accepted_types:
+        document["acceptedTypes"] = [_kind(kind) for kind in subresource.accepted_types]
+    return document | {"verbs": subresource.verbs}
 
 
 def _kind(kind: _Kind | None) -> Object:

@@ -67,17 +67,17 @@ def internal_routes(
     return routes
 
 
-_Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+_Respond = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
-def _json(answer: _Answer) -> Handler:
+def _json(respond: _Respond) -> Handler:
     """Return a handler that decodes the JSON body of a POST request, calls `answer` and encodes its result; 400 for malformed requests."""
 
     async def handler(request: Request) -> Response:
         if request.method != "POST":
             raise bad_request("only POST is understood here")
         try:
-            body = await answer(orjson.loads(await request.body.read(_BODY_LIMIT)))
+            body = await respond(orjson.loads(await request.body.read(_BODY_LIMIT)))
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise bad_request(f"not a question that can be understood: {error}") from error
         return Response(200, [(b"content-type", b"application/json")], orjson.dumps(body))
@@ -85,7 +85,7 @@ def _json(answer: _Answer) -> Handler:
     return handler
 
 
-def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Answer:
+def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Respond:
     """Return the function that serves the whole rule set of a user, together with the revisions of RBAC objects it was computed from.
 
     The index first catches up with the revisions that the caller has seen. The rule set is empty where RBAC rules alone do not decide
@@ -95,40 +95,40 @@ def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Answer:
     the policy is not stored yet.
     """
 
-    async def answer(question: dict[str, Any]) -> dict[str, Any]:
+    async def respond(message: dict[str, Any]) -> dict[str, Any]:
         await index.has_policy.wait()
-        await index.reach(question.get("revisions") or {})
-        user = UserInfo(question["user"], groups=tuple(question.get("groups") or ()))
+        await index.reach(message.get("revisions") or {})
+        user = UserInfo(message["user"], groups=tuple(message.get("groups") or ()))
         rules = index.rules_of(user) if chain.decided_by_rules else RuleSet()
         validity = {"seconds": _VALIDITY} if chain.may_change else {}
         return {"revisions": index.revisions(), **validity, **rules.to_wire()}
 
-    return answer
+    return respond
 
 
-def _token_requests(requests: TokenRequests) -> _Answer:
+def _token_requests(requests: TokenRequests) -> _Respond:
     """Return the function that runs one step (`prepare` or `issue`) of a TokenRequest.
 
     Core runs validating admission between the steps.
     """
 
-    async def answer(question: dict[str, Any]) -> dict[str, Any]:
-        ctx = Context(namespace=question["namespace"], version="v1", subresource="token")
-        name, obj = question["name"], question["object"]
-        if question["step"] == "prepare":
+    async def respond(message: dict[str, Any]) -> dict[str, Any]:
+        ctx = Context(namespace=message["namespace"], version="v1", subresource="token")
+        name, obj = message["name"], message["object"]
+        if message["step"] == "prepare":
             await requests.prepare(ctx.namespace, name, obj)
         else:
             obj = await requests.issue(ctx, name, obj)
         return {"object": obj, "warnings": ctx.warnings}
 
-    return answer
+    return respond
 
 
-def _secret_tokens(issuer: TokenIssuer, objects: Objects) -> _Answer:
+def _secret_tokens(issuer: TokenIssuer, objects: Objects) -> _Respond:
     """Return the function that issues a legacy token for core's token controller: {namespace, account, secret} → {token}."""
 
-    async def answer(question: dict[str, Any]) -> dict[str, Any]:
-        account = await objects.get(SERVICE_ACCOUNTS, question["namespace"], question["account"])
-        return {"token": issuer.legacy_token(account, question["secret"])}
+    async def respond(message: dict[str, Any]) -> dict[str, Any]:
+        account = await objects.get(SERVICE_ACCOUNTS, message["namespace"], message["account"])
+        return {"token": issuer.legacy_token(account, message["secret"])}
 
-    return answer
+    return respond

@@ -60,12 +60,12 @@ LEFT_OUT: Final = "\U0010ffff"
 """A placeholder in a list of paths or texts for each one beyond MAX_ERRORS. It sorts last."""
 
 
-def record(found: list[str], text: str) -> None:
+def record(texts_so_far: list[str], text: str) -> None:
     """Append a text to a list that keeps MAX_ERRORS texts and only counts the others, so that its memory is bounded."""
-    found.append(text if len(found) < MAX_ERRORS else LEFT_OUT)
+    texts_so_far.append(text if len(texts_so_far) < MAX_ERRORS else LEFT_OUT)
 
 
-def recorded(found: Sequence[str]) -> tuple[list[str], int]:
+def recorded(texts_so_far: Sequence[str]) -> tuple[list[str], int]:
     """Return the texts of a list that `record` filled, and how many others were left out."""
-    texts = [text for text in found[: 2 * MAX_ERRORS] if text != LEFT_OUT]
-    return texts[:MAX_ERRORS], len(found) - min(len(texts), MAX_ERRORS)
+    texts = [text for text in texts_so_far[: 2 * MAX_ERRORS] if text != LEFT_OUT]
+    return texts[:MAX_ERRORS], len(texts_so_far) - min(len(texts), MAX_ERRORS)

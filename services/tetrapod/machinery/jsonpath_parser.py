@@ -244,7 +244,7 @@ class _Parser:
             if char == quote and self._text[self._at - 2] != "\\":
                 break
         text = self._text[start : self._at]
-        into.nodes.append(LiteralNode(_escape.sub(lambda found: _unescape(found, text), text[1:-1])))
+        into.nodes.append(LiteralNode(_escape.sub(lambda match: _unescape(match, text), text[1:-1])))
 
 
 def _unescape(found: re.Match[str], whole: str) -> str:

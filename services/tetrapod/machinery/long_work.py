@@ -1,5 +1,5 @@
-"""`Lengthy`: the signal that work takes too long for the event loop."""
+"""`TakesTooLong`: the signal that work takes too long for the event loop."""
 
 
-class Lengthy(Exception):
+class TakesTooLong(Exception):
     """Raised by work that has changed nothing yet; the caller starts it again in a thread."""

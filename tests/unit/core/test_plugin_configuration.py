@@ -62,7 +62,11 @@ def test_a_file_of_another_kind_is_rejected(tmp_path: Path, text: str, told: str
 def test_a_file_of_the_time_before_is_for_those_that_had_one_then(tmp_path: Path) -> None:
     text = "podNodeSelectorPluginConfig: {a: b=c}"
     found = configuration(tmp_path, text)
-    assert [found.for_plugin(name) for name in ("PodNodeSelector", "ImagePolicyWebhook", "PodSecurity")] == [text.encode(), text.encode(), None]
+    assert [found.for_plugin(name) for name in ("PodNodeSelector", "ImagePolicyWebhook", "PodSecurity")] == [
+        text.encode(),
+        text.encode(),
+        None,
+    ]
 
 
 def test_selectors_of_namespaces_may_be_written_loosely() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tetrapod.generic.filters.tracing import with_traces
 from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.trace_endpoint import asked_form, with_permission, without_parameter
-from tetrapod.generic.peers.names import TRACE_SPANS
+from tetrapod.generic.peers.protocol import TRACE_SPANS
 from tetrapod.generic.proxy.splice import Splice
 from tetrapod.generic.request import Handler, Hijacked, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo

@@ -66,9 +66,9 @@ def untrusted_issuer(token: str) -> str | None:
     return GOOGLE if issuer == _GOOGLE_WITHOUT_SCHEME else issuer
 
 
-def same_issuer(configured: str, said: str) -> bool:
+def same_issuer(configured: str, claimed: str) -> bool:
     """Return whether a token's issuer is the configured one; as in go-oidc, Google's may come without a scheme."""
-    return configured == said or (configured == GOOGLE and said == _GOOGLE_WITHOUT_SCHEME)
+    return configured == claimed or (configured == GOOGLE and claimed == _GOOGLE_WITHOUT_SCHEME)
 
 
 def go_kind(value: Any) -> str:

@@ -93,25 +93,25 @@ def _user_environment() -> Environment:
 class _Unescaping(ObjectLike):
     """A map whose keys can also be escaped identifiers of CEL: `claims.kubernetes__dot__io`."""
 
-    __slots__ = ("_found", "_made")
+    __slots__ = ("_converted", "_members")
 
-    def __init__(self, found: Object) -> None:
-        self._found = found
-        self._made: dict[str, Any] = {}
+    def __init__(self, members: Object) -> None:
+        self._members = members
+        self._converted: dict[str, Any] = {}
 
     def find(self, key: Any) -> Any:
         name = unescape(key) if isinstance(key, str) else None
         if name is None:
             name = key
-        if name not in self._made:
-            self._made[name] = _value(self._found[name])
-        return self._made[name]
+        if name not in self._converted:
+            self._converted[name] = _value(self._members[name])
+        return self._converted[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return iter(self._members)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._members)
 
 
 def _value(value: Any) -> Any:

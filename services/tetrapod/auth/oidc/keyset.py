@@ -60,15 +60,17 @@ class _Known:
     expiry: float = field(default=float("-inf"))
 
 
-Told = Callable[[bytes | None], None]
+ReportKeySet = Callable[[bytes | None], None]
 """Called after every fetch with the body, or with None if no valid key set was received."""
 
 
 class RemoteKeySet:
     """The cached key set at one URL. `clock` returns wall-clock time, because the issuer's Cache-Control headers give the expiry."""
 
-    def __init__(self, fetcher: Fetcher, url: str, told: Told = lambda _: None, *, clock: Callable[[], float] = time.time) -> None:
-        self._fetcher, self._url, self._told, self._clock = fetcher, url, told, clock
+    def __init__(
+        self, fetcher: Fetcher, url: str, report: ReportKeySet = lambda _: None, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._fetcher, self._url, self._report, self._clock = fetcher, url, report, clock
         self._known = _Known()
         self._fetching: asyncio.Task[_Known] | None = None
 
@@ -105,18 +107,18 @@ class RemoteKeySet:
         try:
             response = await self._fetcher.get(self._url)
         except FetchError as error:
-            self._told(None)
+            self._report(None)
             raise FetchError(f"oidc: get keys failed {error}") from None
         text = response.body.decode("utf-8", "replace")
         if response.status != 200:
-            self._told(None)
+            self._report(None)
             raise FetchError(f"oidc: get keys failed: {response.status} {text}")
         try:
             keys = parse_keys(response.body)
         except ValueError as error:
-            self._told(None)
+            self._report(None)
             raise FetchError(f"oidc: failed to decode keys: {error} {text}") from None
-        self._told(response.body)
+        self._report(response.body)
         return _Known(keys, expires(response, self._clock()))
 
 

@@ -84,7 +84,7 @@ class _Compiler:
         self._lists: dict[str, list[Expression]] = {"extra": [], "claim_rules": [], "user_rules": []}
 
     def mapper(self) -> Mapper:
-        lists = {name: tuple(found) for name, found in self._lists.items()}
+        lists = {name: tuple(expressions) for name, expressions in self._lists.items()}
         return Mapper(self._single.get("username"), self._single.get("groups"), self._single.get("uid"), **lists)
 
     def authenticator(self, authenticator: Object, disallowed: Collection[str]) -> list[FieldError]:
@@ -233,13 +233,13 @@ def _url_errors(url: str, disallowed: Collection[str], path: str) -> list[FieldE
         parsed = parse(url)
     except BadUrl as error:
         return [*errors, field.invalid(path, url, f"parse {go_quote(url)}: {error}")]
-    complaints = (
+    checks = (
         (parsed.scheme != "https", "URL scheme must be https"),
         (bool(parsed.user), "URL must not contain a username or password"),
         (bool(parsed.query), "URL must not contain a query"),
         (bool(parsed.fragment), "URL must not contain a fragment"),
     )
-    return errors + [field.invalid(path, url, text) for wrong, text in complaints if wrong]
+    return errors + [field.invalid(path, url, text) for wrong, text in checks if wrong]
 
 
 def _audience_errors(audiences: list[str], policy: str, path: str) -> list[FieldError]:

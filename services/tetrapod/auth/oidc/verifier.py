@@ -23,7 +23,7 @@ from tetrapod.auth.oidc.claims import (
     token_string,
 )
 from tetrapod.auth.oidc.fetching import Fetcher, FetchError
-from tetrapod.auth.oidc.keyset import BadSignature, RemoteKeySet, Told
+from tetrapod.auth.oidc.keyset import BadSignature, RemoteKeySet, ReportKeySet
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
@@ -123,7 +123,7 @@ def _check_sources(claims: Object) -> None:
             raise BadToken("oidc: source does not exist")
 
 
-async def discover(issuer: str, fetcher: Fetcher, expected: Expectations, told: Told = lambda _: None) -> TokenVerifier:
+async def discover(issuer: str, fetcher: Fetcher, expected: Expectations, report: ReportKeySet = lambda _: None) -> TokenVerifier:
     """Fetch the discovery document of an issuer and return the verifier of its tokens.
 
     Raises:
@@ -143,7 +143,7 @@ async def discover(issuer: str, fetcher: Fetcher, expected: Expectations, told: 
         raise FetchError(f"oidc: issuer did not match the issuer returned by provider, {text}")
     if not keys:
         raise FetchError("provider did not return JWKS URL")
-    return TokenVerifier(issuer, RemoteKeySet(fetcher, keys, told, clock=expected.clock), expected)
+    return TokenVerifier(issuer, RemoteKeySet(fetcher, keys, report, clock=expected.clock), expected)
 
 
 def _quoted(texts: Sequence[str]) -> str:

@@ -86,17 +86,17 @@ class SelfSubjectAccessReviews(Rest):
 async def answered(authorizer: Authorizer, ctx: Context, obj: Object, user: UserInfo) -> Object:
     """Return the review with its status."""
     attributes, errors = await offloaded(ctx.large, attributes_of, obj["spec"], user)
-    answer = await authorizer.authorize(attributes)
-    return {**obj, "status": _status(answer, errors)}
+    result = await authorizer.authorize(attributes)
+    return {**obj, "status": _status(result, errors)}
 
 
-def _status(answer: AuthorizationResult, errors: list[str]) -> Object:
-    status: Object = {"allowed": answer.decision is Decision.ALLOW}
-    if answer.decision is Decision.DENY:
+def _status(result: AuthorizationResult, errors: list[str]) -> Object:
+    status: Object = {"allowed": result.decision is Decision.ALLOW}
+    if result.decision is Decision.DENY:
         status["denied"] = True
-    if answer.reason:
-        status["reason"] = answer.reason
-    if errors_shown := [text for text in (answer.error, *errors) if text]:
+    if result.reason:
+        status["reason"] = result.reason
+    if errors_shown := [text for text in (result.error, *errors) if text]:
         status["evaluationError"] = "; ".join(errors_shown)
     return status
 

@@ -28,11 +28,11 @@ _NULL: Final = "unexpected end of JSON input"
 
 
 class BadConversion(Exception):
-    """An invalid response. `told` is whether the text is complete, because upstream does not mention the webhook in it."""
+    """An invalid response. `complete` is whether the text is complete, because upstream does not mention the webhook in it."""
 
-    def __init__(self, text: str, *, told: bool = False) -> None:
+    def __init__(self, text: str, *, complete: bool = False) -> None:
         super().__init__(text)
-        self.told = told
+        self.complete = complete
 
 
 def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[str]) -> Review:
@@ -47,7 +47,7 @@ def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[s
     """
     version = supported_version(versions)
     if version is None:
-        raise BadConversion("no supported conversion review versions", told=True)
+        raise BadConversion("no supported conversion review versions", complete=True)
     uid = str(uuid.uuid4())
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": [_as_stored(obj) for obj in objects]}
     empty_response: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}  # upstream sends the empty response as well
@@ -111,11 +111,11 @@ def checked(original: Object, converted: Any, wanted: GroupVersion, at: str) -> 
 
 def _object(converted: Any) -> Object:
     if converted is None:
-        raise BadConversion(_NULL, told=True)
+        raise BadConversion(_NULL, complete=True)
     if not isinstance(converted, dict):
-        raise BadConversion(f"json: cannot unmarshal {json_kind(converted)} into Go value of type map[string]interface {{}}", told=True)
+        raise BadConversion(f"json: cannot unmarshal {json_kind(converted)} into Go value of type map[string]interface {{}}", complete=True)
     if not isinstance(converted.get("kind"), str) or not converted["kind"] or not _is_version(converted.get("apiVersion")):
-        raise BadConversion(f"Object 'Kind' is missing in '{orjson.dumps(converted).decode()}'", told=True)
+        raise BadConversion(f"Object 'Kind' is missing in '{orjson.dumps(converted).decode()}'", complete=True)
     return converted
 
 

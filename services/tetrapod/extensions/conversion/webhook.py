@@ -90,7 +90,7 @@ class WebhookConverter:
             ]
         except BadConversion as error:
             observe(metrics.INVALID)
-            raise (StatusError(500, "", str(error)) if error.told else refusal(str(error))) from None
+            raise (StatusError(500, "", str(error)) if error.complete else refusal(str(error))) from None
         observe()
         return converted
 

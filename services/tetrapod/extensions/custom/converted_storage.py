@@ -13,7 +13,7 @@ from typing import Final
 
 from tetrapod.extensions.custom.converted_watch import ConvertedWatch
 from tetrapod.extensions.custom.shared_conversion import SharedConversion
-from tetrapod.extensions.custom.version_codec import Forms, LostVersion
+from tetrapod.extensions.custom.version_codec import UnknownStoredVersion, VersionCodec
 from tetrapod.generic.endpoints.conversion import type_prefix
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.storage.interface import (
@@ -42,11 +42,13 @@ Convert = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
 class ConvertedStorage(ForwardingStorage):
     """A `ResourceStorage` over another one. `prefix` is that of the stored keys, for errors."""
 
-    def __init__(self, inner: ResourceStorage, convert: Convert, kind: GroupVersionKind, stored: str, forms: Forms, prefix: str) -> None:
+    def __init__(
+        self, inner: ResourceStorage, convert: Convert, kind: GroupVersionKind, stored: str, codec: VersionCodec, prefix: str
+    ) -> None:
         super().__init__(inner)
         self._head = type_prefix(kind.kind, kind.api_version)
         self._conversion = SharedConversion(self._convert_entries)
-        self._convert, self._forms = convert, forms
+        self._convert, self._codec = convert, codec
         self._version, self._stored, self._prefix = kind.version, stored, prefix
 
     async def read(self, entries: Sequence[Entry]) -> list[Entry]:
@@ -72,11 +74,11 @@ class ConvertedStorage(ForwardingStorage):
         """Return stored objects in the version of the requests."""
         try:
             for obj in objects:
-                self._forms.decode(obj)
-        except LostVersion as lost:
+                self._codec.decode(obj)
+        except UnknownStoredVersion as lost:
             raise StatusError(500, "", str(lost)) from None
         converted = await self._convert(objects, self._version)
-        _settled(converted, self._forms.settle)
+        _settled(converted, self._codec.prune_for_request)
         return converted
 
     async def _readable(self, entries: Sequence[Entry]) -> list[Entry]:
@@ -92,7 +94,7 @@ class ConvertedStorage(ForwardingStorage):
     async def _written(self, obj: Object) -> Object:
         """Return an object in the storage version."""
         converted = await self._convert([obj], self._stored)
-        _settled(converted, self._forms.settle_stored)
+        _settled(converted, self._codec.prune_for_storage)
         return converted[0]
 
     async def rehearsed(self, entry: Entry) -> Entry:

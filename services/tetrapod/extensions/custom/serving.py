@@ -19,7 +19,7 @@ from tetrapod.extensions.custom.definition import custom_definition
 from tetrapod.extensions.custom.storage import Currency, CurrentStorage, revision_now
 from tetrapod.extensions.custom.store import CustomStore
 from tetrapod.extensions.custom.strategy import CustomStrategy
-from tetrapod.extensions.custom.version_codec import Forms
+from tetrapod.extensions.custom.version_codec import VersionCodec
 from tetrapod.extensions.custom.versioned_stores import ByVersion
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
@@ -73,13 +73,13 @@ class Serving:
             self._by_version = ByVersion(crd, declared, self._stored, self._current, converter)
             self.store = self._by_version.version(hub.version).store
         else:
-            forms = Forms(crd.group, strategy.versions, hub.version, hub.version)
-            self.store = CustomStore(self.definition, self._current(self.definition, forms))
+            codec = VersionCodec(crd.group, strategy.versions, hub.version, hub.version)
+            self.store = CustomStore(self.definition, self._current(self.definition, codec))
 
-    def _current(self, definition: ResourceDefinition, forms: Forms) -> CurrentStorage:
+    def _current(self, definition: ResourceDefinition, codec: VersionCodec) -> CurrentStorage:
         gvk = definition.gvk(definition.storage_version)
         prefix = type_prefix(gvk.kind, gvk.api_version)
-        return CurrentStorage(self._stored, definition.group_resource, prefix, forms, self.currency)
+        return CurrentStorage(self._stored, definition.group_resource, prefix, codec, self.currency)
 
     async def handle(self, request: Request, version: str) -> Response:
         """Handle a request for objects in a version."""

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tetrapod.extensions.custom.version_codec import Forms, LostVersion
+from tetrapod.extensions.custom.version_codec import UnknownStoredVersion, VersionCodec
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.storage.interface import (
     Entry,
@@ -54,11 +54,11 @@ class Currency:
 class CurrentStorage(ForwardingStorage):
     """A `ResourceStorage` over another one. `prefix` is the beginning of the encoded objects of its version."""
 
-    def __init__(self, inner: ResourceStorage, resource: GroupResource, prefix: bytes, forms: Forms, currency: Currency) -> None:
+    def __init__(self, inner: ResourceStorage, resource: GroupResource, prefix: bytes, codec: VersionCodec, currency: Currency) -> None:
         super().__init__(inner)
         self._resource = resource
         self._prefix = prefix
-        self._forms = forms
+        self._codec = codec
         self._all_readable = False
         self.currency = currency
 
@@ -69,14 +69,14 @@ class CurrentStorage(ForwardingStorage):
             NotDecodable: the object is in a version that no longer exists.
         """
         current_from = self.currency.current_from
-        if current_from is not None and entry.revision > current_from and self._forms.whole and entry.head.startswith(self._prefix):
+        if current_from is not None and entry.revision > current_from and self._codec.defaulted and entry.head.startswith(self._prefix):
             return entry
         converted: Entry | None = entry.representations.get(self)
         if converted is None:
             obj = entry.object()
             try:
-                self._forms.read(obj)
-            except LostVersion as lost:
+                self._codec.decode_for_request(obj)
+            except UnknownStoredVersion as lost:
                 raise NotDecodable(
                     str(lost), entry.revision, f"{_ROOT}/{self._resource.group}/{self._resource.resource}/{entry.key}"
                 ) from None
@@ -125,14 +125,14 @@ class CurrentStorage(ForwardingStorage):
 
     async def rehearsed(self, entry: Entry) -> Entry:
         """Return the entry as it would be read back if it were stored, for a dry run."""
-        if not self._forms.differ:
+        if not self._codec.versions_differ:
             return entry
-        obj = self._forms.written(entry.object())
-        self._forms.read(obj)
+        obj = self._codec.encode(entry.object())
+        self._codec.decode_for_request(obj)
         return Unstored(entry.key, obj, entry.revision)
 
     async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
-        return self.current(await self._inner.create(key, self._forms.written(obj), ttl))
+        return self.current(await self._inner.create(key, self._codec.encode(obj), ttl))
 
     async def guaranteed_update(
         self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = _NO_PRECONDITIONS, allow_absent: bool = False
@@ -145,7 +145,7 @@ class CurrentStorage(ForwardingStorage):
             updated = await (
                 try_update(obj, entry) if converted is None or converted is entry else try_update(converted.object(), converted)
             )
-            return None if updated is None else updated._replace(object=self._forms.written(updated.object))
+            return None if updated is None else updated._replace(object=self._codec.encode(updated.object))
 
         return self.current(await self._inner.guaranteed_update(key, on_current, preconditions=preconditions, allow_absent=allow_absent))
 

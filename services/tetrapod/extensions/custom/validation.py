@@ -29,7 +29,7 @@ _MAX_INT32: Final = (1 << 31) - 1
 
 
 class CustomValidator:
-    """The validator of one version. With `on_loop`, its methods may raise Lengthy.
+    """The validator of one version. With `on_loop`, its methods may raise TakesTooLong.
 
     Args:
         scale: the declaration of the scale subresource, or None.

@@ -20,11 +20,11 @@ from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.schema import custom_resources, defaulting, pruning
 
 
-class LostVersion(Exception):
+class UnknownStoredVersion(Exception):
     """A stored object has a version that its definition no longer has."""
 
 
-class Forms:
+class VersionCodec:
     """The transformations of one custom resource for requests of one version.
 
     Args:
@@ -39,12 +39,12 @@ class Forms:
         self._api_version, self._stored_as = str(GroupVersion(group, version)), str(GroupVersion(group, stored))
 
     @property
-    def differ(self) -> bool:
+    def versions_differ(self) -> bool:
         """Whether the storage version is not the version of the requests."""
         return self._wanted is not self._stored
 
     @cached_property
-    def whole(self) -> bool:
+    def defaulted(self) -> bool:
         """Whether stored objects always have the defaults of the storage version.
 
         Objects written in other versions have only the defaults of those.
@@ -56,40 +56,40 @@ class Forms:
         """Prune and default a stored object, in place, by the current schema of the version in which it was stored.
 
         Raises:
-            LostVersion: the definition no longer has that version.
+            UnknownStoredVersion: the definition no longer has that version.
         """
         api_version = obj.get("apiVersion") or self._stored_as
         written = self._versions.get(GroupVersion.parse(api_version).version)
         if written is None:
-            raise LostVersion(f"request to convert CR from an invalid group/version: {api_version}")
+            raise UnknownStoredVersion(f"request to convert CR from an invalid group/version: {api_version}")
         pruning.prune(written.node, obj)
         defaulting.apply(written.node, obj)
         defaulting.drop_nulls(written.node, obj)
 
-    def settle(self, obj: Object) -> None:
+    def prune_for_request(self, obj: Object) -> None:
         """Prune an object that was converted for a request, in place, by the version of the request."""
         integral(obj)
         custom_resources.coerce(self._wanted.node, obj)
 
-    def settle_stored(self, obj: Object) -> None:
+    def prune_for_storage(self, obj: Object) -> None:
         """Prune an object that was converted for storage, in place, by the storage version."""
         integral(obj)
         custom_resources.coerce(self._stored.node, obj)
 
-    def read(self, obj: Object) -> None:
+    def decode_for_request(self, obj: Object) -> None:
         """Transform a stored object, in place, for requests, with the conversion strategy None.
 
         Raises:
-            LostVersion: the definition no longer has the version in which the object was stored.
+            UnknownStoredVersion: the definition no longer has the version in which the object was stored.
         """
         self.decode(obj)
         if obj.get("apiVersion") != self._api_version:
             obj["apiVersion"] = self._api_version
             custom_resources.coerce(self._wanted.node, obj)
 
-    def written(self, obj: Object) -> Object:
+    def encode(self, obj: Object) -> Object:
         """Return the object to store, with the conversion strategy None."""
-        if not self.differ:
+        if not self.versions_differ:
             return obj
         copy = copy_object(obj)
         copy["apiVersion"] = self._stored_as

@@ -17,7 +17,7 @@ from tetrapod.extensions.custom.definition import custom_definition
 from tetrapod.extensions.custom.storage import CurrentStorage
 from tetrapod.extensions.custom.store import CustomStore
 from tetrapod.extensions.custom.strategy import CustomStrategy
-from tetrapod.extensions.custom.version_codec import Forms
+from tetrapod.extensions.custom.version_codec import VersionCodec
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.storage.interface import ResourceStorage
 from tetrapod.machinery.gvk import Object
@@ -45,7 +45,7 @@ class ByVersion:
         crd: Crd,
         declared: Object,
         storage: ResourceStorage,
-        current: Callable[[ResourceDefinition, Forms], CurrentStorage],
+        current: Callable[[ResourceDefinition, VersionCodec], CurrentStorage],
         converter: WebhookConverter | None,
     ) -> None:
         self._crd, self._declared, self._storage, self._current, self._converter = crd, declared, storage, current, converter
@@ -59,13 +59,13 @@ class ByVersion:
             definition = custom_definition(self._crd, self._declared, version, convert)
             strategy = definition.strategy
             assert isinstance(strategy, CustomStrategy)
-            forms = Forms(self._crd.group, strategy.versions, version, self._crd.storage_version)
+            codec = VersionCodec(self._crd.group, strategy.versions, version, self._crd.storage_version)
             storage: CurrentStorage | ConvertedStorage
             if convert is None:
-                storage = self._current(definition, forms)
+                storage = self._current(definition, codec)
             else:
                 storage = ConvertedStorage(
-                    self._storage, convert, definition.gvk(version), self._crd.storage_version, forms, definition.storage_prefix
+                    self._storage, convert, definition.gvk(version), self._crd.storage_version, codec, definition.storage_prefix
                 )
             made = self._made[version] = Version(definition, CustomStore(definition, storage))
         return made

@@ -14,7 +14,7 @@ from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.json_numbers import integral
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.long_work import Lengthy
+from tetrapod.machinery.long_work import TakesTooLong
 from tetrapod.machinery.schema.cel_rule_errors import has_rules
 from tetrapod.machinery.schema.crd_schema import unkeyed_sets, unrecognized_formats
 
@@ -108,7 +108,7 @@ def _set_warnings(crd: Object) -> list[str]:
 
 
 def _leave_loop(ctx: Context, obj: Object) -> None:
-    """Raise Lengthy if there are CEL rules, because compiling them and evaluating them on defaults would block the event loop."""
+    """Raise TakesTooLong if there are CEL rules, because compiling them and evaluating them on defaults would block the event loop."""
     schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ())
     if not ctx.large and any(has_rules(schema) for schema in schemas if schema):
-        raise Lengthy
+        raise TakesTooLong

@@ -9,7 +9,7 @@ from typing import ParamSpec
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.offload import in_thread
 from tetrapod.generic.user import LOOPBACK, UserInfo
-from tetrapod.machinery.long_work import Lengthy
+from tetrapod.machinery.long_work import TakesTooLong
 
 
 @dataclass(slots=True)
@@ -37,11 +37,11 @@ _P = ParamSpec("_P")
 
 @traced(lambda _, work, *__, **___: work.__name__.replace("_", " "), detailed=True)
 async def without_delay(ctx: Context, work: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> None:
-    """Call `work` on the event loop, or in a thread if the object is large or the function raises `Lengthy`."""
+    """Call `work` on the event loop, or in a thread if the object is large or the function raises `TakesTooLong`."""
     if not ctx.large:
         try:
             work(*args, **kwargs)
             return
-        except Lengthy:
+        except TakesTooLong:
             ctx.large = True
     await in_thread(work, *args, **kwargs)

@@ -164,56 +164,56 @@ def compile_root(node: SchemaNode, object_meta: SchemaNode) -> Type:
     return compiled
 
 
-def _add_object_fields(of: Type, object_meta: SchemaNode) -> None:
-    of.takes_map, of.deduced = True, False
+def _add_object_fields(target: Type, object_meta: SchemaNode) -> None:
+    target.takes_map, target.deduced = True, False
     string = Type("string")
-    of._fields.update(apiVersion=string, kind=string, metadata=compile_node(object_meta))
+    target._fields.update(apiVersion=string, kind=string, metadata=compile_node(object_meta))
 
 
-def _fill(of: Type, node: SchemaNode, preserve: bool) -> None:
+def _fill(target: Type, node: SchemaNode, preserve: bool) -> None:
     if node.definition == _QUANTITY:
-        of.scalar = "untyped"
+        target.scalar = "untyped"
     elif node.definition == _RAW_EXTENSION:
-        _fill_untyped(of)
+        _fill_untyped(target)
     elif node.int_or_string:
-        _fill_deduced(of)
+        _fill_deduced(target)
     else:
         preserve = preserve or node.preserve_unknown
         match node.type:
             case "object":
-                _fill_map(of, node, preserve)
+                _fill_map(target, node, preserve)
             case "array":
-                _fill_list(of, node, preserve)
+                _fill_list(target, node, preserve)
             case "string":
-                of.scalar = "string" if node.format in ("", "byte") else "untyped"
+                target.scalar = "string" if node.format in ("", "byte") else "untyped"
             case "integer" | "number":
-                of.scalar = "numeric"
+                target.scalar = "numeric"
             case "boolean":
-                of.scalar = "boolean"
+                target.scalar = "boolean"
             case _:
-                of.scalar = "untyped"
-                _fill_list(of, node, preserve)
-                _fill_map(of, node, preserve)
+                target.scalar = "untyped"
+                _fill_list(target, node, preserve)
+                _fill_map(target, node, preserve)
 
 
-def _fill_map(of: Type, node: SchemaNode, preserve: bool) -> None:
-    of.takes_map = True
-    of.built_in = bool(node.definition)
-    of.map_atomic = node.map_type == "atomic"
-    of._node, of._preserve = node, preserve and not node.definition
-    of._fields = dict.fromkeys(node.properties)
+def _fill_map(target: Type, node: SchemaNode, preserve: bool) -> None:
+    target.takes_map = True
+    target.built_in = bool(node.definition)
+    target.map_atomic = node.map_type == "atomic"
+    target._node, target._preserve = node, preserve and not node.definition
+    target._fields = dict.fromkeys(node.properties)
     if node.additional_properties is not None:
-        of.element = compile_node(node.additional_properties, preserve=of._preserve)
+        target.element = compile_node(node.additional_properties, preserve=target._preserve)
     elif preserve or not node.properties:
-        of.element = DEDUCED
-        of.deduced = not node.properties
+        target.element = DEDUCED
+        target.deduced = not node.properties
     if node.embedded_resource:
-        _add_object_fields(of, load(OBJECT_META))
+        _add_object_fields(target, load(OBJECT_META))
 
 
-def _fill_list(of: Type, node: SchemaNode, preserve: bool) -> None:
-    of.takes_list = True
-    of.items = UNTYPED if node.items is None else compile_node(node.items, preserve=preserve)
+def _fill_list(target: Type, node: SchemaNode, preserve: bool) -> None:
+    target.takes_list = True
+    target.items = UNTYPED if node.items is None else compile_node(node.items, preserve=preserve)
     keys: tuple[str, ...] = ()
     match node.list_type:
         case "map":
@@ -223,9 +223,9 @@ def _fill_list(of: Type, node: SchemaNode, preserve: bool) -> None:
         case "" if "merge" in node.patch_strategy:
             keys = (node.patch_merge_key,) if node.patch_merge_key else ()
         case _:
-            of.list_atomic = True
-    of.keys = keys
-    of._keys = tuple((name, _default(node.items, name)) for name in sorted(keys))
+            target.list_atomic = True
+    target.keys = keys
+    target._keys = tuple((name, _default(node.items, name)) for name in sorted(keys))
 
 
 def _default(node: SchemaNode | None, name: str) -> Any:
@@ -233,16 +233,16 @@ def _default(node: SchemaNode | None, name: str) -> Any:
     return NO_DEFAULT if child is None or child.default is None else child.default
 
 
-def _fill_untyped(of: Type) -> None:
+def _fill_untyped(target: Type) -> None:
     """Make the type allow any value, as one leaf."""
-    of.scalar, of.takes_list, of.takes_map, of.list_atomic, of.map_atomic = "untyped", True, True, True, True
-    of.items = of.element = UNTYPED
+    target.scalar, target.takes_list, target.takes_map, target.list_atomic, target.map_atomic = "untyped", True, True, True, True
+    target.items = target.element = UNTYPED
 
 
-def _fill_deduced(of: Type) -> None:
+def _fill_deduced(target: Type) -> None:
     """Make the type allow any value: maps are owned by members, lists as one leaf."""
-    of.scalar, of.takes_list, of.takes_map, of.list_atomic = "untyped", True, True, True
-    of.items, of.element, of.deduced = UNTYPED, DEDUCED, True
+    target.scalar, target.takes_list, target.takes_map, target.list_atomic = "untyped", True, True, True
+    target.items, target.element, target.deduced = UNTYPED, DEDUCED, True
 
 
 UNTYPED: Final = Type()

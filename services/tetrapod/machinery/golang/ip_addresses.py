@@ -64,55 +64,55 @@ def unmapped(address: Address) -> Address:
 def address_complaint(text: str) -> str:
     """Return Go's error text for an invalid address, or "" for a valid one. Upstream: Go's net/netip, ParseAddr."""
 
-    def wrong(message: str, at: str = "") -> str:
+    def error_text(message: str, at: str = "") -> str:
         return f"ParseAddr({go_quote(text)}): {message}{f' (at {go_quote(at)})' if at else ''}"
 
     for char in text:
         if char == ".":
-            return _ipv4(text, wrong)
+            return _ipv4(text, error_text)
         if char == ":":
-            return _ipv6(text, wrong)
+            return _ipv6(text, error_text)
         if char == "%":
-            return wrong("missing IPv6 address")
-    return wrong("unable to parse IP")
+            return error_text("missing IPv6 address")
+    return error_text("unable to parse IP")
 
 
-def _ipv4(text: str, wrong: object) -> str:
-    assert callable(wrong)
+def _ipv4(text: str, error_text: object) -> str:
+    assert callable(error_text)
     value, fields, digits = 0, 0, 0
     for i, char in enumerate(text):
         if char.isascii() and char.isdigit():
             if digits == 1 and value == 0:
-                return str(wrong("IPv4 field has octet with leading zero"))
+                return str(error_text("IPv4 field has octet with leading zero"))
             value, digits = value * 10 + int(char), digits + 1
             if value > 255:
-                return str(wrong("IPv4 field has value >255"))
+                return str(error_text("IPv4 field has value >255"))
         elif char == ".":
             if i == 0 or i == len(text) - 1 or text[i - 1] == ".":
-                return str(wrong("IPv4 field must have at least one digit", text[i:]))
+                return str(error_text("IPv4 field must have at least one digit", text[i:]))
             if fields == 3:
-                return str(wrong("IPv4 address too long"))
+                return str(error_text("IPv4 address too long"))
             fields, value, digits = fields + 1, 0, 0
         else:
-            return str(wrong("unexpected character", text[i:]))
-    return str(wrong("IPv4 address too short")) if fields < 3 else ""
+            return str(error_text("unexpected character", text[i:]))
+    return str(error_text("IPv4 address too short")) if fields < 3 else ""
 
 
-def _ipv6(text: str, wrong: object) -> str:
-    assert callable(wrong)
+def _ipv6(text: str, error_text: object) -> str:
+    assert callable(error_text)
     host, percent, zone = text.partition("%")
     if percent and not zone:
-        return str(wrong("zone must be a non-empty string"))
+        return str(error_text("zone must be a non-empty string"))
     try:
         ipaddress.IPv6Address(host)
     except ValueError:
-        return str(_ipv6_reason(host, wrong))
+        return str(_ipv6_reason(host, error_text))
     return ""
 
 
-def _ipv6_reason(text: str, wrong: object) -> str:
+def _ipv6_reason(text: str, error_text: object) -> str:
     """Return Go's error text for an IPv6 address that Python rejects."""
-    assert callable(wrong)
+    assert callable(error_text)
     rest, groups, ellipsis = text, 0, -1
     if rest.startswith("::"):
         ellipsis, rest = 0, rest[2:]
@@ -121,29 +121,29 @@ def _ipv6_reason(text: str, wrong: object) -> str:
     while groups < 8:
         digits = len(rest) - len(rest.lstrip("0123456789abcdefABCDEF"))
         if digits == 0:
-            return str(wrong("each colon-separated field must have at least one digit", rest))
+            return str(error_text("each colon-separated field must have at least one digit", rest))
         if digits > 4:
-            return str(wrong("each group must have 4 or less digits", rest))
+            return str(error_text("each group must have 4 or less digits", rest))
         if rest[digits : digits + 1] == ".":
-            return str(wrong("embedded IPv4 address must replace the final 2 fields of the address", rest))
+            return str(error_text("embedded IPv4 address must replace the final 2 fields of the address", rest))
         groups, rest = groups + 1, rest[digits:]
         if not rest:
             break
         if rest[0] != ":":
-            return str(wrong("unexpected character, want colon", rest))
+            return str(error_text("unexpected character, want colon", rest))
         if len(rest) == 1:
-            return str(wrong("colon must be followed by more characters", rest))
+            return str(error_text("colon must be followed by more characters", rest))
         rest = rest[1:]
         if rest[0] == ":":
             if ellipsis >= 0:
-                return str(wrong("multiple :: in address", rest))
+                return str(error_text("multiple :: in address", rest))
             ellipsis, rest = groups, rest[1:]
             if not rest:
                 break
     if rest:
-        return str(wrong("trailing garbage after address", rest))
+        return str(error_text("trailing garbage after address", rest))
     return (
-        str(wrong("address string too short"))
+        str(error_text("address string too short"))
         if groups < 8 and ellipsis < 0
-        else str(wrong("the :: must expand to at least one field of zeros"))
+        else str(error_text("the :: must expand to at least one field of zeros"))
     )

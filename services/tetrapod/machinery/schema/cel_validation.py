@@ -16,7 +16,7 @@ from tetrapod.machinery.field import FieldError, child, duplicate, forbidden, in
 from tetrapod.machinery.golang.json_numbers import has_whole_floats
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.long_work import Lengthy
+from tetrapod.machinery.long_work import TakesTooLong
 from tetrapod.machinery.schema.cel_rules import CompiledRule, compile_rules
 from tetrapod.machinery.schema.correlation import Ratchet, by_keys, keys_of
 from tetrapod.machinery.schema.structural import build
@@ -46,7 +46,7 @@ class Run:
     """The state of one validation: its errors and warnings, and the remaining cost budget.
 
     Attributes:
-        on_loop: whether the validation runs on the event loop. It then raises Lengthy instead of taking long.
+        on_loop: whether the validation runs on the event loop. It then raises TakesTooLong instead of taking long.
     """
 
     budget: int = BUDGET
@@ -58,16 +58,16 @@ class Run:
     """The number of characters of the rules that this run had to compile."""
 
     def compiles(self, rules: list[Object]) -> None:
-        """Count the characters of rules that are about to be compiled, raising Lengthy if that takes too long for the event loop."""
+        """Count the characters of rules that are about to be compiled, raising TakesTooLong if that takes too long for the event loop."""
         self.compiled += sum(len(rule.get("rule") or "") + len(rule.get("messageExpression") or "") for rule in rules)
         if self.on_loop and (self.compiled > _QUICK_TEXT or _ENGINE not in sys.modules):
-            raise Lengthy
+            raise TakesTooLong
 
     def evaluate(self, program: Program, values: dict[str, Any]) -> tuple[Any, Exception | None, int]:
         """Evaluate a program. Return its value or its error, and the cost.
 
         Raises:
-            Lengthy: the run is on the event loop and the evaluation exceeds the cost that may be spent there.
+            TakesTooLong: the run is on the event loop and the evaluation exceeds the cost that may be spent there.
         """
         from tetrapod.machinery.cel.environment import PER_CALL_LIMIT, Meter
         from tetrapod.machinery.cel.errors import CelError, CostLimitExceeded
@@ -78,7 +78,7 @@ class Run:
             return program.evaluate(values, meter, limit), None, meter.cost
         except CostLimitExceeded as error:
             if limit < PER_CALL_LIMIT:
-                raise Lengthy from None
+                raise TakesTooLong from None
             return None, error, meter.cost
         except CelError as error:
             return None, error, meter.cost

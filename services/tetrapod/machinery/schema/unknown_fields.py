@@ -28,32 +28,32 @@ def drop(node: SchemaNode, value: Any) -> list[str]:
     return paths
 
 
-def _walk(node: SchemaNode, value: Any, path: str, found: list[str], drop: bool) -> None:
+def _walk(node: SchemaNode, value: Any, path: str, paths: list[str], drop: bool) -> None:
     if isinstance(value, dict):
         if node.properties:
-            _struct(node, value, path, found, drop)
+            _struct(node, value, path, paths, drop)
         elif node.additional_properties is not None:
             for key, item in value.items():
-                _walk(node.additional_properties, item, field.child(path, key), found, drop)
+                _walk(node.additional_properties, item, field.child(path, key), paths, drop)
         elif node.items is not None and node.type != "array":  # the type has its own unmarshaler, which is not strict
             _walk(node.items, value, path, [], drop)
         elif node.type == "object" and not node.preserve_unknown:
-            _struct(node, value, path, found, drop)
+            _struct(node, value, path, paths, drop)
     elif isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
-            _walk(node.items, item, field.index(path, index), found, drop)
+            _walk(node.items, item, field.index(path, index), paths, drop)
 
 
-def _struct(node: SchemaNode, value: dict[str, Any], path: str, found: list[str], drop: bool) -> None:
+def _struct(node: SchemaNode, value: dict[str, Any], path: str, paths: list[str], drop: bool) -> None:
     unknown = []
     for key, item in value.items():
         child = node.properties.get(key)
         inner = field.child(path, key)
         if child is None:
-            record(found, inner)
+            record(paths, inner)
             unknown.append(key)
         else:
-            _walk(child, item, inner, found, drop)
+            _walk(child, item, inner, paths, drop)
     if drop:
         for key in unknown:
             del value[key]

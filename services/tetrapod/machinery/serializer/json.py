@@ -142,8 +142,8 @@ def _decode_slowly(data: bytes, unstructured: bool) -> Decoded:
     return Decoded(obj, [f"duplicate field {go_quote(path)}" for path in list(duplicates)[:_MAX_STRICT_ERRORS]])
 
 
-def _build(value: Any, path: str, found: dict[str, None], unstructured: bool, depth: int) -> Any:
-    """Return the decoded value, and add the paths of its duplicate fields to `found`."""
+def _build(value: Any, path: str, duplicates: dict[str, None], unstructured: bool, depth: int) -> Any:
+    """Return the decoded value, and add the paths of its duplicate fields to `duplicates`."""
     if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, Pairs):
@@ -152,8 +152,8 @@ def _build(value: Any, path: str, found: dict[str, None], unstructured: bool, de
             key = _clean(key)
             at = child(path, key)
             if key in obj:
-                found[at] = None
-            built = _build(member, at, found, unstructured, depth + 1)
+                duplicates[at] = None
+            built = _build(member, at, duplicates, unstructured, depth + 1)
             existing = obj.get(key)
             if isinstance(existing, dict) and isinstance(built, dict) and not unstructured:
                 _merge(existing, built)
@@ -161,7 +161,7 @@ def _build(value: Any, path: str, found: dict[str, None], unstructured: bool, de
                 obj[key] = built
         return obj
     if isinstance(value, list):
-        return [_build(item, index(path, i), found, unstructured, depth + 1) for i, item in enumerate(value)]
+        return [_build(item, index(path, i), duplicates, unstructured, depth + 1) for i, item in enumerate(value)]
     if isinstance(value, str):
         return _clean(value)
     return value

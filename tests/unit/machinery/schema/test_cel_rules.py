@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tetrapod.machinery.long_work import Lengthy
+from tetrapod.machinery.long_work import TakesTooLong
 from tetrapod.machinery.schema.cel_validation import RuleValidator, Run
 from tetrapod.machinery.schema.correlation import Correlation, Ratchet
 from tetrapod.machinery.schema.structural import build
@@ -60,6 +60,6 @@ def test_what_takes_long_is_not_done_on_the_loop() -> None:
     )
     assert errors(rules, [1]) == []  # compiled now
     rules.validate("", {"spec": [1, 2]}, None, Run(on_loop=True))
-    with pytest.raises(Lengthy):
+    with pytest.raises(TakesTooLong):
         rules.validate("", {"spec": list(range(300))}, None, Run(on_loop=True))
     assert errors(rules, list(range(300))) == []
