@@ -1,4 +1,4 @@
-"""Tests of the names of devices, claims and signers, which are validated as upstream does."""
+"""Tests of the validation of ResourceClaims and ResourceClaimTemplates."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.certificates.certificate_signing_requests import validation as signing_requests
-from tetrapod.core.flowcontrol import flow_schemas
-from tetrapod.core.node import runtime_classes
 from tetrapod.core.resource import resource_claim_templates
 from tetrapod.core.resource.device_rules import fully_qualified, json_object
 from tetrapod.core.resource.resource_claims import status_validation as claim_status
 from tetrapod.core.resource.resource_claims import validation as resource_claims
-from tetrapod.core.storage import csi_nodes
-from tetrapod.core.v1.nodes import validation
-from tetrapod.core.validation.signer_names import signer_name
 from tetrapod.machinery.gvk import Object
 
 
@@ -48,10 +42,6 @@ def test_driver_parameters_are_limited_to_ten_kilobytes_unless_unchanged(value: 
     assert bool(json_object(value, "p", stored=stored)) is refused
 
 
-def test_only_the_first_invalid_part_of_a_signer_name_is_reported() -> None:
-    assert [error.detail.partition(":")[0] for error in signer_name("A.B/c.-", "p")] == ['validating label "A"', 'validating label "-"']
-
-
 def test_too_many_requests_are_reported_by_number_only() -> None:
     requests = [{"name": "same", "exactly": {}} for _ in range(33)]
     errors = resource_claims.validate({"metadata": {}, "spec": {"devices": {"requests": requests}}})
@@ -63,14 +53,6 @@ def test_addresses_of_devices_are_canonical_and_told_once() -> None:
     claim: Object = {"metadata": {}, "status": {"devices": [{"driver": "d.e", "pool": "p", "device": "d", "networkData": network}]}}
     told = [error.field for error in claim_status.validate_status(claim, {"metadata": {}})]
     assert [path.rpartition(".")[2] for path in told if "ips" in path] == ["ips[0]", "ips[1]", "ips[3]"]
-
-
-def test_what_the_schema_declares_of_decisions_is_reported_last() -> None:
-    conditions = [{"type": "Approved", "status": "True"}, {"type": "Denied", "status": ""}]
-    old: Object = {"metadata": {}, "spec": {"usages": ["any"], "signerName": "a.b/c"}, "status": {}}
-    new = {**old, "status": {"conditions": conditions}}
-    kinds = [error.type for error in signing_requests.validate_update(new, old, signs=True) if error.field.startswith("status")]
-    assert kinds == ["FieldValueRequired", "FieldValueForbidden", "FieldValueForbidden", "FieldValueInvalid"]
 
 
 def test_a_claim_template_hands_on_labels_and_annotations_only() -> None:
@@ -96,30 +78,3 @@ def test_a_changed_claim_template_is_judged_as_a_new_one_too() -> None:
     new: Object = {"spec": {"spec": {"devices": {"constraints": [{"requests": ["a"], "matchAttribute": "a.b/c"}]}}}}
     found = [error.field for error in resource_claim_templates.validate_update(new, old)]
     assert found == ["spec.spec.devices.constraints[0].requests[0]", "spec"]
-
-
-def test_a_driver_named_twice_is_reported_before_its_topology_keys() -> None:
-    driver = {"name": "d", "nodeID": "n", "topologyKeys": ["/x"]}
-    found = [(error.field, error.type) for error in csi_nodes.validate({"spec": {"drivers": [driver, driver]}})]
-    keys = ("spec.drivers[1]", "FieldValueInvalid")
-    assert found == [("spec.drivers[0]", "FieldValueInvalid"), ("spec.drivers[1].name", "FieldValueDuplicate"), keys]
-
-
-def test_a_node_declares_no_feature_of_an_endless_name() -> None:
-    (error,) = validation.validate({"metadata": {}, "status": {"declaredFeatures": ["A" * 254]}})
-    assert error.detail.endswith("must be no more than 253 characters")
-
-
-def test_a_condition_that_a_flow_schema_has_twice_is_reported_before_its_missing_type() -> None:
-    new: Object = {"status": {"conditions": [{}, {}]}}
-    found = [(error.field, error.type) for error in flow_schemas.validate_status(new, {})]
-    twice, missing = "FieldValueDuplicate", "FieldValueRequired"
-    first, second = "status.conditions[0].type", "status.conditions[1].type"
-    assert found == [(first, missing), (second, twice), (second, missing)]
-
-
-def test_tolerations_of_a_runtime_class_differ_by_more_than_their_time() -> None:
-    same_but_for_time = [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": n} for n in (1, 2)]
-    (error,) = runtime_classes.validate({"handler": "h", "metadata": {}, "scheduling": {"tolerations": same_but_for_time}})
-    shown = {"Key": "k", "Operator": "Exists", "Value": "", "Effect": "NoExecute", "TolerationSeconds": 2}
-    assert (error.field, error.type, error.value) == ("scheduling.tolerations[1]", "FieldValueDuplicate", shown)
