@@ -44,7 +44,7 @@ class ParamAccess:
         self._client = client
         self._storages = storages
 
-    def asks_of(self, user: UserInfo) -> bool:
+    def must_check(self, user: UserInfo) -> bool:
         """Return whether the user's access to parameters must be checked."""
         return self._authorizer is not None and SYSTEM_MASTERS not in user.groups
 
@@ -63,14 +63,14 @@ class ParamAccess:
         resource = await find_resource(self._client, gv.with_kind(kind.get("kind") or ""))
         return gv, resource.resource.resource if resource is not None else "*"
 
-    async def may(self, user: UserInfo, verb: str, where: tuple[GroupVersion, str], namespace: str, name: str) -> bool:
+    async def may(self, user: UserInfo, verb: str, target: tuple[GroupVersion, str], namespace: str, name: str) -> bool:
         """Return whether the authorizer allows the user this verb on the parameters.
 
         Args:
-            where: the group-version and the resource of the parameters; "*" for any of them.
+            target: the group-version and the resource of the parameters; "*" for any of them.
         """
         assert self._authorizer is not None
-        (group, version), resource = where
+        (group, version), resource = target
         attributes = Attributes(user, verb, namespace, group, version, resource, name=name, resource_request=True)
         return (await self._authorizer.authorize(attributes)).decision is Decision.ALLOW
 
@@ -83,14 +83,14 @@ class PolicyStrategy(StaticNames):
         self._access, self._kind = access, kind
 
     async def begin_create(self, ctx: Context, obj: Object) -> None:
-        if (obj.get("spec") or {}).get("paramKind") is not None and self._access.asks_of(ctx.user) and not self.validate(ctx, obj):
+        if (obj.get("spec") or {}).get("paramKind") is not None and self._access.must_check(ctx.user) and not self.validate(ctx, obj):
             await self._authorize(ctx.user, obj)
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
         kind = (new.get("spec") or {}).get("paramKind")
         if kind is None or kind == (old.get("spec") or {}).get("paramKind"):
             return
-        if self._access.asks_of(ctx.user) and not self.validate_update(ctx, new, old):
+        if self._access.must_check(ctx.user) and not self.validate_update(ctx, new, old):
             await self._authorize(ctx.user, new)
 
     async def _authorize(self, user: UserInfo, obj: Object) -> None:
@@ -114,7 +114,7 @@ class BindingStrategy(StaticNames):
         self._access, self._policies, self._kind = access, policies, policy_kind
 
     async def begin_create(self, ctx: Context, obj: Object) -> None:
-        if (obj.get("spec") or {}).get("paramRef") is not None and self._access.asks_of(ctx.user) and not self.validate(ctx, obj):
+        if (obj.get("spec") or {}).get("paramRef") is not None and self._access.must_check(ctx.user) and not self.validate(ctx, obj):
             await self._authorize(ctx.user, obj)
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
@@ -124,7 +124,7 @@ class BindingStrategy(StaticNames):
         """
         if (
             (new.get("spec") or {}).get("paramRef") is not None
-            and self._access.asks_of(ctx.user)
+            and self._access.must_check(ctx.user)
             and not self.validate_update(ctx, new, old)
         ):
             await self._authorize(ctx.user, new)
@@ -157,5 +157,5 @@ def _shown(user: UserInfo) -> str:
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
 
 
-def _forbidden(kind: str, obj: Object, path: str, why: str) -> Exception:
-    return invalid(GroupKind(GROUP, kind), obj["metadata"].get("name") or "", [field.forbidden(path, why)])
+def _forbidden(kind: str, obj: Object, path: str, detail: str) -> Exception:
+    return invalid(GroupKind(GROUP, kind), obj["metadata"].get("name") or "", [field.forbidden(path, detail)])

@@ -106,12 +106,12 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return _validate(new, old.get("webhooks") or [], update=True)
 
 
-def _validate(obj: Object, before: list[Object], *, update: bool = False) -> list[FieldError]:
+def _validate(obj: Object, existing: list[Object], *, update: bool = False) -> list[FieldError]:
     hooks = obj.get("webhooks") or []
-    old_harmless = all(hook.get("sideEffects") in _HARMLESS for hook in before)
-    old_recognized = all(set(hook.get("admissionReviewVersions") or _REVIEWS) & set(_REVIEWS) for hook in before)
-    old_unique = len({hook.get("name") for hook in before}) == len(before)
-    conditions_kept = update and [h.get("matchConditions") for h in hooks] == [h.get("matchConditions") for h in before]
+    old_harmless = all(hook.get("sideEffects") in _HARMLESS for hook in existing)
+    old_recognized = all(set(hook.get("admissionReviewVersions") or _REVIEWS) & set(_REVIEWS) for hook in existing)
+    old_unique = len({hook.get("name") for hook in existing}) == len(existing)
+    conditions_kept = update and [h.get("matchConditions") for h in hooks] == [h.get("matchConditions") for h in existing]
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, hook in enumerate(hooks):

@@ -16,7 +16,14 @@ from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.warnings import template_warnings
-from tetrapod.core.podspec.workloads import collisions_grow, counters, endless, matching_labels, pod_template_spec, selector_is_kept
+from tetrapod.core.podspec.workloads import (
+    pod_template_spec,
+    validate_collision_count,
+    validate_counters,
+    validate_restart_policy,
+    validate_selector_update,
+    validate_template_labels,
+)
 from tetrapod.core.validation import rolling
 from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.registry.builtin import builtin
@@ -46,7 +53,7 @@ class DaemonSetStrategy(KindStrategy):
 
     def default(self, obj: Object, version: str) -> None:
         super().default(obj, version)
-        settle_template_generation(obj)
+        normalize_template_generation(obj)
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
@@ -78,7 +85,7 @@ def definition() -> ResourceDefinition:
     return replace(definition, hidden_annotations=frozenset({TEMPLATE_GENERATION}))
 
 
-def settle_template_generation(obj: Object) -> None:
+def normalize_template_generation(obj: Object) -> None:
     """Normalize the template generation annotation of a decoded DaemonSet; a missing one becomes "0".
 
     Raises:
@@ -109,10 +116,10 @@ def validate(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     selector, template = spec.get("selector"), spec.get("template") or {}
     errors = validate_label_selector(selector, "spec.selector")
-    errors += matching_labels(spec) or []
+    errors += validate_template_labels(spec) or []
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         errors.append(field.invalid("spec.selector", {}, "empty selector is invalid for daemonset"))
-    errors += pod_template_spec(template, "spec.template") + endless(template, "DaemonSet")
+    errors += pod_template_spec(template, "spec.template") + validate_restart_policy(template, "DaemonSet")
     errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     errors += _daemon_set_strategy(spec.get("updateStrategy") or {})
     return errors + not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
@@ -120,7 +127,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated DaemonSet, whose selector is immutable."""
-    return selector_is_kept(new, old) + validate(new)
+    return validate_selector_update(new, old) + validate(new)
 
 
 def _daemon_set_strategy(strategy: Object) -> list[FieldError]:
@@ -155,7 +162,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         "numberUnavailable",
         "collisionCount",
     )
-    return counters(new.get("status") or {}, names) + collisions_grow(new, old)
+    return validate_counters(new.get("status") or {}, names) + validate_collision_count(new, old)
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
@@ -167,10 +174,10 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
 def _row(obj: Object) -> list[Any]:
     spec, status = spec_of(obj), status_of(obj)
     node_selector = (pod_template(obj)).get("nodeSelector") or {}
-    counts = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable")
+    counters = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable")
     return [
         name_of(obj),
-        *(status.get(count) or 0 for count in counts),
+        *(status.get(count) or 0 for count in counters),
         ",".join(f"{k}={node_selector[k]}" for k in sorted(node_selector)) or NONE,
         age(obj),
         *containers(pod_template(obj)),

@@ -16,7 +16,14 @@ from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
-from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, collisions_grow, counters, scale, selector_errors
+from tetrapod.core.podspec.workloads import (
+    ABOVE_REPLICAS,
+    scale,
+    validate_collision_count,
+    validate_counters,
+    validate_maximum,
+    validate_selector,
+)
 from tetrapod.core.validation import rolling
 from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.endpoints.decoding import ShapeError
@@ -35,7 +42,7 @@ class DeploymentStrategy(KindStrategy):
 
     def default(self, obj: Object, version: str) -> None:
         super().default(obj, version)
-        settle_rollback(obj)
+        normalize_rollback(obj)
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or new["metadata"].get("annotations") != old["metadata"].get("annotations")
@@ -48,7 +55,7 @@ def definition() -> ResourceDefinition:
         validate=validate,
         template=("spec", "template"),
         warnings=podspec_warnings.replicated_warnings,
-        validate_update=workloads.selector_is_kept,
+        validate_update=workloads.validate_selector_update,
         status=True,
         generation=["spec"],
     )
@@ -57,7 +64,7 @@ def definition() -> ResourceDefinition:
     return replace(definition, hidden_annotations=frozenset({ROLLBACK_TO}))
 
 
-def settle_rollback(obj: Object) -> None:
+def normalize_rollback(obj: Object) -> None:
     """Normalize the rollback annotation of a decoded Deployment; an empty one is removed.
 
     Raises:
@@ -92,8 +99,8 @@ def validate(obj: Object) -> list[FieldError]:
     """Validate a Deployment."""
     spec = obj.get("spec") or {}
     errors = not_negative(spec.get("replicas"), "spec.replicas")
-    errors += selector_errors(spec, "deployment")
-    errors += workloads.replicated_template_errors(spec)
+    errors += validate_selector(spec, "deployment")
+    errors += workloads.validate_replicated_template(spec)
     errors += _deployment_strategy(spec.get("strategy") or {})
     errors += not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     errors += not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
@@ -126,10 +133,10 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate the status of a Deployment."""
     status = new.get("status") or {}
     numbers = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas", "terminatingReplicas")
-    errors = counters(status, ("observedGeneration", *numbers, "collisionCount"))
-    errors += above(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", ABOVE_REPLICAS)
-    errors += above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
-    return errors + collisions_grow(new, old)
+    errors = validate_counters(status, ("observedGeneration", *numbers, "collisionCount"))
+    errors += validate_maximum(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", ABOVE_REPLICAS)
+    errors += validate_maximum(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
+    return errors + validate_collision_count(new, old)
 
 
 def _row(obj: Object) -> list[Any]:

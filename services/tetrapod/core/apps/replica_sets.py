@@ -13,7 +13,7 @@ from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
-from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, above, counters, scale, selector_errors
+from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, scale, validate_counters, validate_maximum, validate_selector
 from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -29,7 +29,7 @@ def definition() -> ResourceDefinition:
         validate=validate,
         template=("spec", "template"),
         warnings=podspec_warnings.replicated_warnings,
-        validate_update=workloads.selector_is_kept,
+        validate_update=workloads.validate_selector_update,
         status=True,
         initial_status={"replicas": 0},
         generation=["spec"],
@@ -49,16 +49,16 @@ def validate(obj: Object) -> list[FieldError]:
     """Validate a ReplicaSet."""
     spec = obj.get("spec") or {}
     errors = not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
-    return errors + selector_errors(spec, "deployment") + workloads.replicated_template_errors(spec)
+    return errors + validate_selector(spec, "deployment") + workloads.validate_replicated_template(spec)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate the status of a ReplicaSet."""
     status = new.get("status") or {}
     numbers = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-    errors = counters(status, (*numbers, "observedGeneration", "terminatingReplicas"))
-    errors += above(status, numbers[1:4], "replicas", ABOVE_REPLICAS)
-    return errors + above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
+    errors = validate_counters(status, (*numbers, "observedGeneration", "terminatingReplicas"))
+    errors += validate_maximum(status, numbers[1:4], "replicas", ABOVE_REPLICAS)
+    return errors + validate_maximum(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
 
 
 def _row(obj: Object) -> list[Any]:

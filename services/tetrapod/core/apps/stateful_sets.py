@@ -15,14 +15,14 @@ from tetrapod.core.podspec.claim_spec import claim_spec, claim_spec_warnings, de
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
 from tetrapod.core.podspec.workloads import (
     ABOVE_REPLICAS,
-    above,
-    collisions_grow,
-    counters,
-    endless,
-    matching_labels,
     pod_template_spec,
     scale,
-    selector_errors,
+    validate_collision_count,
+    validate_counters,
+    validate_maximum,
+    validate_restart_policy,
+    validate_selector,
+    validate_template_labels,
 )
 from tetrapod.core.validation import differences, rolling
 from tetrapod.core.validation.differences import internal_list
@@ -112,7 +112,7 @@ def _spec(spec: Object, *, update: bool = False, template: bool = True) -> list[
     errors += not_negative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start")
     if not update and (name := spec.get("serviceName")):
         errors += dns_label(name, "spec.serviceName")
-    errors += selector_errors(spec, "statefulset")
+    errors += validate_selector(spec, "statefulset")
     return errors + _template(spec, whole=template)
 
 
@@ -157,12 +157,15 @@ def _rolling_update(update: Object, path: str) -> list[FieldError]:
 
 def _template(spec: Object, *, whole: bool) -> list[FieldError]:
     template = spec.get("template") or {}
-    errors = matching_labels(spec)
+    errors = validate_template_labels(spec)
     if errors is None:
-        return [field.invalid("spec.selector", go_structs.selector(spec.get("selector")), ""), *endless(template, "StatefulSet")]
+        return [
+            field.invalid("spec.selector", go_structs.selector(spec.get("selector")), ""),
+            *validate_restart_policy(template, "StatefulSet"),
+        ]
     if whole:
         errors += pod_template_spec(_with_claims(template, spec), "spec.template")
-    return errors + endless(template, "StatefulSet")
+    return errors + validate_restart_policy(template, "StatefulSet")
 
 
 def _with_claims(template: Object, spec: Object) -> Object:
@@ -200,10 +203,10 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate the status of a StatefulSet."""
     status = new.get("status") or {}
     numbers = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-    errors = counters(status, (*numbers, "observedGeneration", "collisionCount"))
-    errors += above(status, numbers[1:], "replicas", ABOVE_REPLICAS)
-    errors += above(status, ("availableReplicas",), "readyReplicas", "cannot be greater than status.readyReplicas")
-    return errors + collisions_grow(new, old)
+    errors = validate_counters(status, (*numbers, "observedGeneration", "collisionCount"))
+    errors += validate_maximum(status, numbers[1:], "replicas", ABOVE_REPLICAS)
+    errors += validate_maximum(status, ("availableReplicas",), "readyReplicas", "cannot be greater than status.readyReplicas")
+    return errors + validate_collision_count(new, old)
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:

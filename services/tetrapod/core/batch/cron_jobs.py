@@ -93,12 +93,12 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return _spec(new.get("spec") or {}, old.get("spec") or {})
 
 
-def _spec(spec: Object, before: Object | None) -> list[FieldError]:
+def _spec(spec: Object, existing: Object | None) -> list[FieldError]:
     schedule = spec.get("schedule") or ""
-    errors = _schedule(schedule, spec.get("timeZone"), before is not None and "TZ" in (before.get("schedule") or ""))
+    errors = _schedule(schedule, spec.get("timeZone"), existing is not None and "TZ" in (existing.get("schedule") or ""))
     errors += not_negative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds")
     zone = spec.get("timeZone")
-    if zone is not None and (before is None or before.get("timeZone") != zone):
+    if zone is not None and (existing is None or existing.get("timeZone") != zone):
         errors += _time_zone(zone)
     errors += one_of(spec.get("concurrencyPolicy"), ["Allow", "Forbid", "Replace"], "spec.concurrencyPolicy")
     errors += validate_template(spec.get("jobTemplate") or {}, "spec.jobTemplate")

@@ -81,7 +81,7 @@ def _anchors(bundle: str) -> list[FieldError]:
     if len(bundle) > _LARGEST:
         return [field.too_long(_PATH, _LARGEST)]
     pem_blocks = blocks(bundle.encode())
-    texts = [f"entry {i} {fault}" for i, block in enumerate(pem_blocks) if (fault := _fault(block))]
+    texts = [f"entry {i} {fault}" for i, block in enumerate(pem_blocks) if (fault := _block_error(block))]
     if texts:
         return _errors(texts)
     if not pem_blocks:
@@ -97,7 +97,7 @@ def _errors(texts: list[str]) -> list[FieldError]:
     return [field.invalid(_PATH, "<value omitted>", text) for text in texts]
 
 
-def _fault(block: Block) -> str:
+def _block_error(block: Block) -> str:
     from cryptography import x509
 
     if block.type != "CERTIFICATE":

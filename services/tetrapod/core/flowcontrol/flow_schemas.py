@@ -112,8 +112,8 @@ def _subject(subject: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _subject_name(of: Object, kind: str, path: str) -> list[FieldError]:
-    name, namespace = of.get("name") or "", of.get("namespace") or ""
+def _subject_name(subject: Object, kind: str, path: str) -> list[FieldError]:
+    name, namespace = subject.get("name") or "", subject.get("namespace") or ""
     errors = [] if name else [field.required(f"{path}.name")]
     if kind != "ServiceAccount":
         return errors

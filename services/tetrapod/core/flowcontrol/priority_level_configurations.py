@@ -105,20 +105,20 @@ def _declared(spec: Object) -> list[FieldError]:
     return errors if response.get("type") else [*errors, field.required(f"{path}.type")]
 
 
-def _member(value: Object | None, wanted: bool, path: str) -> list[FieldError]:
-    if (value is not None) == wanted:
+def _member(value: Object | None, required: bool, path: str) -> list[FieldError]:
+    if (value is not None) == required:
         return []
-    return [field.required(path) if wanted else field.forbidden(path)]
+    return [field.required(path) if required else field.forbidden(path)]
 
 
-def _shares(of: Object, path: str) -> list[FieldError]:
-    shares = of.get("nominalConcurrencyShares") or 0
+def _shares(config: Object, path: str) -> list[FieldError]:
+    shares = config.get("nominalConcurrencyShares") or 0
     return [field.invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer")] if shares < 0 else []
 
 
-def _percents(of: Object, path: str) -> list[FieldError]:
+def _percents(config: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    lendable, borrowed = of.get("lendablePercent"), of.get("borrowingLimitPercent")
+    lendable, borrowed = config.get("lendablePercent"), config.get("borrowingLimitPercent")
     if lendable is not None and not 0 <= lendable <= 100:
         errors.append(field.invalid(f"{path}.lendablePercent", lendable, "must be between 0 and 100, inclusive"))
     if borrowed is not None and borrowed < 0:

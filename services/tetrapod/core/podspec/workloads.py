@@ -22,7 +22,7 @@ MISMATCH: Final = "`selector` does not match template `labels`"
 ABOVE_REPLICAS: Final = "cannot be greater than status.replicas"
 
 
-def selector_errors(spec: Object, kind: str) -> list[FieldError]:
+def validate_selector(spec: Object, kind: str) -> list[FieldError]:
     """Validate spec.selector, which must be set and not empty. `kind` appears in the error text."""
     selector = spec.get("selector")
     if selector is None:
@@ -33,7 +33,7 @@ def selector_errors(spec: Object, kind: str) -> list[FieldError]:
     return errors
 
 
-def matching_labels(spec: Object, path: str = "spec", *, empty_matches: bool = True) -> list[FieldError] | None:
+def validate_template_labels(spec: Object, path: str = "spec", *, empty_matches: bool = True) -> list[FieldError] | None:
     """Return an error if spec.selector does not match the labels of the pod template, and None if the selector is invalid.
 
     With `empty_matches`, an empty selector counts as matching.
@@ -49,7 +49,7 @@ def matching_labels(spec: Object, path: str = "spec", *, empty_matches: bool = T
     return [] if parsed.matches(labels or {}) else [field.invalid(f"{path}.template.metadata.labels", go_structs.labels(labels), MISMATCH)]
 
 
-def endless(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
+def validate_restart_policy(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
     """Validate a template whose pods are kept running: restartPolicy must be Always, activeDeadlineSeconds unset."""
     spec = template.get("spec") or {}
     errors = []
@@ -60,13 +60,13 @@ def endless(template: Object, kind: str, path: str = "spec.template") -> list[Fi
     return errors
 
 
-def replicated_template_errors(spec: Object) -> list[FieldError]:
+def validate_replicated_template(spec: Object) -> list[FieldError]:
     """Validate the pod template and that the selector matches its labels."""
-    errors = matching_labels(spec)
+    errors = validate_template_labels(spec)
     template = spec.get("template") or {}
     if errors is None:
         return [field.invalid("spec.selector", go_structs.selector(spec.get("selector")), "invalid label selector")]
-    return errors + pod_template_spec(template, "spec.template") + endless(template, "ReplicaSet")
+    return errors + pod_template_spec(template, "spec.template") + validate_restart_policy(template, "ReplicaSet")
 
 
 def internal_strategy(kind: str, update: Object | None) -> Object:
@@ -77,24 +77,24 @@ def internal_strategy(kind: str, update: Object | None) -> Object:
     return {"Type": kind, "RollingUpdate": rolling_update}
 
 
-def selector_is_kept(new: Object, old: Object) -> list[FieldError]:
+def validate_selector_update(new: Object, old: Object) -> list[FieldError]:
     """Reject a change of spec.selector."""
     selector, old_selector = (new.get("spec") or {}).get("selector"), (old.get("spec") or {}).get("selector")
     return differences.immutable(selector, old_selector, "spec.selector", go_structs.selector(selector))
 
 
-def counters(status: Object, names: tuple[str, ...]) -> list[FieldError]:
+def validate_counters(status: Object, names: tuple[str, ...]) -> list[FieldError]:
     """Reject negative values of the named status fields."""
     return [error for name in names for error in not_negative(status.get(name), f"status.{name}")]
 
 
-def above(status: Object, names: tuple[str, ...], limit: str, text: str) -> list[FieldError]:
+def validate_maximum(status: Object, names: tuple[str, ...], limit: str, text: str) -> list[FieldError]:
     """Return an error with `text` for each named status field that exceeds the status field `limit`."""
     most = status.get(limit) or 0
     return [field.invalid(f"status.{name}", status.get(name) or 0, text) for name in names if (status.get(name) or 0) > most]
 
 
-def collisions_grow(new: Object, old: Object) -> list[FieldError]:
+def validate_collision_count(new: Object, old: Object) -> list[FieldError]:
     """Reject a status.collisionCount that is smaller than before or no longer set."""
     count, old_count = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
     if old_count is None or (count is not None and count >= old_count):

@@ -58,18 +58,18 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return _class(new, old.get("spec") or {})
 
 
-def _class(obj: Object, before: Object) -> list[FieldError]:
-    """Validate a DeviceClass. `before` is the stored spec, or {} on create.
+def _class(obj: Object, existing: Object) -> list[FieldError]:
+    """Validate a DeviceClass. `existing` is the stored spec, or {} on create.
 
     Selectors and configuration equal to the stored ones are treated as valid.
     """
     spec, errors, name = obj.get("spec") or {}, ErrorLists(), obj["metadata"].get("name") or ""
     errors.declared += errors_from(is_long_name, name, "metadata.name") if name else []
-    selectors(spec.get("selectors") or [], "spec.selectors", errors, stored=spec.get("selectors") == before.get("selectors"))
+    selectors(spec.get("selectors") or [], "spec.selectors", errors, stored=spec.get("selectors") == existing.get("selectors"))
     configs = spec.get("config") or []
-    if errors.fits(configs, "spec.config", MOST):
+    if errors.within_limit(configs, "spec.config", MOST):
         for i, config in enumerate(configs):
-            configuration(config, f"spec.config[{i}]", errors, stored=configs == before.get("config"))
+            configuration(config, f"spec.config[{i}]", errors, stored=configs == existing.get("config"))
     if (extended := spec.get("extendedResourceName")) is not None:
         errors.declared += _extended_name(extended, "spec.extendedResourceName")
     return errors.all()

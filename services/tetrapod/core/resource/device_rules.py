@@ -41,7 +41,7 @@ _MOST_CONDITIONS: Final = 4
 
 @dataclass(slots=True)
 class ErrorLists:
-    """The errors found so far: those of hand-written rules (`written`) and those of the schema (`declared`), which come last."""
+    """Errors in the order of upstream: those of hand-written rules (`written`) and those of the schema (`declared`), which come last."""
 
     written: list[FieldError] = data_field(default_factory=list)
     declared: list[FieldError] = data_field(default_factory=list)
@@ -50,13 +50,13 @@ class ErrorLists:
         """Return all errors, those of hand-written rules first."""
         return self.written + self.declared
 
-    def fits(self, listed: Sequence[Any], path: str, most: int) -> bool:
-        """Return whether a list has at most `most` elements, and report it if not. Callers then skip its elements."""
-        if len(listed) > most:
-            self.declared.append(field.too_many(path, len(listed), most))
-        return len(listed) <= most
+    def within_limit(self, listed: Sequence[Any], path: str, limit: int) -> bool:
+        """Return whether a list has at most `limit` elements, and report it if not. Callers then skip its elements."""
+        if len(listed) > limit:
+            self.declared.append(field.too_many(path, len(listed), limit))
+        return len(listed) <= limit
 
-    def once(self, keys: Iterable[Any], path: str, shown: Iterable[Any] | None = None) -> None:
+    def unique(self, keys: Iterable[Any], path: str, shown: Iterable[Any] | None = None) -> None:
         """Report each repeated key.
 
         Args:
@@ -88,14 +88,14 @@ def declared_pool(name: str, path: str) -> list[FieldError]:
     return errors
 
 
-def declared_driver(name: str, path: str, found: ErrorLists) -> None:
+def declared_driver(name: str, path: str, collected: ErrorLists) -> None:
     """Validate the name of a driver by the rules that the schema declares."""
     if not name:
-        found.declared.append(field.required(path))
+        collected.declared.append(field.required(path))
     else:
-        found.declared += errors_from(is_long_name_caseless, name, path)
+        collected.declared += errors_from(is_long_name_caseless, name, path)
         if len(name) > _LONGEST_DRIVER:
-            found.declared.append(field.too_many_characters(path, _LONGEST_DRIVER))
+            collected.declared.append(field.too_many_characters(path, _LONGEST_DRIVER))
 
 
 def qualified(name: str, path: str) -> list[FieldError]:
@@ -140,25 +140,25 @@ def identifier(name: str, path: str) -> list[FieldError]:
     return errors + errors_from(is_c_identifier, name, path)
 
 
-def selectors(listed: list[Object], path: str, found: ErrorLists, *, stored: bool = False) -> None:
+def selectors(listed: list[Object], path: str, collected: ErrorLists, *, stored: bool = False) -> None:
     """Validate device selectors. With `stored`, the expressions are already stored and not compiled again."""
-    if not found.fits(listed, path, _MOST_SELECTORS):
+    if not collected.within_limit(listed, path, _MOST_SELECTORS):
         return
     for i, given in enumerate(listed):
         if (cel := given.get("cel")) is None:
-            found.written.append(field.required(f"{path}[{i}].cel"))
+            collected.written.append(field.required(f"{path}[{i}].cel"))
         elif not stored:
-            found.written += selector(cel.get("expression") or "", f"{path}[{i}].cel.expression")
+            collected.written += selector(cel.get("expression") or "", f"{path}[{i}].cel.expression")
 
 
-def configuration(config: Object, path: str, found: ErrorLists, *, stored: bool = False) -> None:
+def configuration(config: Object, path: str, collected: ErrorLists, *, stored: bool = False) -> None:
     """Validate the configuration of a device. With `stored`, the size of its parameters is not limited."""
     opaque = config.get("opaque")
     if opaque is None:
-        found.written.append(field.required(f"{path}.opaque"))
+        collected.written.append(field.required(f"{path}.opaque"))
         return
-    declared_driver(opaque.get("driver") or "", f"{path}.opaque.driver", found)
-    found.written += json_object(opaque.get("parameters"), f"{path}.opaque.parameters", stored=stored)
+    declared_driver(opaque.get("driver") or "", f"{path}.opaque.driver", collected)
+    collected.written += json_object(opaque.get("parameters"), f"{path}.opaque.parameters", stored=stored)
 
 
 def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldError]:
@@ -173,24 +173,24 @@ def json_object(value: Any, path: str, *, stored: bool = False) -> list[FieldErr
     return [] if isinstance(value, dict) else [field.invalid(path, "<value omitted>", "must be a valid JSON object")]
 
 
-def taint(given: Object, path: str, found: ErrorLists) -> None:
+def taint(given: Object, path: str, collected: ErrorLists) -> None:
     """Validate the key, value and effect of a device taint."""
     effect = given.get("effect") or ""
-    found.written += errors_from(is_qualified_name, given.get("key") or "", f"{path}.key")
+    collected.written += errors_from(is_qualified_name, given.get("key") or "", f"{path}.key")
     if value := given.get("value"):
-        found.written += errors_from(is_valid_label_value, value, f"{path}.value")
+        collected.written += errors_from(is_valid_label_value, value, f"{path}.value")
     if not effect:
-        found.declared.append(field.required(f"{path}.effect"))
+        collected.declared.append(field.required(f"{path}.effect"))
     elif effect not in EFFECTS:
-        found.declared.append(field.not_supported(f"{path}.effect", effect, EFFECTS))
+        collected.declared.append(field.not_supported(f"{path}.effect", effect, EFFECTS))
 
 
-def binding(given: Object, path: str, found: ErrorLists) -> None:
+def binding(given: Object, path: str, collected: ErrorLists) -> None:
     """Validate bindingConditions and bindingFailureConditions: both or neither, unique and without overlap."""
     conditions, failures = given.get("bindingConditions") or [], given.get("bindingFailureConditions") or []
-    errors = found.written
+    errors = collected.written
     for key, listed in (("bindingConditions", conditions), ("bindingFailureConditions", failures)):
-        if found.fits(listed, f"{path}.{key}", _MOST_CONDITIONS):
+        if collected.within_limit(listed, f"{path}.{key}", _MOST_CONDITIONS):
             for i, name in enumerate(listed):
                 errors += errors_from(is_qualified_name, name, f"{path}.{key}[{i}]")
     overlapping = frozenset(conditions)

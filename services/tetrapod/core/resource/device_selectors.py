@@ -45,12 +45,12 @@ def selector(expression: str, path: str) -> list[FieldError]:
     return []
 
 
-def _wrong_type(found: CelType, expression: str, path: str) -> list[FieldError]:
+def _wrong_type(actual: CelType, expression: str, path: str) -> list[FieldError]:
     from tetrapod.machinery.cel import types
 
-    if found in (types.BOOL, types.ANY):
+    if actual in (types.BOOL, types.ANY):
         return []
-    return [field.invalid(path, expression, f"must evaluate to bool or the unknown type, not {types.go_text(found)}")]
+    return [field.invalid(path, expression, f"must evaluate to bool or the unknown type, not {types.go_text(actual)}")]
 
 
 @cache

@@ -41,7 +41,7 @@ def test_an_unknown_strategy_prints_as_the_internal_struct() -> None:
 
 def test_the_selector_is_immutable() -> None:
     new = deployment(selector={"matchLabels": {"a": "b", "c": "d"}})
-    (error,) = workloads.selector_is_kept(new, deployment())
+    (error,) = workloads.validate_selector_update(new, deployment())
     assert str(error) == 'spec.selector: Invalid value: {"matchLabels":{"a":"b","c":"d"}}: field is immutable'
 
 

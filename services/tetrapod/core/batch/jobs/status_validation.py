@@ -32,9 +32,9 @@ def _finishes(status: Object) -> bool:
 class _Changes:
     """The difference between a Job's new and old status."""
 
-    def __init__(self, status: Object, before: Object) -> None:
-        self._status, self._before = status, before
-        self.finished = _finishes(status) is not _finishes(before)
+    def __init__(self, status: Object, existing: Object) -> None:
+        self._status, self._before = status, existing
+        self.finished = _finishes(status) is not _finishes(existing)
 
     def condition(self, *kinds: str) -> bool:
         """Return whether any of these conditions changes between True and not True."""
@@ -164,34 +164,34 @@ def _criteria(spec: Object, status: Object) -> list[FieldError]:
     return errors
 
 
-def _transitions(spec: Object, status: Object, before: Object) -> list[FieldError]:
+def _transitions(spec: Object, status: Object, existing: Object) -> list[FieldError]:
     errors = [
         omitted("status.conditions", f"cannot disable the terminal {kind}=True condition")
         for kind in ("Failed", "Complete", "FailureTarget")
-        if _is(before, kind) and not _is(status, kind)
+        if _is(existing, kind) and not _is(status, kind)
     ]
     elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     # Scaling down an elastic indexed job drops the succeeded indexes at or above completions.
     for name in ("failed",) if elastic else ("failed", "succeeded"):
         count = status.get(name) or 0
-        if count < (before.get(name) or 0):
+        if count < (existing.get(name) or 0):
             errors.append(field.invalid(f"status.{name}", count, f"cannot decrease the {name} counter"))
-    errors += _times(spec, status, before)
-    if _is(before, "SuccessCriteriaMet") and not _is(status, "SuccessCriteriaMet"):
+    errors += _times(spec, status, existing)
+    if _is(existing, "SuccessCriteriaMet") and not _is(status, "SuccessCriteriaMet"):
         errors.append(omitted("status.conditions", "cannot disable the SuccessCriteriaMet=True condition"))
-    if _is(before, "Complete") and not _is(before, "SuccessCriteriaMet") and _is(status, "SuccessCriteriaMet"):
+    if _is(existing, "Complete") and not _is(existing, "SuccessCriteriaMet") and _is(status, "SuccessCriteriaMet"):
         text = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
         errors.append(omitted("status.conditions", text))
     return errors
 
 
-def _times(spec: Object, status: Object, before: Object) -> list[FieldError]:
+def _times(spec: Object, status: Object, existing: Object) -> list[FieldError]:
     finished: Any = status.get("completionTime")
-    was_finished, started, was_started = before.get("completionTime"), status.get("startTime"), before.get("startTime")
+    was_finished, started, was_started = existing.get("completionTime"), status.get("startTime"), existing.get("startTime")
     errors: list[FieldError] = []
     if finished and was_finished and finished != was_finished:
         errors.append(field.invalid("status.completionTime", finished, _IMMUTABLE))
-    resumes = _is(before, "Suspended") and _is(status, "Suspended", "False")
+    resumes = _is(existing, "Suspended") and _is(status, "Suspended", "False")
     if was_started and started != was_started and not spec.get("suspend") and not resumes:
         errors.append(field.invalid("status.startTime", started or None, f"{_IMMUTABLE} for unsuspended job once set"))
     return errors

@@ -69,9 +69,9 @@ class JobStrategy(KindStrategy):
             obj["metadata"]["labels"] = dict(labels)
 
 
-def drop_disabled(spec: Object, before: Object) -> None:
+def drop_disabled(spec: Object, existing: Object) -> None:
     """Drop the field behind the gate WorkloadWithJob, which is off, unless the stored spec has it. Upstream: pkg/api/job/util.go."""
-    if before.get("scheduling") is None:
+    if existing.get("scheduling") is None:
         spec.pop("scheduling", None)
 
 

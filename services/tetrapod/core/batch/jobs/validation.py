@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.batch.jobs import policies as job_policies
-from tetrapod.core.podspec.workloads import matching_labels, pod_template_spec
+from tetrapod.core.podspec.workloads import pod_template_spec, validate_template_labels
 from tetrapod.core.validation import differences
 from tetrapod.core.validation.differences import internal, pod_template
 from tetrapod.core.validation.names import known, not_negative
@@ -84,7 +84,7 @@ def _spec(spec: Object) -> list[FieldError]:
         errors.append(field.required("spec.selector"))
     else:
         errors += validate_label_selector(spec["selector"], "spec.selector")
-    return errors + (matching_labels(spec) or [])
+    return errors + (validate_template_labels(spec) or [])
 
 
 def job_spec(spec: Object, path: str) -> list[FieldError]:
@@ -201,23 +201,23 @@ _FROZEN: Final = {
 }
 
 
-def _completions(spec: Object, before: Object) -> list[FieldError]:
+def _completions(spec: Object, existing: Object) -> list[FieldError]:
     path, completions = "spec.completions", spec.get("completions")
     if spec.get("completionMode") != "Indexed":
-        return differences.immutable(completions, before.get("completions"), path)
-    if completions in (None, before.get("completions"), spec.get("parallelism")):
+        return differences.immutable(completions, existing.get("completions"), path)
+    if completions in (None, existing.get("completions"), spec.get("parallelism")):
         return []
     return [field.invalid(path, completions, "can only be modified in tandem with spec.parallelism")]
 
 
-def _template_kept(spec: Object, before: Object, status: Object) -> list[FieldError]:
+def _template_kept(spec: Object, existing: Object, status: Object) -> list[FieldError]:
     """Reject a changed pod template.
 
     While a job is suspended and not started, the fields that affect scheduling may change: node selector, node
     affinity, tolerations, scheduling gates and resources.
     """
-    template, old = spec.get("template") or {}, before.get("template") or {}
-    if not _may_reschedule(before, status):
+    template, old = spec.get("template") or {}, existing.get("template") or {}
+    if not _may_reschedule(existing, status):
         return differences.immutable(template, old, "spec.template", pod_template(template))
     pod_spec, expected = template.get("spec") or {}, dict(old.get("spec") or {})
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
@@ -228,9 +228,9 @@ def _template_kept(spec: Object, before: Object, status: Object) -> list[FieldEr
     return [] if same(pod_spec, expected) else [field.invalid("spec.template.spec", internal("PodSpec", pod_spec), "field is immutable")]
 
 
-def _may_reschedule(before: Object, status: Object) -> bool:
+def _may_reschedule(existing: Object, status: Object) -> bool:
     """Return whether the stored job is suspended and either has the condition Suspended or has not started."""
-    if not before.get("suspend"):
+    if not existing.get("suspend"):
         return False
     suspended = any(c.get("type") == "Suspended" and c.get("status") == "True" for c in status.get("conditions") or ())
     return suspended or not status.get("startTime")

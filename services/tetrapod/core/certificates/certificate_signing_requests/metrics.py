@@ -27,7 +27,7 @@ _HONORED: Final = Counter(
 _BACKDATED: Final = timedelta(minutes=5)
 
 
-def counts(new: Object, old: Object) -> bool:
+def newly_issued(new: Object, old: Object) -> bool:
     """Return whether the update issues a certificate for a request that sets expirationSeconds."""
     return (
         old["spec"].get("expirationSeconds") is not None
@@ -36,7 +36,7 @@ def counts(new: Object, old: Object) -> bool:
     )
 
 
-def issued(request: Object) -> None:
+def count_issued(request: Object) -> None:
     """Count an issued certificate, and whether its lifetime is within 5 minutes plus 5 % of the requested one."""
     from cryptography import x509
 

@@ -124,8 +124,8 @@ class SigningStatusStrategy(_ConditionsStrategy):
         return signing_requests.validate_update(new, old, signs=True)
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> Any:
-        return new if certificate_metrics.counts(new, old) and not ctx.dry_run else None
+        return new if certificate_metrics.newly_issued(new, old) and not ctx.dry_run else None
 
     async def end_update(self, ctx: Context, taken: Any, succeeded: bool) -> None:
         if taken is not None and succeeded:
-            certificate_metrics.issued(taken)
+            certificate_metrics.count_issued(taken)

@@ -77,7 +77,7 @@ def _written(obj: Object, old: Object | None) -> list[FieldError]:
     spec, old_spec = obj.get("spec") or {}, (old or {}).get("spec") or {}
     usages, old_usages = spec.get("usages") or [], old_spec.get("usages") or []
     request, seconds, signer = spec.get("request") or "", spec.get("expirationSeconds"), spec.get("signerName") or ""
-    errors = [field.invalid("spec.request", spec.get("request"), text) for text in (_request_fault(request),) if text]
+    errors = [field.invalid("spec.request", spec.get("request"), text) for text in (_request_error(request),) if text]
     if not usages:
         errors.append(field.required("spec.usages"))
     if _USAGES.issuperset(old_usages):
@@ -115,7 +115,7 @@ def parse_request(request: str) -> CertificateSigningRequest:
         raise ValueError(x509_errors.request_error(pem_blocks[0].content)) from None
 
 
-def _request_fault(request: str) -> str:
+def _request_error(request: str) -> str:
     try:
         parsed = parse_request(request)
         return "" if parsed.is_signature_valid else _unverified(parsed.public_key())
@@ -140,9 +140,9 @@ def _decoded(value: str) -> bytes:
         return b""
 
 
-def _conditions(listed: list[Object], before: list[Object]) -> list[FieldError]:
+def _conditions(listed: list[Object], existing: list[Object]) -> list[FieldError]:
     errors: list[FieldError] = []
-    kinds, old_kinds = ([c.get("type") or "" for c in conditions] for conditions in (listed, before))
+    kinds, old_kinds = ([c.get("type") or "" for c in conditions] for conditions in (listed, existing))
     repeated_indexes, old_unique, old_has_unnamed = repeated(kinds), not repeated(old_kinds), "" in old_kinds
     for i, condition in enumerate(listed):
         kind, status, path = kinds[i], condition.get("status") or "", f"status.conditions[{i}]"
@@ -160,13 +160,13 @@ def _conditions(listed: list[Object], before: list[Object]) -> list[FieldError]:
 
 def _certificate(obj: Object, old: Object | None) -> list[FieldError]:
     certificate, old_certificate = ((o.get("status") or {}).get("certificate") or "" for o in (obj, old or {}))
-    if old is not None and (certificate == old_certificate or certificate_fault(_decoded(old_certificate))):
+    if old is not None and (certificate == old_certificate or certificate_error(_decoded(old_certificate))):
         return []
-    text = certificate_fault(_decoded(certificate))
+    text = certificate_error(_decoded(certificate))
     return [field.invalid("status.certificate", "<certificate data>", text)] if text else []
 
 
-def certificate_fault(content: bytes) -> str:
+def certificate_error(content: bytes) -> str:
     """Return an error text for an issued certificate chain (PEM), or "" if it is valid or empty."""
     from cryptography import x509
 

@@ -26,7 +26,7 @@ from tetrapod.machinery.status import invalid
 from tetrapod.machinery.table import Column, TableConvertor
 
 
-def _of_spec(key: str) -> Callable[[Object], str]:
+def _spec_field(key: str) -> Callable[[Object], str]:
     return lambda obj: (obj.get("spec") or {}).get(key) or ""
 
 
@@ -41,7 +41,7 @@ def definition(authorizer: Authorizer | None) -> ResourceDefinition:
         whole_update=pod_certificates.validate_update,
         status=True,
         unconditional_update=False,
-        fields={f"spec.{key}": _of_spec(key) for key in ("signerName", "podName", "nodeName")},
+        fields={f"spec.{key}": _spec_field(key) for key in ("signerName", "podName", "nodeName")},
     )
     return builtin(
         "certificates.k8s.io",

@@ -104,11 +104,11 @@ def _issued(spec: Object, status: Object) -> list[FieldError]:
     return []
 
 
-def _public(of: Any) -> bytes:
+def _public(key: Any) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-    key: bytes = of.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return key
+    encoded: bytes = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return encoded
 
 
 def _requested(spec: Object) -> bytes:

@@ -86,12 +86,12 @@ def _stub(content: bytes) -> list[FieldError]:
         key = parsed.public_key()
     except (ValueError, UnsupportedAlgorithm):
         return [field.omitted(_STUB, "must be a valid PKCS#10 CSR")]
-    if errors := _key_fault(key, _STUB, "P256, P384, or P521", None):
+    if errors := _key_error(key, _STUB, "P256, P384, or P521", None):
         return errors
     return [] if parsed.is_signature_valid else [field.omitted(_STUB, "invalid signature")]
 
 
-def _key_fault(key: Any, path: str, curves: str, shown: str | None) -> list[FieldError]:
+def _key_error(key: Any, path: str, curves: str, shown: str | None) -> list[FieldError]:
     """Return an error if the type, curve or size of a public key is not supported.
 
     Args:
@@ -126,7 +126,7 @@ def _proof(content: bytes, proof: bytes, uid: str, shown: str) -> list[FieldErro
         key = load_der_public_key(content)
     except (ValueError, UnsupportedAlgorithm):
         return [field.invalid(_KEY, shown, "must be a valid PKIX-serialized public key")]
-    if errors := _key_fault(key, _KEY, "P256 or P384", shown):
+    if errors := _key_error(key, _KEY, "P256 or P384", shown):
         return errors
     try:
         _verify(key, proof, uid.encode())

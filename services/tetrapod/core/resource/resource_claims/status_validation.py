@@ -35,7 +35,7 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     status, old_status = new.get("status") or {}, old.get("status") or {}
     errors = ErrorLists()
     allocation, reserved = status.get("allocation"), status.get("reservedFor") or []
-    for i, user in enumerate(reserved if errors.fits(reserved, "status.reservedFor", _MOST_USERS) else ()):
+    for i, user in enumerate(reserved if errors.within_limit(reserved, "status.reservedFor", _MOST_USERS) else ()):
         at = f"status.reservedFor[{i}]"
         errors.written += [field.required(f"{at}.{key}") for key in ("resource", "name", "uid") if not user.get(key)]
     devices, device_errors = status.get("devices") or [], ErrorLists()
@@ -55,41 +55,41 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         _allocation(allocation, request_names(((new.get("spec") or {}).get("devices") or {}).get("requests") or []), errors)
     users = [{key: u.get(key) or "" for key in _USER_KEYS if u.get(key) or key != "apiGroup"} for u in reserved]
     if len(reserved) <= _MOST_USERS:
-        errors.once([u.get("uid") or "" for u in reserved], "status.reservedFor", users)
-    errors.once(map(_device_key, devices), "status.devices", map(_shown, devices))
+        errors.unique([u.get("uid") or "" for u in reserved], "status.reservedFor", users)
+    errors.unique(map(_device_key, devices), "status.devices", map(_shown, devices))
     errors.declared += device_errors.declared
     return errors.all()
 
 
-def _adds(before: list[Object], after: list[Object]) -> bool:
-    """Return whether `after` has an element that `before` has not."""
-    return not {json_key(user) for user in after} <= {json_key(user) for user in before}
+def _adds(old_items: list[Object], new_items: list[Object]) -> bool:
+    """Return whether `new_items` has an element that `old_items` does not have."""
+    return not {json_key(user) for user in new_items} <= {json_key(user) for user in old_items}
 
 
-def _allocation(allocation: Object, names: set[str], found: ErrorLists) -> None:
+def _allocation(allocation: Object, names: set[str], collected: ErrorLists) -> None:
     devices, path = allocation.get("devices") or {}, "status.allocation.devices"
     results = devices.get("results") or []
-    for i, result in enumerate(results if found.fits(results, f"{path}.results", MOST) else ()):
+    for i, result in enumerate(results if collected.within_limit(results, f"{path}.results", MOST) else ()):
         at = f"{path}.results[{i}]"
-        reference(result.get("request") or "", names, f"{at}.request", found)
-        declared_driver(result.get("driver") or "", f"{at}.driver", found)
-        found.declared += declared_pool(result.get("pool") or "", f"{at}.pool")
-        found.written += dns_label(result.get("device") or "", f"{at}.device")
+        reference(result.get("request") or "", names, f"{at}.request", collected)
+        declared_driver(result.get("driver") or "", f"{at}.driver", collected)
+        collected.declared += declared_pool(result.get("pool") or "", f"{at}.pool")
+        collected.written += dns_label(result.get("device") or "", f"{at}.device")
         for j, given in enumerate(result.get("tolerations") or ()):
-            toleration(given, f"{at}.tolerations[{j}]", found)
-        binding(result, at, found)
-        found.declared += _uuid(result.get("shareID"), f"{at}.shareID")
+            toleration(given, f"{at}.tolerations[{j}]", collected)
+        binding(result, at, collected)
+        collected.declared += _uuid(result.get("shareID"), f"{at}.shareID")
     configs = devices.get("config") or []
-    for i, config in enumerate(configs if found.fits(configs, f"{path}.config", 2 * MOST) else ()):
+    for i, config in enumerate(configs if collected.within_limit(configs, f"{path}.config", 2 * MOST) else ()):
         at, source = f"{path}.config[{i}]", config.get("source") or ""
         if not source:
-            found.declared.append(field.required(f"{at}.source"))
+            collected.declared.append(field.required(f"{at}.source"))
         elif source not in ("FromClaim", "FromClass"):
-            found.declared.append(field.not_supported(f"{at}.source", source, ["FromClaim", "FromClass"]))
-        references(config.get("requests") or [], names, f"{at}.requests", found)
-        configuration(config, at, found)
+            collected.declared.append(field.not_supported(f"{at}.source", source, ["FromClaim", "FromClass"]))
+        references(config.get("requests") or [], names, f"{at}.requests", collected)
+        configuration(config, at, collected)
     if (selector := allocation.get("nodeSelector")) is not None:
-        found.written += node_selector(selector, "status.allocation.nodeSelector")
+        collected.written += node_selector(selector, "status.allocation.nodeSelector")
 
 
 def _uuid(value: str | None, path: str) -> list[FieldError]:
@@ -116,30 +116,30 @@ def _shown(device: Object) -> Object:
     return shown
 
 
-def _device_status(device: Object, allocated: set[tuple[str, ...]], path: str, found: ErrorLists) -> None:
+def _device_status(device: Object, allocated: set[tuple[str, ...]], path: str, collected: ErrorLists) -> None:
     key = _device_key(device)
-    found.written += csi_driver_name(key[0], f"{path}.driver") + pool_name(key[1], f"{path}.pool") + dns_label(key[2], f"{path}.device")
-    found.declared += _uuid(device.get("shareID"), f"{path}.shareID")
+    collected.written += csi_driver_name(key[0], f"{path}.driver") + pool_name(key[1], f"{path}.pool") + dns_label(key[2], f"{path}.device")
+    collected.declared += _uuid(device.get("shareID"), f"{path}.shareID")
     if key not in allocated:
-        found.written.append(field.invalid(path, _internal(device), "must be an allocated device in the claim"))
+        collected.written.append(field.invalid(path, _internal(device), "must be an allocated device in the claim"))
     listed = device.get("conditions") or []
     if len(listed) > _MOST_CONDITIONS:
-        found.written.append(field.too_many(f"{path}.conditions", len(listed), _MOST_CONDITIONS))
-    found.written += conditions(listed, f"{path}.conditions")
+        collected.written.append(field.too_many(f"{path}.conditions", len(listed), _MOST_CONDITIONS))
+    collected.written += conditions(listed, f"{path}.conditions")
     if (data := device.get("data")) is not None:
-        found.written += json_object(data, f"{path}.data")
-    _network_data(device.get("networkData") or {}, f"{path}.networkData", found)
+        collected.written += json_object(data, f"{path}.data")
+    _network_data(device.get("networkData") or {}, f"{path}.networkData", collected)
 
 
-def _network_data(data: Object, path: str, found: ErrorLists) -> None:
+def _network_data(data: Object, path: str, collected: ErrorLists) -> None:
     addresses = data.get("ips") or []
     for key, limit in (("interfaceName", 256), ("ips", 0), ("hardwareAddress", 128)):
-        if key == "ips" and found.fits(addresses, f"{path}.ips", _MOST_ADDRESSES):
-            found.once(addresses, f"{path}.ips")
+        if key == "ips" and collected.within_limit(addresses, f"{path}.ips", _MOST_ADDRESSES):
+            collected.unique(addresses, f"{path}.ips")
             for i, address in enumerate(addresses):
-                found.written += _interface_address(address, f"{path}.ips[{i}]")
+                collected.written += _interface_address(address, f"{path}.ips[{i}]")
         elif key != "ips" and len((data.get(key) or "").encode()) > limit:
-            found.declared.append(field.too_long(f"{path}.{key}", limit))
+            collected.declared.append(field.too_long(f"{path}.{key}", limit))
 
 
 def _interface_address(value: str, path: str) -> list[FieldError]:

@@ -46,7 +46,7 @@ class ClaimAccess:
         labels = ((stored or {}).get("metadata") or {}).get("labels") or {}
         return [] if labels.get(_LABEL) == "true" else [field.forbidden(path, _NO_ACCESS)]
 
-    async def refusal(self, ctx: Context, verb: str, subresource: str, namespace: str, name: str) -> str:
+    async def denial_reason(self, ctx: Context, verb: str, subresource: str, namespace: str, name: str) -> str:
         """Return why the user may not perform the verb on the subresource, or "" if it is allowed."""
         if self._authorizer is None:
             return ""
@@ -126,7 +126,7 @@ class ClaimStatusStrategy(StatusStrategy):
         status, old_status = new.get("status") or {}, old.get("status") or {}
         if all((status.get(key) or None) == (old_status.get(key) or None) for key in ("allocation", "reservedFor")):
             return []
-        reason = await self._access.refusal(ctx, ctx.verb, "binding", "", "")
+        reason = await self._access.denial_reason(ctx, ctx.verb, "binding", "", "")
         return [field.forbidden("status.allocation", _BINDING.format(ctx.verb, reason))] if reason else []
 
     async def _devices(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
@@ -138,7 +138,7 @@ class ClaimStatusStrategy(StatusStrategy):
         for driver in sorted(_changed_drivers(new, old)):
             reasons = []
             for verb in verbs:
-                reasons.append(await self._access.refusal(ctx, verb, "driver", ctx.namespace, driver))
+                reasons.append(await self._access.denial_reason(ctx, verb, "driver", ctx.namespace, driver))
                 if not reasons[-1]:
                     break
             else:

@@ -45,21 +45,21 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return [] if same(new.get("spec"), old.get("spec")) else [field.invalid("spec", None, IMMUTABLE)]
 
 
-def validate_devices(devices: Object, path: str, found: ErrorLists) -> None:
+def validate_devices(devices: Object, path: str, collected: ErrorLists) -> None:
     """Validate the device requests, constraints and configurations of a claim or of a claim template."""
     requests, constraints, configs = (devices.get(key) or [] for key in ("requests", "constraints", "config"))
-    if found.fits(requests, f"{path}.requests", MOST):
-        found.once([r.get("name") or "" for r in requests], f"{path}.requests", map(_shown_request, requests))
+    if collected.within_limit(requests, f"{path}.requests", MOST):
+        collected.unique([r.get("name") or "" for r in requests], f"{path}.requests", map(_shown_request, requests))
         for i, request in enumerate(requests):
-            _request(request, f"{path}.requests[{i}]", found)
+            _request(request, f"{path}.requests[{i}]", collected)
     names = request_names(requests)
-    if found.fits(constraints, f"{path}.constraints", MOST):
+    if collected.within_limit(constraints, f"{path}.constraints", MOST):
         for i, constraint in enumerate(constraints):
-            _constraint(constraint, names, f"{path}.constraints[{i}]", found)
-    if found.fits(configs, f"{path}.config", MOST):
+            _constraint(constraint, names, f"{path}.constraints[{i}]", collected)
+    if collected.within_limit(configs, f"{path}.config", MOST):
         for i, config in enumerate(configs):
-            references(config.get("requests") or [], names, f"{path}.config[{i}].requests", found)
-            configuration(config, f"{path}.config[{i}]", found)
+            references(config.get("requests") or [], names, f"{path}.config[{i}].requests", collected)
+            configuration(config, f"{path}.config[{i}]", collected)
 
 
 def request_names(requests: list[Object]) -> set[str]:
@@ -68,8 +68,8 @@ def request_names(requests: list[Object]) -> set[str]:
     return names | {f"{r.get('name')}/{sub.get('name')}" for r in requests for sub in r.get("firstAvailable") or ()}
 
 
-def _shown(value: Object, kind: str, **needed: Any) -> Object:
-    given = {**needed, **value}
+def _shown(value: Object, kind: str, **defaults: Any) -> Object:
+    given = {**defaults, **value}
     shown = {key: given[key] for key in _ORDER[kind] if given.get(key) is not None}
     if "tolerations" in shown:
         shown["tolerations"] = [_shown(t, "toleration") for t in shown["tolerations"]]
@@ -85,32 +85,32 @@ def _shown_request(request: Object) -> Object:
     return shown
 
 
-def _request(request: Object, path: str, found: ErrorLists) -> None:
+def _request(request: Object, path: str, collected: ErrorLists) -> None:
     exactly, first = request.get("exactly"), request.get("firstAvailable") or []
-    found.written += dns_label(request.get("name") or "", f"{path}.name")
+    collected.written += dns_label(request.get("name") or "", f"{path}.name")
     kind_errors = ErrorLists()
     if exactly is not None:
         kind_errors.written += _class_name(exactly, f"{path}.exactly.deviceClassName", is_dns1123_subdomain)
-        _wanted(exactly, f"{path}.exactly", kind_errors)
+        _device_request(exactly, f"{path}.exactly", kind_errors)
     _alternatives(first, f"{path}.firstAvailable", kind_errors)
     if exactly is not None and first:  # errors of declared rules are reported for both nevertheless
-        found.written.append(field.invalid(path, None, f"{_ONE_KIND}, but multiple fields are set"))
+        collected.written.append(field.invalid(path, None, f"{_ONE_KIND}, but multiple fields are set"))
     elif exactly is None and not first:
-        found.written.append(field.required(path, _ONE_KIND))
+        collected.written.append(field.required(path, _ONE_KIND))
     else:
-        found.written += kind_errors.written
-    found.declared += kind_errors.declared
+        collected.written += kind_errors.written
+    collected.declared += kind_errors.declared
 
 
-def _alternatives(listed: list[Object], path: str, found: ErrorLists) -> None:
-    if not found.fits(listed, path, _MOST_ALTERNATIVES):
+def _alternatives(listed: list[Object], path: str, collected: ErrorLists) -> None:
+    if not collected.within_limit(listed, path, _MOST_ALTERNATIVES):
         return
     shown = (_shown(sub, "sub", name="", deviceClassName="") for sub in listed)
-    found.once([sub.get("name") or "" for sub in listed], path, shown)
+    collected.unique([sub.get("name") or "" for sub in listed], path, shown)
     for i, sub in enumerate(listed):
-        found.written += dns_label(sub.get("name") or "", f"{path}[{i}].name")
-        found.declared += _class_name(sub, f"{path}[{i}].deviceClassName", is_long_name)
-        _wanted(sub, f"{path}[{i}]", found)
+        collected.written += dns_label(sub.get("name") or "", f"{path}[{i}].name")
+        collected.declared += _class_name(sub, f"{path}[{i}].deviceClassName", is_long_name)
+        _device_request(sub, f"{path}[{i}]", collected)
 
 
 def _class_name(request: Object, path: str, check: Callable[[str], list[str]]) -> list[FieldError]:
@@ -118,60 +118,60 @@ def _class_name(request: Object, path: str, check: Callable[[str], list[str]]) -
     return errors_from(check, name, path) if name else [field.required(path)]
 
 
-def _wanted(request: Object, path: str, found: ErrorLists) -> None:
+def _device_request(request: Object, path: str, collected: ErrorLists) -> None:
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
-    selectors(request.get("selectors") or [], f"{path}.selectors", found)
+    selectors(request.get("selectors") or [], f"{path}.selectors", collected)
     if mode == "All" and count:
-        found.written.append(field.invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'"))
+        collected.written.append(field.invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'"))
     elif mode == "ExactCount" and count <= 0:
-        found.written.append(field.invalid(f"{path}.count", count, "must be greater than zero"))
+        collected.written.append(field.invalid(f"{path}.count", count, "must be greater than zero"))
     elif mode not in _MODES:
-        found.declared.append(field.not_supported(f"{path}.allocationMode", mode, _MODES))
+        collected.declared.append(field.not_supported(f"{path}.allocationMode", mode, _MODES))
     for i, device_toleration in enumerate(request.get("tolerations") or ()):
-        toleration(device_toleration, f"{path}.tolerations[{i}]", found)
+        toleration(device_toleration, f"{path}.tolerations[{i}]", collected)
 
 
-def toleration(given: Object, path: str, found: ErrorLists) -> None:
+def toleration(given: Object, path: str, collected: ErrorLists) -> None:
     """Validate one device toleration."""
     operator, value, effect = (given.get(key) or "" for key in ("operator", "value", "effect"))
     if key := given.get("key"):
-        found.declared += errors_from(is_qualified_name, key, f"{path}.key")
+        collected.declared += errors_from(is_qualified_name, key, f"{path}.key")
     if operator == "Exists" and value:
-        found.written.append(field.invalid(f"{path}.value", value, "must be empty for operator `Exists`"))
+        collected.written.append(field.invalid(f"{path}.value", value, "must be empty for operator `Exists`"))
     elif operator == "Equal":
-        found.written += errors_from(is_valid_label_value, value, f"{path}.value")
+        collected.written += errors_from(is_valid_label_value, value, f"{path}.value")
     elif not operator:
-        found.written.append(field.required(f"{path}.operator"))
+        collected.written.append(field.required(f"{path}.operator"))
     elif operator not in _OPERATORS:
-        found.declared.append(field.not_supported(f"{path}.operator", operator, _OPERATORS))
+        collected.declared.append(field.not_supported(f"{path}.operator", operator, _OPERATORS))
     if effect and effect not in EFFECTS:
-        found.declared.append(field.not_supported(f"{path}.effect", effect, EFFECTS))
+        collected.declared.append(field.not_supported(f"{path}.effect", effect, EFFECTS))
 
 
-def references(listed: list[str], names: set[str], path: str, found: ErrorLists) -> None:
+def references(listed: list[str], names: set[str], path: str, collected: ErrorLists) -> None:
     """Validate references to requests in a claim. `names` are those that request_names returns."""
-    if not found.fits(listed, path, MOST):
+    if not collected.within_limit(listed, path, MOST):
         return
-    found.once(listed, path)
+    collected.unique(listed, path)
     for i, name in enumerate(listed):
-        reference(name, names, f"{path}[{i}]", found)
+        reference(name, names, f"{path}[{i}]", collected)
 
 
-def reference(name: str, names: set[str], path: str, found: ErrorLists) -> None:
+def reference(name: str, names: set[str], path: str, collected: ErrorLists) -> None:
     """Validate one reference to a request in a claim."""
     parts = name.split("/")
     if len(parts) <= 2:
         for part in parts:
-            found.written += dns_label(part, path)
+            collected.written += dns_label(part, path)
     if name not in names:
-        found.written.append(field.invalid(path, name, _REFERENCE))
+        collected.written.append(field.invalid(path, name, _REFERENCE))
 
 
-def _constraint(constraint: Object, names: set[str], path: str, found: ErrorLists) -> None:
-    references(constraint.get("requests") or [], names, f"{path}.requests", found)
+def _constraint(constraint: Object, names: set[str], path: str, collected: ErrorLists) -> None:
+    references(constraint.get("requests") or [], names, f"{path}.requests", collected)
     match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
     if match is None and distinct is None:
-        found.written.append(field.required(path, _ONE_ATTRIBUTE))
+        collected.written.append(field.required(path, _ONE_ATTRIBUTE))
     for key, name in (("matchAttribute", match), ("distinctAttribute", distinct)):
         if name is not None:
-            found.declared += fully_qualified(name, f"{path}.{key}")
+            collected.declared += fully_qualified(name, f"{path}.{key}")

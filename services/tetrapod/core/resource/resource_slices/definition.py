@@ -49,16 +49,16 @@ class SliceStrategy(KindStrategy):
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
-        _drop_of_slice(obj.get("spec") or {})
+        _drop_disabled_fields(obj.get("spec") or {})
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         """Compare before dropping disabled fields, as upstream does: a change of a dropped field increments the generation."""
         changed = super().changes_generation(new, old)
-        _drop_of_slice(new.get("spec") or {})
+        _drop_disabled_fields(new.get("spec") or {})
         return changed
 
 
-def _drop_of_slice(spec: Object) -> None:
+def _drop_disabled_fields(spec: Object) -> None:
     """Drop the fields of a ResourceSlice spec whose gates are off.
 
     The gates are DRAPartitionableDevicesType, DRAOptionalNodeOperations, DRANodeAllocatableResources, DRADeviceCompatibilityGroups and

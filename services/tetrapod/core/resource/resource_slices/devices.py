@@ -43,22 +43,22 @@ _semver: Final = re.compile(
 ).fullmatch
 
 
-def check_devices(spec: Object, before: Object | None, found: ErrorLists) -> None:
-    """Validate the devices of a slice. `before` is the stored spec, or None on create."""
+def check_devices(spec: Object, existing: Object | None, collected: ErrorLists) -> None:
+    """Validate the devices of a slice. `existing` is the stored spec, or None on create."""
     devices = spec.get("devices") or []
     advanced = any(d.get("taints") or d.get("consumesCounters") or _has_lists(d) for d in devices)
     most = _MOST_ADVANCED if advanced else _MOST_DEVICES
     if len(devices) > most:
-        found.written.append(field.too_many("spec.devices", len(devices), most))
+        collected.written.append(field.too_many("spec.devices", len(devices), most))
         return
-    old_devices = {d.get("name"): d for d in (before or {}).get("devices") or ()}
+    old_devices = {d.get("name"): d for d in (existing or {}).get("devices") or ()}
     for i, device in enumerate(devices):
-        _device(device, old_devices.get(device.get("name")), f"spec.devices[{i}]", found)
-        found.written += _nodes(device, f"spec.devices[{i}]", chosen=bool(spec.get("perDeviceNodeSelection")))
-        binding(device, f"spec.devices[{i}]", found)
+        _device(device, old_devices.get(device.get("name")), f"spec.devices[{i}]", collected)
+        collected.written += _nodes(device, f"spec.devices[{i}]", chosen=bool(spec.get("perDeviceNodeSelection")))
+        binding(device, f"spec.devices[{i}]", collected)
     names = [d.get("name") or "" for d in devices]
     repeated_indexes = repeated(names)
-    found.written += [field.duplicate(f"spec.devices[{i}]", name) for i, name in enumerate(names) if i in repeated_indexes]
+    collected.written += [field.duplicate(f"spec.devices[{i}]", name) for i, name in enumerate(names) if i in repeated_indexes]
 
 
 def _has_lists(device: Object) -> bool:
@@ -67,54 +67,54 @@ def _has_lists(device: Object) -> bool:
     )
 
 
-def _device(device: Object, before: Object | None, path: str, found: ErrorLists) -> None:
-    """Validate one device. Capacities and taints that equal those of the stored device (`before`) are not validated again."""
+def _device(device: Object, existing: Object | None, path: str, collected: ErrorLists) -> None:
+    """Validate one device. Capacities and taints that equal those of the stored device (`existing`) are not validated again."""
     attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
-    found.written += dns_label(device.get("name") or "", f"{path}.name")
+    collected.written += dns_label(device.get("name") or "", f"{path}.name")
     if (total := len(attributes) + len(capacities)) > _MOST_ATTRIBUTES:
         text = f"the total number of attributes and capacities must not exceed {_MOST_ATTRIBUTES}"
-        found.written.append(field.invalid(path, total, text))
+        collected.written.append(field.invalid(path, total, text))
     if (values := sum(map(_entries, attributes.values()))) > _MOST_VALUES:
         text = f"the total number of attribute values must not exceed {_MOST_VALUES}"
-        found.written.append(field.invalid(path, values, text))
+        collected.written.append(field.invalid(path, values, text))
     for name, attribute in attributes.items():
-        found.written += qualified(name, f"{path}.attributes")
-        _attribute(attribute, f"{path}.attributes[{name}]", found)
-    if before is None or (before.get("capacity") or {}) != capacities:
+        collected.written += qualified(name, f"{path}.attributes")
+        _attribute(attribute, f"{path}.attributes[{name}]", collected)
+    if existing is None or (existing.get("capacity") or {}) != capacities:
         for name, amount in capacities.items():
-            found.written += qualified(name, f"{path}.capacity")
-            found.written += capacity(amount, f"{path}.capacity[{name}]", shared=bool(device.get("allowMultipleAllocations")))
+            collected.written += qualified(name, f"{path}.capacity")
+            collected.written += capacity(amount, f"{path}.capacity[{name}]", shared=bool(device.get("allowMultipleAllocations")))
     consumed, taints = ErrorLists(), device.get("taints") or []
     _consumed(device.get("consumesCounters") or [], f"{path}.consumesCounters", consumed)
-    found.declared += consumed.declared
-    if before is None or (before.get("taints") or []) != taints:
+    collected.declared += consumed.declared
+    if existing is None or (existing.get("taints") or []) != taints:
         if len(taints) > _MOST_TAINTS:
-            found.written.append(field.too_many(f"{path}.taints", len(taints), _MOST_TAINTS))
+            collected.written.append(field.too_many(f"{path}.taints", len(taints), _MOST_TAINTS))
         for i, device_taint in enumerate(taints[: _MOST_TAINTS if len(taints) <= _MOST_TAINTS else 0]):
-            taint(device_taint, f"{path}.taints[{i}]", found)
-    found.written += consumed.written
+            taint(device_taint, f"{path}.taints[{i}]", collected)
+    collected.written += consumed.written
 
 
-def _consumed(listed: list[Object], path: str, found: ErrorLists) -> None:
+def _consumed(listed: list[Object], path: str, collected: ErrorLists) -> None:
     if len(listed) > _MOST_CONSUMED:
-        found.declared.append(field.too_many(path, len(listed), _MOST_CONSUMED))
+        collected.declared.append(field.too_many(path, len(listed), _MOST_CONSUMED))
         return
-    found.once([one.get("counterSet") or "" for one in listed], path, listed)
+    collected.unique([one.get("counterSet") or "" for one in listed], path, listed)
     for i, consumption in enumerate(listed):
         at, name = f"{path}[{i}]", consumption.get("counterSet") or ""
-        found.declared += errors_from(is_short_name, name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
-        counters(consumption.get("counters") or {}, f"{at}.counters", found)
+        collected.declared += errors_from(is_short_name, name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
+        counters(consumption.get("counters") or {}, f"{at}.counters", collected)
 
 
-def counters(given: Object, path: str, found: ErrorLists) -> None:
+def counters(given: Object, path: str, collected: ErrorLists) -> None:
     """Validate the names and the number of counters."""
     if not given:
-        found.declared.append(field.required(path))
+        collected.declared.append(field.required(path))
     elif len(given) > _MOST_COUNTERS:
-        found.written.append(field.too_many(path, len(given), _MOST_COUNTERS))
+        collected.written.append(field.too_many(path, len(given), _MOST_COUNTERS))
     else:
         for name in given:
-            found.declared += errors_from(is_short_name, name, path)
+            collected.declared += errors_from(is_short_name, name, path)
 
 
 def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
@@ -145,20 +145,20 @@ def _entries(attribute: Object) -> int:
     return sum(len(attribute.get(kind) or ()) for kind in ("ints", "bools", "strings", "versions")) or 1
 
 
-def _attribute(attribute: Object, path: str, found: ErrorLists) -> None:
+def _attribute(attribute: Object, path: str, collected: ErrorLists) -> None:
     given = [name for name in _VALUES if attribute.get(name) is not None]
-    found.written += _text(attribute.get("string"), f"{path}.string") + _version(attribute.get("version"), f"{path}.version")
+    collected.written += _text(attribute.get("string"), f"{path}.string") + _version(attribute.get("version"), f"{path}.version")
     for name in ("bools", "ints", "strings", "versions"):
         if attribute.get(name) == []:
-            found.written.append(field.invalid(f"{path}.{name}", [], "must not be empty if specified"))
+            collected.written.append(field.invalid(f"{path}.{name}", [], "must not be empty if specified"))
     for i, item in enumerate(attribute.get("strings") or ()):
-        found.declared += _text(item, f"{path}.strings[{i}]")
+        collected.declared += _text(item, f"{path}.strings[{i}]")
     for i, item in enumerate(attribute.get("versions") or ()):
-        found.written += _version(item, f"{path}.versions[{i}]")
+        collected.written += _version(item, f"{path}.versions[{i}]")
     if not given:
-        found.declared.append(field.invalid(path, "", f"must specify one of: {_VALUE_NAMES}"))
+        collected.declared.append(field.invalid(path, "", f"must specify one of: {_VALUE_NAMES}"))
     elif len(given) > 1:
-        found.declared.append(field.invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {_VALUE_NAMES}"))
+        collected.declared.append(field.invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {_VALUE_NAMES}"))
 
 
 def _text(value: Any, path: str) -> list[FieldError]:

@@ -32,33 +32,33 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return _validate(new.get("spec") or {}, old.get("spec") or {})
 
 
-def _validate(spec: Object, before: Object | None) -> list[FieldError]:
+def _validate(spec: Object, existing: Object | None) -> list[FieldError]:
     errors = ErrorLists(csi_driver_name(spec.get("driver") or "", "spec.driver"))
     pool = spec.get("pool") or {}
     errors.written += _pool(pool)
-    if before is not None:
-        errors.written += immutable(pool.get("name"), (before.get("pool") or {}).get("name"), "spec.pool.name")
-        errors.written += immutable(spec.get("driver"), before.get("driver"), "spec.driver")
-        errors.written += immutable(spec.get("nodeName"), before.get("nodeName"), "spec.nodeName")
+    if existing is not None:
+        errors.written += immutable(pool.get("name"), (existing.get("pool") or {}).get("name"), "spec.pool.name")
+        errors.written += immutable(spec.get("driver"), existing.get("driver"), "spec.driver")
+        errors.written += immutable(spec.get("nodeName"), existing.get("nodeName"), "spec.nodeName")
     errors.written += _selection(spec)
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
         errors.written.append(field.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
-    check_devices(spec, before, errors)
+    check_devices(spec, existing, errors)
     _counters(spec.get("sharedCounters") or [], errors)
     return errors.all()
 
 
-def _counters(listed: list[Object], found: ErrorLists) -> None:
+def _counters(listed: list[Object], collected: ErrorLists) -> None:
     path = "spec.sharedCounters"
     if len(listed) > _MOST_COUNTER_SETS:
-        found.declared.append(field.too_many(path, len(listed), _MOST_COUNTER_SETS))
+        collected.declared.append(field.too_many(path, len(listed), _MOST_COUNTER_SETS))
         return
     shown = ({key: one[key] for key in ("name", "counters") if key in one} for one in listed)
-    found.once([one.get("name") or "" for one in listed], path, shown)
+    collected.unique([one.get("name") or "" for one in listed], path, shown)
     for i, counter_set in enumerate(listed):
         name = counter_set.get("name") or ""
-        found.declared += errors_from(is_short_name, name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
-        counters(counter_set.get("counters") or {}, f"{path}[{i}].counters", found)
+        collected.declared += errors_from(is_short_name, name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
+        counters(counter_set.get("counters") or {}, f"{path}[{i}].counters", collected)
 
 
 def _pool(pool: Object) -> list[FieldError]:
