@@ -21,9 +21,9 @@ _LIBRARIES: Final = (
     "network",
     "quantities",
     "versions",
-    "named",
+    "named_formats",
     "urls",
-    "moments",
+    "time_parts",
     "authorizer",
 )
 _EXACT: Final = frozenset({int, bool, float, str, bytes})
