@@ -59,7 +59,7 @@ def live() -> int:
     library = ctypes.CDLL(None)
     library.mallinfo2.restype = _Mallinfo
     found = library.mallinfo2()
-    return found.uordblks + found.hblkhd + _BLOCK * sys.getallocatedblocks()
+    return int(found.uordblks + found.hblkhd + _BLOCK * sys.getallocatedblocks())
 
 
 def collect() -> None:
