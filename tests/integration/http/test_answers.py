@@ -236,7 +236,7 @@ async def test_stopping_ends_streams_first_lets_requests_finish_and_rejects_conn
         await client.close()
 
 
-async def test_what_does_not_end_is_cut_after_the_patience(serve: Serve) -> None:
+async def test_requests_that_do_not_end_are_cut_after_the_timeout(serve: Serve) -> None:
     begun = asyncio.Event()
 
     async def handler(request: Request) -> Response:

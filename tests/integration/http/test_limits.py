@@ -47,7 +47,7 @@ async def test_a_head_beyond_a_limit_is_rejected_with_a_status(serve: Serve, pki
     await client.close()
 
 
-async def test_what_real_clients_send_at_most_is_within_the_limits(serve: Serve) -> None:
+async def test_the_largest_heads_of_real_clients_are_accepted(serve: Serve) -> None:
     """An exec with a long script, a user with a thousand groups, a large ticket, and cookies; all on one connection."""
     client = await Client.connect(await serve(described))
     for target, headers in [

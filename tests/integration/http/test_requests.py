@@ -196,7 +196,7 @@ async def test_pipelined_requests_are_answered_in_order(serve: Serve) -> None:
     await client.close()
 
 
-async def test_an_upgrade_that_nobody_takes_is_answered_normally(serve: Serve) -> None:
+async def test_an_unsupported_upgrade_gets_a_normal_response(serve: Serve) -> None:
     client = await Client.connect(await serve(echo))
     upgrade = "Connection: Upgrade\r\nUpgrade: h2c\r\n"
     client.get("/first", upgrade)

@@ -113,7 +113,7 @@ def labels_of(families: list[Metric], name: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "labels"), LOOKED_FOR, ids=[name for name, _ in LOOKED_FOR])
-def test_what_dashboards_and_alerts_look_for_is_there(families: list[Metric], name: str, labels: set[str]) -> None:
+def test_series_of_dashboards_and_alerts_exist(families: list[Metric], name: str, labels: set[str]) -> None:
     found = labels_of(families, name)
     if name in NOT_YET_HAPPENED:
         assert family_of(families, name.removesuffix("_total"))
@@ -138,7 +138,7 @@ def test_requests_are_counted_as_upstream_counts_them(families: list[Metric]) ->
     assert any(labels["resource"] == "configmaps" for labels in running)
 
 
-def test_paths_that_nobody_serves_make_no_series(families: list[Metric]) -> None:
+def test_unserved_paths_create_no_series(families: list[Metric]) -> None:
     for name in ("apiserver_request_total", "apiserver_request_duration_seconds_count"):
         assert not {"nonsense", "things"} & {labels["resource"] for labels in labels_of(families, name)}
 

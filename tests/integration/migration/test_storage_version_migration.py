@@ -69,7 +69,7 @@ def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets
     assert client.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200  # the old version can be removed now
 
 
-def test_what_is_stored_as_it_should_be_is_left_alone(client: HttpsClient) -> None:
+def test_objects_in_the_current_storage_version_are_not_rewritten(client: HttpsClient) -> None:
     path = "/api/v1/namespaces/default/configmaps"
     made = client.call("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "still"}}).body
     assert client.call("POST", MIGRATIONS, migration("configmaps", "configmaps")).status == 201

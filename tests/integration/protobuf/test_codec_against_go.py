@@ -94,7 +94,7 @@ def translated(goclient: Path, lines: list[str]) -> list[str]:
     return answers
 
 
-def test_what_go_writes_we_read(goclient: Path, objects: list[Object]) -> None:
+def test_objects_encoded_by_go_are_decoded(goclient: Path, objects: list[Object]) -> None:
     for obj, answer in zip(objects, translated(goclient, [json.dumps(obj) for obj in objects]), strict=True):
         assert not answer.startswith("!"), (answer, obj)
         node = node_of(obj)
@@ -102,7 +102,7 @@ def test_what_go_writes_we_read(goclient: Path, objects: list[Object]) -> None:
         assert normal(protobuf.decode(base64.b64decode(answer), kind_of(obj)), node) == obj
 
 
-def test_what_we_write_go_reads(goclient: Path, objects: list[Object]) -> None:
+def test_encoded_objects_are_decoded_by_go(goclient: Path, objects: list[Object]) -> None:
     lines = [base64.b64encode(protobuf.encode(obj)).decode() for obj in objects]
     for obj, answer in zip(objects, translated(goclient, lines), strict=True):
         assert not answer.startswith("!"), (answer, obj)

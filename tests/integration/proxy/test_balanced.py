@@ -96,7 +96,7 @@ async def test_behind_one_address_a_new_connection_may_find_another(balanced: Ba
         assert (await ask(balanced, where, "POST"))[2] == b"2"
 
 
-async def test_nobody_there_is_ignored_for_any_method(serve: Serve, balanced: BalancedPool) -> None:
+async def test_an_unreachable_replica_is_skipped_for_any_method(serve: Serve, balanced: BalancedPool) -> None:
     two = Replica("two")
     urls = ["http://127.0.0.1:1", url(await serve(two.handler))]
     balanced.balance("core", urls, ClientTLS())
@@ -105,7 +105,7 @@ async def test_nobody_there_is_ignored_for_any_method(serve: Serve, balanced: Ba
 
 
 @pytest.mark.parametrize(("method", "again"), [("GET", True), ("POST", False), ("DELETE", False)])
-async def test_what_may_have_been_done_is_not_done_twice(serve: Serve, balanced: BalancedPool, method: str, again: bool) -> None:
+async def test_requests_that_may_have_taken_effect_are_not_repeated(serve: Serve, balanced: BalancedPool, method: str, again: bool) -> None:
     """The replica stops while it handles the request."""
 
     async def die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

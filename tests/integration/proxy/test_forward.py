@@ -110,7 +110,7 @@ async def test_a_watch_arrives_event_by_event_and_ends_with_its_client(serve: Se
     await asyncio.wait_for(ended.wait(), 5)
 
 
-async def test_a_waiting_request_ends_with_its_client_whatever_its_method(front: Front) -> None:
+async def test_a_waiting_request_ends_when_its_client_disconnects(front: Front) -> None:
     begun = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -234,7 +234,7 @@ async def test_an_early_rejection_of_an_upload_reaches_the_client(serve: Serve, 
     assert (status, body) == (413, b"too much")
 
 
-async def test_nobody_listening_is_reported_as_upstream_does(front: Front, pool: BackendPool) -> None:
+async def test_a_refused_connection_is_reported_like_upstream(front: Front, pool: BackendPool) -> None:
     async with RawBackend(lambda r, w: asyncio.sleep(0)) as backend:
         endpoint = backend.endpoint
     with pytest.raises(BackendError, match=f"dial tcp {endpoint.authority}: connect: connection refused"):

@@ -60,7 +60,7 @@ def answering(data: bytes) -> RawBackend:
     ],
     ids=lambda value: value[-24:] if isinstance(value, str) else "",
 )
-async def test_what_is_no_answer_is_reported_as_upstream_does_and_the_connection_lives_on(front: Front, answer: bytes, text: str) -> None:
+async def test_an_invalid_response_is_reported_like_upstream_and_the_connection_is_kept(front: Front, answer: bytes, text: str) -> None:
     async with answering(answer) as backend:
         client = await front(backend.endpoint)
         for _ in range(2):
@@ -69,7 +69,7 @@ async def test_what_is_no_answer_is_reported_as_upstream_does_and_the_connection
             assert (status, body.decode()) == (503, text)
 
 
-async def test_what_one_backend_says_too_much_reaches_nobody_else(front: Front) -> None:
+async def test_surplus_bytes_of_a_backend_do_not_reach_another_response(front: Front) -> None:
     async with answering(OK + b"Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged") as backend:
         client = await front(backend.endpoint)
         for _ in range(3):
@@ -122,7 +122,7 @@ def within(seconds: float, handler: Handler) -> Handler:
     return with_request_deadline(handler, seconds)
 
 
-async def test_who_never_answers_is_waited_for_no_longer_than_the_request_has(serve: Serve, pool: BackendPool) -> None:
+async def test_a_backend_without_a_response_is_awaited_until_the_request_deadline(serve: Serve, pool: BackendPool) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
@@ -137,7 +137,7 @@ async def test_who_never_answers_is_waited_for_no_longer_than_the_request_has(se
 
 
 @pytest.mark.parametrize("framing", [b"Content-Length: 1000000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"])
-async def test_who_answers_a_drop_at_a_time_is_cut_off_in_the_end(serve: Serve, pool: BackendPool, framing: bytes) -> None:
+async def test_a_backend_that_sends_byte_by_byte_is_cut_off(serve: Serve, pool: BackendPool, framing: bytes) -> None:
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(OK + framing)
@@ -182,7 +182,7 @@ async def test_an_upgraded_stream_that_ends_on_one_side_ends_on_the_other_with_a
         assert await asyncio.wait_for(client.reader.read(), 5) == b""
 
 
-async def test_one_who_stops_sending_is_gone(front: Front) -> None:
+async def test_a_client_that_closes_its_side_has_disconnected(front: Front) -> None:
     """As in Go's server, a client that closes its sending side has disconnected: its request to the backend is cancelled."""
     asked = asyncio.Event()
 

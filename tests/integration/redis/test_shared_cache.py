@@ -72,7 +72,7 @@ async def replica(url: str, reviews: Reviews, **more: Any) -> AsyncIterator[Cach
         yield CachedTokenAuthenticator(reviews, 0, shared=SharedTokens(shared, "auth", 10))
 
 
-async def test_a_second_replica_finds_what_the_first_was_told(redis: support.redis.Redis) -> None:
+async def test_a_second_replica_uses_reviews_of_the_first(redis: support.redis.Redis) -> None:
     url = redis.url
     first, second = Reviews(), Reviews()
     async with replica(url, first) as one, replica(url, second) as two:
@@ -82,7 +82,7 @@ async def test_a_second_replica_finds_what_the_first_was_told(redis: support.red
     assert (first.asked, second.asked) == (1, 1)
 
 
-async def test_what_comes_from_another_replica_ends_when_it_would_have_there(redis: support.redis.Redis) -> None:
+async def test_reviews_of_another_replica_keep_their_expiry(redis: support.redis.Redis) -> None:
     """A revoked token must not be valid for twice the TTL because two caches held it one after the other."""
     url = redis.url
     reviews = Reviews()
@@ -158,7 +158,7 @@ async def test_the_password_comes_from_a_file(redis: support.redis.Redis, tmp_pa
     assert (first.asked, second.asked) == (2, 0)
 
 
-async def test_who_writes_to_redis_cannot_say_who_a_token_is(redis: support.redis.Redis) -> None:
+async def test_forged_token_reviews_in_redis_are_rejected(redis: support.redis.Redis) -> None:
     """An attacker cannot write a valid entry: neither an invented one, nor that of another token or service, nor an expired one."""
     url = redis.url
     client = bytes_client(url)
@@ -209,7 +209,7 @@ async def authorizer(webhook: WebhookServer, tmp_path: Path, shared: SharedCache
 
 
 @pytest.mark.parametrize(("allowed", "decision"), [(True, Decision.ALLOW), (False, Decision.NO_OPINION)])
-async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
+async def test_decisions_of_a_webhook_are_shared_by_replicas(
     redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path, allowed: bool, decision: Decision
 ) -> None:
     url = redis.url
@@ -234,9 +234,7 @@ async def test_what_a_webhook_said_of_access_is_known_to_all_replicas(
     await client.aclose()
 
 
-async def test_who_writes_to_redis_cannot_say_what_somebody_may_do(
-    redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path
-) -> None:
+async def test_forged_access_reviews_in_redis_are_rejected(redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path) -> None:
     url = redis.url
     client = bytes_client(url)
     webhook.on("/authorize", lambda asked: reviewed(allowed=asked["spec"]["user"] == "root"))

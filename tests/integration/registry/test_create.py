@@ -39,7 +39,7 @@ async def test_create_sets_uid_and_time_and_keeps_generation(store: Store, ctx: 
     assert meta["creationTimestamp"] > "2020"
 
 
-async def test_what_admission_says_of_deletion_is_stored(store: Store, ctx: Context) -> None:
+async def test_changes_by_admission_on_deletion_are_stored(store: Store, ctx: Context) -> None:
     """Requests cannot set it: the endpoint removes it before admission."""
     deletion = {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 4}
     meta = (await store.create(ctx, new("ConfigMap", "b", finalizers=["example.com/hold"], **deletion))).peek()["metadata"]
@@ -177,7 +177,7 @@ async def test_warnings_reach_the_context(store: Store, ctx: Context) -> None:
     assert ctx.warnings == ["data: rather empty"]
 
 
-async def test_what_was_taken_is_kept_on_success_and_given_back_on_rejection(make_store: MakeStore, ctx: Context) -> None:
+async def test_allocations_are_kept_on_success_and_released_on_rejection(make_store: MakeStore, ctx: Context) -> None:
     strategy = Services()
     store = make_store("Service", "services", strategy)
     await store.create(ctx, new("Service", "s"))

@@ -176,7 +176,7 @@ async def test_put_does_not_create_what_had_a_uid(make_store: MakeStore, ctx: Co
     assert "Key: /registry/leases/ns/ghost," in refusal.message
 
 
-async def test_apply_creates_whatever_the_kind_says(store: Store, ctx: Context) -> None:
+async def test_apply_creates_objects_of_every_kind(store: Store, ctx: Context) -> None:
     seen: list[str] = []
 
     async def admit(obj: Object) -> None:
@@ -323,7 +323,7 @@ async def test_a_race_is_tried_again_on_the_newer_object(store: Store, ctx: Cont
     assert entry.object()["data"] == {"n": "2", "mine": "x"}
 
 
-async def test_what_an_update_took_is_given_back_on_rejection(make_store: MakeStore, ctx: Context) -> None:
+async def test_allocations_of_a_rejected_update_are_released(make_store: MakeStore, ctx: Context) -> None:
     strategy = Services()
     store = make_store("Service", "services", strategy)
     await store.create(ctx, new("Service", "s"))

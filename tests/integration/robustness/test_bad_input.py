@@ -87,7 +87,7 @@ def test_values_of_wrong_types_are_bad_requests(client: Client, path: str, body:
 @pytest.mark.parametrize(
     "path", ["/nope", "/api/v9", "/api/v1/nopes", "/apis/nope.io/v1/x", "/api/v1/namespaces/default/configmaps/a/b/c", "/%00"]
 )
-def test_paths_that_nobody_has_are_not_found(client: Client, path: str) -> None:
+def test_unknown_paths_are_not_found(client: Client, path: str) -> None:
     assert client("GET", path).status == 404
 
 
@@ -192,7 +192,7 @@ def test_a_head_beyond_a_mebibyte_is_rejected(server: Server) -> None:
     assert b" 431 " in send_raw(server, head)[:20]
 
 
-def test_plain_http_on_the_secure_port_harms_nobody(server: Server) -> None:
+def test_plain_http_on_the_secure_port_does_not_affect_others(server: Server) -> None:
     port = int(server.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), 10) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -201,7 +201,7 @@ def test_plain_http_on_the_secure_port_harms_nobody(server: Server) -> None:
             connection.recv(1000)
 
 
-def test_slow_clients_hold_up_nobody(server: Server, client: Client) -> None:
+def test_slow_clients_do_not_delay_others(server: Server, client: Client) -> None:
     """Open fifty connections with an incomplete head and fifty with an incomplete body."""
     with contextlib.ExitStack() as stack:
         for _ in range(50):

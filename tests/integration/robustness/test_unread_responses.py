@@ -83,7 +83,7 @@ ASKED: Final = {
 
 @pytest.mark.parametrize("asked", [*ASKED.values(), rejected()], ids=[*ASKED, "error"])
 @pytest.mark.timeout(180)
-def test_responses_that_nobody_reads_take_little_memory_and_hold_up_nobody(server: Server, client: Client, asked: bytes) -> None:
+def test_unread_responses_take_little_memory_and_delay_no_one(server: Server, client: Client, asked: bytes) -> None:
     assert client("GET", f"{MAPS}/kube-root-ca.crt").status == 200
     before = memory(server)
     pipelined = PIPELINED if asked.startswith(b"GET") else 1

@@ -194,7 +194,7 @@ async def test_a_deadline_is_reported_to_the_server_and_kept_here() -> None:
     assert ("te", "trailers") in asked
 
 
-async def test_who_gives_a_call_up_tells_the_server() -> None:
+async def test_a_cancelled_call_resets_its_stream() -> None:
     begun, reset = asyncio.Event(), asyncio.Event()
 
     async def behave(peer: Peer) -> None:
@@ -353,7 +353,7 @@ async def test_a_server_that_answers_pings_is_waited_for_and_not_asked_too_often
         frames.frame(frames.GOAWAY, 0, 0, b"\0"),
     ],
 )
-async def test_whatever_is_no_http2_ends_the_connection_and_its_calls(bad: bytes) -> None:
+async def test_invalid_http2_ends_the_connection_and_its_calls(bad: bytes) -> None:
     async def behave(peer: Peer) -> None:
         await peer.greet()
         await peer.asked()

@@ -47,7 +47,7 @@ def test_a_server_of_both_families_is_known_by_the_one_of_its_services() -> None
     assert reachable_address(ipv6) == reachable_address(ipv4)
 
 
-def test_a_server_on_loopback_leads_nobody_from_elsewhere_to_it(tmp_path: Path) -> None:
+def test_a_server_on_loopback_advertises_no_address(tmp_path: Path) -> None:
     assert reachable_address(Options(serving=ServingFlags(bind_address="127.0.0.1"))) == "127.0.0.1"
     with running(tmp_path) as server:
         client = HttpsClient(server.kubeconfig)
@@ -55,7 +55,7 @@ def test_a_server_on_loopback_leads_nobody_from_elsewhere_to_it(tmp_path: Path) 
         assert client.call("GET", "/api/v1/namespaces/default/endpoints/kubernetes").status == 404
 
 
-def test_what_is_no_address_is_rejected_at_the_start(tmp_path: Path) -> None:
+def test_an_invalid_address_is_rejected_at_start(tmp_path: Path) -> None:
     argv = command("up", f"--data-dir={tmp_path}/data", "--advertise-address=nowhere")
     ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2

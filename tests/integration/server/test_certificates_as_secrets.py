@@ -106,7 +106,7 @@ def test_a_secret_that_is_lost_is_made_from_the_same_authorities(job: Job) -> No
     assert {name: after[name] for name in after if name != "rel-core"} == {name: before[name] for name in before if name != "rel-core"}
 
 
-def test_what_the_cluster_rejects_is_reported_in_a_line(job: Job) -> None:
+def test_rejections_by_the_cluster_are_reported_in_one_line(job: Job) -> None:
     job.kubectl("delete", "rolebinding", "certs")
     done = job.run()
     assert done.returncode == 1

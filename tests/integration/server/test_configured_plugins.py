@@ -109,7 +109,7 @@ def namespace(client: HttpsClient, name: str, **metadata: Any) -> str:
     return f"/api/v1/namespaces/{name}/pods"
 
 
-def test_who_names_a_namespace_that_does_not_exist_makes_it(client: HttpsClient) -> None:
+def test_a_missing_namespace_is_created_on_use(client: HttpsClient) -> None:
     maps = "/api/v1/namespaces/{}/configmaps"
     assert client.call("POST", maps.format("dry") + "?dryRun=All", {"metadata": {"name": "m"}}).status == 404
     assert client.call("GET", "/api/v1/namespaces/dry").status == 404
@@ -215,7 +215,7 @@ def test_pod_security_holds_where_labels_ask_for_nothing(client: HttpsClient) ->
     assert client.call("POST", namespace(client, "exempt"), pod("p", hostNetwork=True)).status == 201
 
 
-def test_what_is_limited_needs_a_quota(client: HttpsClient) -> None:
+def test_limited_resources_need_a_quota(client: HttpsClient) -> None:
     namespace(client, "counted")
     claims = "/api/v1/namespaces/counted/persistentvolumeclaims"
     claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gold", "resources": {"requests": {"storage": "1Gi"}}}

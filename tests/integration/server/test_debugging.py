@@ -40,7 +40,7 @@ async def test_other_media_types_of_statusz_are_not_acceptable(call: Call, accep
 @pytest.mark.parametrize(
     "accept", ["text/html", "application/vnd.kubernetes.protobuf", "application/yaml;v=v1beta1;g=config.k8s.io;as=Flagz"]
 )
-async def test_what_statusz_does_not_accept_is_rejected_in_json_where_nothing_else_is_taken(call: Call, accept: str) -> None:
+async def test_statusz_rejects_unsupported_media_types(call: Call, accept: str) -> None:
     refused = await call("GET", "/statusz", accept=accept)
     assert (media_type(refused), refused.body[:4]) == ("application/json", b"{\n  ")
 
@@ -72,7 +72,7 @@ async def test_profiles_say_what_the_process_does(call: Call) -> None:
     assert any("sleep" in function for _, _, function in marshal.loads(profile.body))
 
 
-async def test_a_trace_tells_what_each_thread_ran_and_when(call: Call) -> None:
+async def test_a_profile_trace_has_the_calls_of_each_thread(call: Call) -> None:
     answer = await call("GET", "/debug/pprof/trace?seconds=0.05")
     assert dict(answer.headers)[b"content-disposition"] == b'attachment; filename="trace"'
     events = orjson.loads(answer.body)["traceEvents"]
@@ -137,7 +137,7 @@ async def test_the_root_lists_what_is_served_and_not_what_is_for_debugging(call:
     assert not [path for path in paths if path.startswith("/debug")]
 
 
-async def test_metrics_come_as_protobuf_for_who_prefers_it(call: Call) -> None:
+async def test_metrics_are_protobuf_if_preferred(call: Call) -> None:
     message = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily"
     for path in ("/metrics", "/metrics/slis"):
         answer = await call("GET", path, accept=f"{message};encoding=compact-text;q=0.6,text/plain;q=0.5")

@@ -69,11 +69,11 @@ def owned(name: str, kind: str = "ReplicaSet", api_version: str = "apps/v1", **m
     return {"metadata": {"name": name, "ownerReferences": [owner]}}
 
 
-def test_who_creates_an_object_may_name_its_owner(client: TokenClient) -> None:
+def test_owners_can_be_set_on_create(client: TokenClient) -> None:
     assert client.ask("editor", "POST", MAPS, owned("mine")) == (201, "")
 
 
-def test_owners_are_changed_by_who_may_delete_the_object(client: TokenClient) -> None:
+def test_changing_owners_requires_the_delete_permission(client: TokenClient) -> None:
     assert client.ask("admin", "POST", MAPS, {"metadata": {"name": "theirs"}})[0] == 201
     code, message = client.ask("editor", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)
     assert code == 403
@@ -82,7 +82,7 @@ def test_owners_are_changed_by_who_may_delete_the_object(client: TokenClient) ->
     assert client.ask("deleter", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)[0] == 200
 
 
-def test_who_blocks_an_owners_deletion_may_set_its_finalizers(client: TokenClient) -> None:
+def test_blocking_owner_deletion_requires_the_finalizers_permission(client: TokenClient) -> None:
     labels = {"app": "a"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     owner = {"metadata": {"name": "owner"}, "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}}
@@ -96,7 +96,7 @@ def test_who_blocks_an_owners_deletion_may_set_its_finalizers(client: TokenClien
     assert client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200  # the field is set already
 
 
-def test_an_owner_of_a_kind_that_nobody_serves_cannot_be_blocked(client: TokenClient) -> None:
+def test_an_owner_of_an_unserved_kind_cannot_be_blocked(client: TokenClient) -> None:
     code, message = client.ask("deleter", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))
     assert code == 403
     assert message.endswith(

@@ -131,7 +131,7 @@ def test_it_is_reported_in_one_line_and_nothing_is_begun(tmp_path: Path, files: 
     assert said.startswith("Error: ") and text in said
 
 
-def test_an_address_that_is_taken_or_somebody_elses_is_named(tmp_path: Path) -> None:
+def test_an_unusable_address_is_named_in_the_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         said = complaint(tmp_path, f"--secure-port={address.partition(':')[2]}")

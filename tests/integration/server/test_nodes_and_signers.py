@@ -233,7 +233,7 @@ def test_a_node_requests_a_token_for_an_audience_that_a_volumes_csi_driver_asks_
             assert answer["message"].endswith('system:node:n1 is not authorized to request tokens for audience "other"')
 
 
-def test_a_token_for_an_unknown_audience_tells_which_object_of_a_volume_is_missing(users: Users) -> None:
+def test_a_rejected_audience_names_the_missing_object_of_a_volume(users: Users) -> None:
     bound = pod(users, [{"name": "v", "csi": {"driver": "absent.example.com"}}])
     until(lambda: token(users, bound, ["other"])[0] == 403)
     why = 'error validating audience "other": csidriver.storage.k8s.io "absent.example.com" not found'

@@ -134,7 +134,7 @@ async def test_a_revision_of_the_future_is_rejected(backend: Backend, root: str)
         await backend.range(f"{root}/", f"{root}0", revision=await backend.revision() + 1000)
 
 
-async def test_watch_tells_of_creation_change_and_deletion(backend: Backend, root: str) -> None:
+async def test_watch_delivers_creation_change_and_deletion(backend: Backend, root: str) -> None:
     async with backend.watch(f"{root}/", f"{root}0", 0) as watch:
         first = await put(backend, f"{root}/a", b"1")
         second = await put(backend, f"{root}/a", b"2", first)

@@ -126,7 +126,7 @@ async def test_version_of_the_future_is_too_large_while_the_cache_is_loading(
     await storage.close()
 
 
-async def test_pages_of_a_past_revision_are_exact_whatever_changed_since(pods: Cacher) -> None:
+async def test_pages_of_a_past_revision_are_exact_despite_later_changes(pods: Cacher) -> None:
     """Each page is the current state with the later changes undone, at page boundaries too."""
     for number in range(0, 20, 2):
         await create(pods, f"a/{number:02}")

@@ -53,7 +53,7 @@ async def test_a_read_sees_every_write_acknowledged_before_it(pods: Cacher) -> N
 
 
 @pytest.mark.parametrize("watches", [1, 20], ids=["few watch", "many watch"])
-async def test_a_read_among_a_crowd_of_writes_sees_those_acknowledged_before_it(pods: Cacher, watches: int) -> None:
+async def test_a_read_during_many_writes_includes_acknowledged_ones(pods: Cacher, watches: int) -> None:
     async def write_and_read(number: int) -> int:
         key = f"a/{number}"
         entry = await create(pods, key)
@@ -151,7 +151,7 @@ async def pages(pods: Cacher, limit: int, first: ListPage, **query: object) -> l
     return seen
 
 
-async def test_pages_show_one_revision_whatever_happens_at_the_same_time(pods: Cacher) -> None:
+async def test_pages_show_one_revision_despite_concurrent_writes(pods: Cacher) -> None:
     await create(pods, *(f"a/{number}" for number in range(10)))
     first = await pods.list(ListQuery(limit=3))
     assert (len(first.entries), first.remaining) == (3, 7)
@@ -268,7 +268,7 @@ async def test_an_empty_resource_lists_nothing_at_a_revision(pods: Cacher) -> No
     assert await pods.count() == 0
 
 
-async def test_a_resource_that_nobody_reads_has_no_task(factory: CachingStorageFactory) -> None:
+async def test_an_unread_resource_has_no_task(factory: CachingStorageFactory) -> None:
     before = len(asyncio.all_tasks())
     storage = factory.resource(PODS)
     assert factory.resource(PODS) is storage

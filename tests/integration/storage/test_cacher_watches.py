@@ -284,7 +284,7 @@ async def test_initial_events_of_the_future_are_rejected(pods: Cacher, monkeypat
         await pods.watch(WatchQuery(initial_events=True, match="NotOlderThan", resource_version="999999999"))
 
 
-async def test_bookmarks_come_by_themselves_to_who_wants_them(backend: Backend, root: str) -> None:
+async def test_bookmarks_are_sent_periodically_on_request(backend: Backend, root: str) -> None:
     pods = Cacher(backend, PODS, root=root, bookmark_seconds=0.05)
     first = await create(pods, "a/x")
     await reached(pods, first.revision)

@@ -102,7 +102,7 @@ async def unchanged(obj: Object | None, entry: Entry | None) -> Updated:
 
 
 @pytest.mark.parametrize("provider", ["aescbc", "aesgcm", "secretbox"])
-async def test_what_is_stored_is_encrypted_and_everything_works_as_without(place: Place, provider: str) -> None:
+async def test_stored_values_are_encrypted_and_all_operations_work(place: Place, provider: str) -> None:
     pods, _ = await place.server(key(provider, "one"), IDENTITY)
     async with watching(pods) as events:
         made = await create(pods, "a/x", hidden="treasure")
@@ -150,7 +150,7 @@ def refusal(caught: pytest.ExceptionInfo[StatusError]) -> tuple[int, str, str]:
     return status["code"], status["reason"], status["message"]
 
 
-async def test_what_cannot_be_read_is_rejected_with_upstreams_message_and_the_rest_is_served(place: Place) -> None:
+async def test_unreadable_objects_are_errors_and_others_are_served(place: Place) -> None:
     lost, _ = await place.server(key("aesgcm", "lost"))
     await create(lost, "a/x", "a/y")
     pods, _ = await place.server(key("aesgcm", "another", 2), IDENTITY)
@@ -303,7 +303,7 @@ async def test_a_configuration_whose_plugin_is_not_there_is_not_taken_up(
     assert (await place.stored()).startswith(b"k8s:enc:kms:v2:plugin:")
 
 
-async def test_a_plugin_that_never_came_keeps_nobody_waiting_for_ever(place: Place, plugin: KmsPlugin) -> None:
+async def test_a_missing_plugin_does_not_block_requests_forever(place: Place, plugin: KmsPlugin) -> None:
     plugin.stop()
     pods, _ = await place.server(kms(plugin))
     with pytest.raises(CannotEncrypt, match="got unexpected nil transformer"):

@@ -40,7 +40,7 @@ async def test_every_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
         await backend.close()
 
 
-async def test_a_second_process_is_rejected_and_told_who_has_the_file(tmp_path: Path) -> None:
+async def test_a_second_process_is_rejected_with_the_owner_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "db"
     process = writer(path)
     assert process.stdout is not None
@@ -151,7 +151,7 @@ async def test_writes_under_way_are_finished_when_the_store_is_closed(tmp_path: 
     await backend.close()
 
 
-async def test_a_watch_that_nobody_reads_falls_back_to_history(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unread_watch_falls_back_to_history(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tetrapod.generic.storage.sqlite.watching.QUEUE", 10)
     backend = SqliteBackend()
     async with backend.watch("/", "0", 0) as watch:

@@ -68,7 +68,7 @@ def apiserver(directory: Path, etcd: str, more: str = "") -> Iterator[HttpsClien
         yield HttpsClient(directory / "tetrapod" / "kubeconfig")
 
 
-def test_both_tell_their_flags_as_envtest_looks_for_them() -> None:
+def test_both_programs_print_their_flags_as_envtest_expects() -> None:
     for module, flag in (("etcd_stand_in", "--unsafe-no-fsync"), ("kube_apiserver", "--etcd-servers")):
         done = run(module, "--help")
         assert done.returncode == 0

@@ -61,7 +61,7 @@ def gone(call: Callable[[], object]) -> bool:
     return False
 
 
-def test_what_is_written_after_a_snapshot_is_undone(server: Server) -> None:
+def test_restoring_a_snapshot_undoes_later_writes(server: Server) -> None:
     kept = server.client.create(config_map("kept", text="before"))
     server.client.create(config_map("removed"))
     before = server.snapshot()
@@ -139,7 +139,7 @@ def test_definitions_come_and_go_with_their_objects(server: Server) -> None:
     assert gone(lambda: server.client.list("example.com/v1", "Site"))
 
 
-def test_what_was_allocated_is_free_again(server: Server) -> None:
+def test_restoring_a_snapshot_releases_allocations(server: Server) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
     ports = [{"port": 80, "nodePort": 30080}]
     wanted = {**service, "spec": {"type": "NodePort", "clusterIP": "10.0.0.77", "ports": ports}}
@@ -210,7 +210,7 @@ def test_flags_are_those_of_up() -> None:
     assert not server.directory.exists()
 
 
-def test_a_port_that_somebody_took_is_left_to_him(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_taken_by_another_process_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the choice of the port and its use."""
     from tetrapod.testing import server as module
 

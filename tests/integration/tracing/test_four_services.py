@@ -45,7 +45,7 @@ def test_the_trace_of_the_service_behind_is_part_of_the_fronts(four: Services) -
         assert "cacher.GetList" in names({"spans": step(traced(four.url, path), f"service {service}")["spans"]})
 
 
-def test_a_client_cannot_make_a_service_tell(four: Services) -> None:
+def test_a_client_cannot_request_spans_from_a_service(four: Services) -> None:
     status, headers, _ = ask(four.url, CONFIG_MAPS, x_remote_trace="tell", x_remote_user="admin")
     assert status == 200 and not [name for name in headers if name.startswith("x-remote")]
     assert ask(four.address("core"), f"{CONFIG_MAPS}?trace=1", token="alice-token", x_remote_trace="tell")[0] == 403

@@ -157,7 +157,7 @@ def test_other_values_of_the_parameter_are_none_of_ours(server: Server) -> None:
     assert ask(server.url, "/version?trace=0", token="alice-token")[0] == 200
 
 
-def test_an_external_server_is_one_step_and_is_not_told_of_the_parameter(server: Server, other: WebhookServer) -> None:
+def test_an_external_server_is_one_span_and_does_not_get_the_parameter(server: Server, other: WebhookServer) -> None:
     client = HttpsClient(server.kubeconfig)
     spec: dict[str, Any] = {"type": "ExternalName", "externalName": "localhost"}
     client.call("POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "external"}, "spec": spec})

@@ -84,13 +84,13 @@ def test_masters_pass_and_the_audit_says_so(kept_out: Client, server: Server) ->
     assert passed == {"MutatingAdmissionWebhook", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook"}
 
 
-def test_what_users_did_not_configure_is_not_passed(kept_out: Client, server: Server) -> None:
+def test_unset_flags_are_not_passed(kept_out: Client, server: Server) -> None:
     with Client(server, "owner-token") as owner:
         assert owner("POST", "/api/v1/namespaces/nowhere/configmaps", config_map("c")).status == 404
         assert owner("POST", PATH, {**config_map("Bad Name")}).status == 422
 
 
-def test_without_the_flag_nobody_passes(tmp_path: Path) -> None:
+def test_without_break_glass_every_write_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "tokens.csv").write_text(TOKENS)
     with running(tmp_path, f"--token-auth-file={tmp_path}/tokens.csv") as server, Client(server, "owner-token") as owner:
         forbid_config_maps(owner)

@@ -107,7 +107,7 @@ def test_bad_answers_are_reported_with_upstreams_message(hooked: Hooked, case: s
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_hook_whose_failures_are_ignored_stops_nobody(hooked: Hooked, case: str) -> None:
+def test_failures_of_a_webhook_with_policy_ignore_reject_no_request(hooked: Hooked, case: str) -> None:
     hooked.hook.on("/x", BAD[case][0])
     with hooked.configured("Validating", hooked.declared("v", "/x", failurePolicy="Ignore", timeoutSeconds=1)):
         assert hooked.create().status == 201
@@ -258,7 +258,7 @@ def test_a_service_is_resolved_and_must_answer_by_its_name(hooked: Hooked, clien
             assert refused.message.endswith(f'Post "{url}": no endpoints available for service "hook"')
 
 
-def test_a_hook_that_hangs_holds_up_nobody_else(hooked: Hooked) -> None:
+def test_a_hanging_webhook_does_not_delay_other_requests(hooked: Hooked) -> None:
     hooked.hook.on("/x", lambda r: HOLD)
     with hooked.configured("Validating", hooked.declared("v", "/x", timeoutSeconds=3)):
         waiting = [threading.Thread(target=hooked.create, args=(f"w{i}",)) for i in range(8)]

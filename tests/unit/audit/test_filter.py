@@ -151,7 +151,7 @@ async def test_a_watch_is_not_slow() -> None:
     assert not [key for event in kept.documents for key in event.get("annotations", {}) if "latency" in key]
 
 
-async def test_who_is_not_known_is_reported_once_and_only_of_what_the_policy_wants() -> None:
+async def test_an_unauthenticated_request_has_one_event_if_the_policy_wants_it() -> None:
     audit = Audit(policy_of({"rules": [{"level": "None", "nonResourceURLs": ["/quiet"]}, {"level": "Metadata"}]}), kept := Kept())
     handler = with_rejection_audit(raising(StatusError(401, "Unauthorized", "Unauthorized")), audit)
     for path in ("/quiet", "/loud"):

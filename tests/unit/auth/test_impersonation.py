@@ -136,7 +136,7 @@ async def test_a_constrained_user_needs_both_rights() -> None:
         (("Impersonate-Extra-Scopes", "x"), "impersonating an invalid key in extra is not allowed"),
     ],
 )
-async def test_constrained_modes_reject_whatever_rbac_says(header: tuple[str, str], text: str) -> None:
+async def test_constrained_modes_reject_although_rbac_allows(header: tuple[str, str], text: str) -> None:
     everything = {"verbs": ["impersonate:user-info", "impersonate-on:user-info:list"], "apiGroups": ["*"], "resources": ["*"]}
     assert text in await refusal(chain(everything), SA, ("Impersonate-User", "eve"), header)
 

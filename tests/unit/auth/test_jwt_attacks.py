@@ -111,7 +111,7 @@ async def test_a_public_key_is_not_accepted_as_an_hmac_secret(bound: BoundTokenA
                 await bound.authenticate_token(forged, ())
 
 
-async def test_an_unknown_key_is_rejected_whatever_its_id(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_an_unknown_key_is_rejected_for_any_key_id(bound: BoundTokenAuthenticator, clock: Clock) -> None:
     claims = claims_of(issue(EC_KEY, clock))
     for headers in ({}, {"kid": KEYS[1].id}, {"kid": KEYS[0].id}, {"jwk": {"kty": "EC"}}, {"kid": "../../dev/null"}):
         with pytest.raises(InvalidToken):

@@ -127,7 +127,7 @@ def test_pod_security_has_defaults_and_exemptions() -> None:
     assert (exempt.namespaces, exempt.usernames) == (frozenset({"a"}), frozenset())
 
 
-def test_what_is_wrong_with_defaults_and_exemptions_is_reported_together() -> None:
+def test_errors_in_defaults_and_exemptions_are_reported_together() -> None:
     with pytest.raises(ValueError) as refused:
         read_policy(f"{SECURITY}defaults: {{enforce: strict, warn-version: v2.0}}\nexemptions: {{usernames: ['', a, a]}}".encode())
     assert str(refused.value) == (

@@ -48,12 +48,12 @@ def test_a_json_patch_sorts_the_objects_on_its_paths() -> None:
     assert text(ordered["spec"]["ports"]) == '[{"name":"x","port":80},{"appProtocol":"h","name":"y","port":81}]'
 
 
-def test_what_a_json_patch_puts_in_stays_as_it_was_sent() -> None:
+def test_values_added_by_a_json_patch_keep_their_text() -> None:
     ordered = patched({"op": "add", "path": "/spec/ports/-", "value": {"targetPort": 1, "name": "z", "port": 3}})
     assert text(ordered["spec"]["ports"][2]) == '{"targetPort":1,"name":"z","port":3}'
 
 
-def test_what_a_json_patch_moves_keeps_its_order() -> None:
+def test_values_moved_by_a_json_patch_keep_their_order() -> None:
     ordered = patched({"op": "move", "path": "/spec/x", "from": "/metadata"})
     assert list(ordered["spec"]["x"]) == ["name", "uid", "labels", "managedFields"]
 

@@ -32,7 +32,7 @@ def _line(caplog: pytest.LogCaptureFixture, request: Request, code: int) -> list
     return [(key, value) for key, value in record.__dict__.items() if key not in standard]
 
 
-def test_a_request_tells_its_flow_its_seats_and_who_impersonates(caplog: pytest.LogCaptureFixture, request_of_bob: Request) -> None:
+def test_an_access_log_line_has_flow_seats_and_impersonator(caplog: pytest.LogCaptureFixture, request_of_bob: Request) -> None:
     request = request_of_bob
     assert request.info is not None
     request.state["impersonator"] = UserInfo("admin", "", ("system:masters", "x"), {})

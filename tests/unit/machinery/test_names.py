@@ -102,6 +102,6 @@ def test_cidrs(value: str, errors: list[str]) -> None:
     assert addresses.is_valid_cidr(value) == errors
 
 
-def test_what_was_stored_stays_valid() -> None:
+def test_names_stored_before_stay_valid() -> None:
     assert addresses.is_valid_ip_for_legacy_field("010.0.0.1", ["010.0.0.1"]) == []
     assert addresses.is_valid_ip_for_legacy_field("010.0.0.1") == ["must not have leading 0s"]

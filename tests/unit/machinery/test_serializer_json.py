@@ -50,7 +50,7 @@ def test_syntax_errors(data: bytes, message: str) -> None:
 
 
 @given(VALUES, st.sampled_from([None, 2]))
-def test_what_json_can_say_comes_back(value: Any, indent: int | None) -> None:
+def test_json_values_survive_a_round_trip(value: Any, indent: int | None) -> None:
     encoded = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0)
     assert json.decode(encoded) == (value, [])
     assert explain(encoded) == ""

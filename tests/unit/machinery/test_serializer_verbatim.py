@@ -22,7 +22,7 @@ def test_a_text_that_go_would_not_write_is_remembered_and_carried(text: str) -> 
 
 
 @pytest.mark.parametrize("text", ['{"a":1}', '{"b":" , : \\" ","a":[1,{}]}', '{"a":"\\u003c"}', "null", "[1, 2]"])
-def test_what_go_would_write_is_not_remembered(text: str) -> None:
+def test_bytes_equal_to_gos_encoding_are_not_stored(text: str) -> None:
     body = f'{{"kind": "X", "data": {text} }}'.encode()
     obj = orjson.loads(body)
     remember(obj, "data", body)

@@ -100,7 +100,7 @@ def test_only_the_first_document_counts() -> None:
 
 
 @given(st.dictionaries(TEXT, TEXT | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.none() | st.lists(TEXT), max_size=5))
-def test_what_is_encoded_comes_back(obj: dict[str, Any]) -> None:
+def test_encoded_objects_are_decoded_unchanged(obj: dict[str, Any]) -> None:
     assert yaml.decode(yaml.encode(obj)) == (obj, [])
 
 

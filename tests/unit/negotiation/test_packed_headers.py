@@ -13,7 +13,7 @@ from tetrapod.generic.request import Response
 HEADER = b"x-packed"
 
 
-def test_what_was_packed_is_taken_out() -> None:
+def test_packed_headers_are_unpacked() -> None:
     response = Response(200, [(HEADER, pack({"a": [1]})), (b"x", b"y"), (HEADER, pack("b"))])
     assert take_out(response, HEADER) == [{"a": [1]}, "b"]
     assert response.headers == [(b"x", b"y")]
@@ -31,7 +31,7 @@ def test_what_was_packed_is_taken_out() -> None:
     ],
     ids=["empty", "no base64", "no zlib", "cut off", "no JSON", "a bomb"],
 )
-def test_what_cannot_be_unpacked_is_ignored(value: bytes) -> None:
+def test_invalid_packed_headers_are_ignored(value: bytes) -> None:
     response = Response(200, [(HEADER, value)])
     assert take_out(response, HEADER) == []
     assert response.headers == []

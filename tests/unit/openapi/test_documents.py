@@ -276,7 +276,7 @@ async def test_operations_and_parameters_are_described_as_upstream_does(source: 
     assert all(o["responses"]["401"] == {"description": "Unauthorized"} for p in paths.values() for m, o in p.items() if m != "parameters")
 
 
-async def test_a_description_tells_what_the_values_of_an_enum_mean(source: BuiltinSource) -> None:
+async def test_a_description_explains_enum_values(source: BuiltinSource) -> None:
     document = await source.document("apis/apps/v1")
     assert document is not None
     schemas = document["components"]["schemas"]

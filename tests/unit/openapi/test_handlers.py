@@ -189,7 +189,7 @@ async def test_any_method_is_get(handlers: OpenAPIHandlers) -> None:
         ("GET", "/openapi/v3/apis/apps/v1", "gzip", False),
     ],
 )
-async def test_swagger_alone_is_compressed_for_who_takes_it(
+async def test_only_swagger_is_compressed_on_request(
     handlers: OpenAPIHandlers, method: str, path: str, coding: str, compressed: bool
 ) -> None:
     request = Request(method, path, headers=[(b"accept-encoding", coding.encode())])

@@ -22,7 +22,7 @@ def begin(work: Coroutine[Any, Any, None]) -> asyncio.Future[asyncio.Task[None]]
     return made
 
 
-async def test_what_waits_for_nothing_is_done_before_the_call_returns() -> None:
+async def test_a_task_without_waiting_is_done_before_the_call_returns() -> None:
     loop = asyncio.get_running_loop()
     done: list[str] = []
     seen: asyncio.Future[tuple[list[str], asyncio.Task[None]]] = loop.create_future()

@@ -23,7 +23,7 @@ NAMES = st.from_regex(r"[a-z0-9][a-z0-9.-]{0,20}[a-z0-9]", fullmatch=True)
 
 
 @given(NAMES, st.none() | NAMES, st.integers(1, 1 << 62) | st.just(-1))
-def test_what_was_encoded_is_decoded(name: str, namespace: str | None, revision: int) -> None:
+def test_continue_tokens_survive_a_round_trip(name: str, namespace: str | None, revision: int) -> None:
     start = f"{namespace}/{name}\0" if namespace else f"{name}\0"
     assert decode(encode(Continuation(start, revision))) == (start, revision)
 

@@ -131,7 +131,7 @@ async def test_an_upgraded_connection_is_let_go_of_on_both_sides() -> None:
     assert (report["response"]["status"], backend.closed) == (101, True)
 
 
-async def test_a_service_behind_tells_in_a_header_and_answers_as_ever() -> None:
+async def test_a_service_returns_its_spans_in_a_header() -> None:
     async def handler(request: Request) -> Response:
         return Response(200, [], b"as ever")
 

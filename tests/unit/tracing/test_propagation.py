@@ -36,7 +36,7 @@ def test_later_versions_may_say_more() -> None:
 
 
 @given(st.integers(1, 2**128 - 1), st.booleans())
-def test_what_is_sent_is_what_the_next_one_reads(trace_id: int, sampled: bool) -> None:
+def test_a_written_trace_context_is_read_back(trace_id: int, sampled: bool) -> None:
     trace = Trace(trace_id, sampled=sampled)
     trace.carried = [(b"tracestate", b"a=b")]
     span = Span(trace, "x")

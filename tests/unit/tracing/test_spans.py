@@ -27,7 +27,7 @@ def names(span: Span) -> Any:
     return {child.name: names(child) for child in span.children}
 
 
-async def test_a_method_is_as_it_was_written_until_somebody_wants_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_method_is_not_wrapped_until_tracing_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spans, "_armed", False)
     monkeypatch.setattr(spans, "_methods", [])
 

@@ -46,7 +46,7 @@ def test_a_variable_that_is_only_itself_hides_the_one_before() -> None:
     assert "env[1]" in found[0]
 
 
-def test_an_annotation_that_says_what_the_pods_profile_says_is_not_told_of() -> None:
+def test_an_annotation_equal_to_the_pods_profile_causes_no_warning() -> None:
     key = "container.apparmor.security.beta.kubernetes.io/c"
     common = {"appArmorProfile": {"type": "RuntimeDefault"}}
     for profile, told in (("runtime/default", 0), ("unconfined", 1)):

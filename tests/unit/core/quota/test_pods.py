@@ -79,7 +79,7 @@ def test_updates_that_change_quota_usage(resource: GroupResource, old: Any, new:
         ("endpoints", []),
     ],
 )
-def test_a_quota_concerns_what_its_names_are_about_whatever_one_object_uses(resource: str, names: list[str]) -> None:
+def test_a_quota_applies_to_objects_of_its_resource_names(resource: str, names: list[str]) -> None:
     every = {"count/pods", "hugepages-2Mi", "limits.memory", "pods", "requests.cpu", "requests.example.com/gpu", "services.nodeports"}
     every |= {"gold.storageclass.storage.k8s.io/requests.storage", "requests.storage", "configmaps", "count/deployments.apps"}
     assert counted_names(GroupResource("", resource), every) == names

@@ -173,7 +173,7 @@ def test_a_quantity_as_a_float_is_what_upstream_counts_times_a_power_of_ten(quan
         ("size((self + '%.200f').format([0.1]))", 203),
     ],
 )
-def test_what_has_no_order_or_no_bound_is_no_error(expression: str, value: object) -> None:
+def test_unordered_or_unbounded_values_cause_no_error(expression: str, value: object) -> None:
     assert DYNAMIC.compile(expression).evaluate({"self": "b"}) == value
 
 
@@ -224,5 +224,5 @@ def test_a_function_says_by_its_trait_what_it_does_not_take(expression: str, tex
 
 
 @pytest.mark.parametrize("expression", ["quantity('1') != dyn(1)", "[dyn(quantity('1'))].indexOf(dyn(1)) == -1", "!([1] in dyn({'a': 1}))"])
-def test_what_cannot_be_compared_is_not_the_same(expression: str) -> None:
+def test_incomparable_values_are_unequal(expression: str) -> None:
     assert DYNAMIC.compile(expression).evaluate({}) is True

@@ -101,7 +101,7 @@ def test_an_apply_owns_what_it_mentions_and_nothing_else() -> None:
     }
 
 
-def test_what_an_applier_leaves_out_goes_unless_another_owns_it() -> None:
+def test_fields_left_out_by_an_apply_are_removed_unless_owned_by_others() -> None:
     live = stored(MANAGER.apply(None, widget({"map": {"a": "1", "b": "2", "c": "3"}, "n": 1}), "one", force=False))
     live = MANAGER.apply(live, widget({"map": {"b": "2"}}), "two", force=False)
     live = MANAGER.update(live, {**live, "spec": {**live["spec"], "s": "by update"}}, "three")

@@ -54,7 +54,7 @@ def test_documents_of_no_group(kind: str) -> None:
         assert fields(protobuf.message_of(api_version, kind))
 
 
-def test_what_has_no_message_is_distinguished() -> None:
+def test_kinds_without_a_message_raise_a_distinct_error() -> None:
     for api_version, kind in (("example.com/v1", "Widget"), ("v1", "Table"), ("meta.k8s.io/v1", "Table"), ("", "Info")):
         with pytest.raises(protobuf.UnknownMessageError):
             protobuf.encode({"apiVersion": api_version, "kind": kind})

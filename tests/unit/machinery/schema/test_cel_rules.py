@@ -54,7 +54,7 @@ def test_a_budget_is_shared_by_all_rules() -> None:
     assert len(run.errors) == 1 and run.budget < 0
 
 
-def test_what_takes_long_is_not_done_on_the_loop() -> None:
+def test_expensive_validation_runs_off_the_event_loop() -> None:
     rules = validator(
         {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [{"rule": "self.all(x, self.all(y, x + y >= 0))"}]}
     )

@@ -68,7 +68,7 @@ def test_what_the_roots_validations_speak_of_must_be_declared() -> None:
     assert found == [f"s.properties[a].properties[b]: Required value: {text}"]
 
 
-def test_what_cannot_be_read_as_structural_is_reported_only_when_nothing_else_is() -> None:
+def test_structural_errors_are_reported_only_without_other_errors() -> None:
     assert texts(**{"$schema": "x"}) == ["s: Invalid value: \"\": OpenAPIV3Schema 'schema' is not supported"]
     assert texts(id="x") == ["s.id: Forbidden: id is not supported"]
 
@@ -104,7 +104,7 @@ def test_defaults_inside_embedded_metadata_are_judged_by_the_object_around() -> 
     )
 
 
-def test_formats_that_nobody_checks_are_reported() -> None:
+def test_unknown_formats_cause_warnings() -> None:
     nested = {"items": {"format": "uint-64"}, "anyOf": [{"format": "odd"}]}
     numbers = {"b": {"type": "integer", "format": "int32"}, "d": {"format": "date-time"}, "e": {"type": "number", "format": "int64"}}
     properties = {"a": {"format": "bogus"}, **numbers, "c": nested, "f": {"type": "object", "format": "date"}, "g": {"format": "int32"}}

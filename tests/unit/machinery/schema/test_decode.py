@@ -93,7 +93,7 @@ def test_of_several_mistakes_the_first_is_reported_unless_a_type_that_reads_itse
         decoded("Service", service)
 
 
-def test_what_a_rejection_tells_apart_is_kept_empty() -> None:
+def test_empty_values_that_a_rejection_distinguishes_are_kept() -> None:
     spec = decoded("PersistentVolume", {"spec": {"capacity": {}, "accessModes": [], "mountOptions": []}})["spec"]
     assert (spec["capacity"], spec["accessModes"]) == ({}, [])
     assert "mountOptions" not in spec
@@ -145,7 +145,7 @@ def test_empty_lists_without_omitempty_are_owned_then_null_except_where_json_is_
     assert crd["status"]["conditions"] is None
 
 
-def test_an_empty_list_that_validation_tells_from_absence_is_left_out_of_what_is_stored() -> None:
+def test_an_empty_list_that_only_validation_distinguishes_is_not_stored() -> None:
     sent = decoded("StatefulSet", {"spec": {"volumeClaimTemplates": []}}, "apps/v1")
     assert sent["spec"]["volumeClaimTemplates"] == []
     left_out = empty_values.omit(types.schema_for(GroupVersion.parse("apps/v1").with_kind("StatefulSet")), sent)
