@@ -61,7 +61,7 @@ class Auditor(Protocol):
         ...
 
     def requested_level(self) -> str:
-        """Return the audit data to request from a server that the request is proxied to (audit/findings.py)."""
+        """Return the audit data to request from a server that the request is proxied to (audit/peer_audit.py)."""
         ...
 
     def take(self, data: Object) -> None:

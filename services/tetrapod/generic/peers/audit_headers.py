@@ -1,4 +1,4 @@
-"""The headers by which a front proxy requests audit data from the services behind it (audit/findings.py).
+"""The headers by which a front proxy requests audit data from the services behind it (audit/peer_audit.py).
 
 They are defined here for modules that only forward or remove them.
 """

@@ -14,11 +14,12 @@ from google.protobuf.message import DecodeError
 
 from tetrapod.generic.rpc import Channel, Code, RpcError
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
-from tetrapod.generic.storage.encryption.kms.errors import code_name, rpc_text
 from tetrapod.generic.storage.encryption.metrics import KMS_LATENCY
 from tetrapod.generic.storage.encryption.transformer import TransformError
 from tetrapod.machinery.golang.urls import parse
 
+_NAMES: Final = {Code.OK: "OK", Code.CANCELLED: "Canceled"}
+"""The names that Go gives status codes differently."""
 _SERVICE: Final = "/v2.KeyManagementService"
 _RETRY_SECONDS: Final = 0.1
 _Answer = TypeVar("_Answer")
@@ -100,3 +101,14 @@ class KmsService:
                     if error.code is Code.CANCELLED:  # the service was closed
                         raise
                     await asyncio.sleep(_RETRY_SECONDS)
+
+
+def code_name(code: Code) -> str:
+    """Return Go's name of a status code ("DeadlineExceeded")."""
+    return _NAMES.get(code) or "".join(word.capitalize() for word in code.name.split("_"))
+
+
+def rpc_text(error: RpcError) -> str:
+    """Return the error's text as Go prints it."""
+    details = "context deadline exceeded" if error.code is Code.DEADLINE_EXCEEDED else error.details
+    return f"rpc error: code = {code_name(error.code)} desc = {details}"
