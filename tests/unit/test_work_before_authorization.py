@@ -65,7 +65,7 @@ _WORK: Final[dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]]] = 
 
 @pytest.mark.parametrize("name", _WORK)
 def test_work_takes_linear_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("labels.text.MOST_TERMS", "fields.MOST_TERMS"):  # they would hide how parsing grows
+    for limit in ("labels.parser.MOST_TERMS", "field_selectors.MOST_TERMS"):  # they would hide how parsing grows
         monkeypatch.setattr(f"tetrapod.machinery.{limit}", 1 << 30)
     assert_linear(*_WORK[name], errors=(StatusError, ValueError))
 
