@@ -39,7 +39,7 @@ async def test_create_sets_uid_and_time_and_keeps_generation(store: Store, ctx: 
     assert meta["creationTimestamp"] > "2020"
 
 
-async def test_changes_by_admission_on_deletion_are_stored(store: Store, ctx: Context) -> None:
+async def test_deletion_metadata_set_by_admission_is_stored(store: Store, ctx: Context) -> None:
     """Requests cannot set it: the endpoint removes it before admission."""
     deletion = {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 4}
     meta = (await store.create(ctx, new("ConfigMap", "b", finalizers=["example.com/hold"], **deletion))).peek()["metadata"]

@@ -90,7 +90,7 @@ def test_unset_flags_are_not_passed(kept_out: Client, server: Server) -> None:
         assert owner("POST", PATH, {**config_map("Bad Name")}).status == 422
 
 
-def test_without_break_glass_every_write_is_rejected(tmp_path: Path) -> None:
+def test_without_break_glass_the_policy_rejects_writes_of_administrators(tmp_path: Path) -> None:
     (tmp_path / "tokens.csv").write_text(TOKENS)
     with running(tmp_path, f"--token-auth-file={tmp_path}/tokens.csv") as server, Client(server, "owner-token") as owner:
         forbid_config_maps(owner)

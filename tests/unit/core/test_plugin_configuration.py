@@ -59,7 +59,7 @@ def test_a_file_of_another_kind_is_rejected(tmp_path: Path, text: str, told: str
     assert str(refused.value) == f"failed to read plugin config: {told}"
 
 
-def test_a_file_of_the_time_before_is_for_those_that_had_one_then(tmp_path: Path) -> None:
+def test_a_legacy_file_configures_only_plugins_that_supported_it(tmp_path: Path) -> None:
     text = "podNodeSelectorPluginConfig: {a: b=c}"
     found = configuration(tmp_path, text)
     assert [found.for_plugin(name) for name in ("PodNodeSelector", "ImagePolicyWebhook", "PodSecurity")] == [

@@ -105,7 +105,7 @@ async def test_its_error_is_the_tasks(at_once: bool) -> None:
         await task
 
 
-async def test_an_error_of_what_it_waits_for_can_be_handled_and_life_goes_on() -> None:
+async def test_an_awaited_error_can_be_handled() -> None:
     loop = asyncio.get_running_loop()
     failing: asyncio.Future[None] = loop.create_future()
     told: list[str] = []
