@@ -1,1 +1,1 @@
-"""What the subresources of pods, nodes and services share: the backends, the proxying of requests, and the stores."""
+"""Shared parts of the subresources of pods, nodes and services: backends, the proxying of requests, and the stores."""
