@@ -47,7 +47,7 @@ class ExternalProxy:
         try:
             endpoint = self._backends.endpoint(obj)
         except UnusableBundle as error:
-            return _refusal(500, str(error))
+            return _error_response(500, str(error))
         except Unresolvable as error:
             log.info("error resolving %s: %s", obj["metadata"]["name"], error)
             return unavailable()
@@ -71,15 +71,15 @@ class ExternalProxy:
                 dropped=DROPPED_FOR_BROWSERS,
             )
         except (BackendError, Unsendable) as error:
-            return _refusal(503, _upgrade_text(error) if upgrade else f"error trying to reach service: {error}")
+            return _error_response(503, _upgrade_text(error) if upgrade else f"error trying to reach service: {error}")
 
 
 def unavailable() -> Response:
     """Return the response for an API server that is unavailable."""
-    return _refusal(503, "service unavailable")
+    return _error_response(503, "service unavailable")
 
 
-def _refusal(code: int, text: str) -> Response:
+def _error_response(code: int, text: str) -> Response:
     """Return an error response like Go's http.Error."""
     return Response(code, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")], f"{text}\n".encode())
 

@@ -16,7 +16,7 @@ from tetrapod.machinery.golang.durations import parse_nanoseconds
 from tetrapod.machinery.golang.ip_addresses import parse_cidr_sloppy, parse_sloppy, parse_strict
 from tetrapod.machinery.golang.mail_addresses import is_address
 from tetrapod.machinery.golang.regular_expressions import compile_pattern
-from tetrapod.machinery.golang.urls import request_uri_complaint
+from tetrapod.machinery.golang.urls import request_uri_error
 from tetrapod.machinery.names import is_dns1123_label, is_dns1123_subdomain
 
 _HEX: Final = "[0-9a-fA-F]"
@@ -117,7 +117,7 @@ def _is_hostname(text: str) -> bool:
 
 
 def _is_uri(text: str) -> bool:
-    return not request_uri_complaint(text)
+    return not request_uri_error(text)
 
 
 def _is_ipv4(text: str) -> bool:

@@ -81,7 +81,7 @@ class JwtAuthenticator:
                 wait = min(wait * 2, _LONGEST_WAIT)
         self.ready.set()
 
-    def complaint(self) -> str:
+    def discovery_error(self) -> str:
         """Return why the authenticator cannot be used yet; "" if it can."""
         if self._verifier is not None:
             return ""

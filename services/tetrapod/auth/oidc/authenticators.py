@@ -102,9 +102,9 @@ class JwtAuthenticators:
             return
         old, old_tasks = self._made, self._tasks
         self._start(made)
-        complaint = await _complaints(made)
-        if complaint:
-            log.error("failed to update authentication config: %s", complaint)
+        discovery_error = await _discovery_errors(made)
+        if discovery_error:
+            log.error("failed to update authentication config: %s", discovery_error)
             RELOADS.failed()
             new_tasks, self._tasks = self._tasks, old_tasks
             await _cancel(new_tasks)
@@ -134,13 +134,13 @@ def _read(path: str) -> str:
     return Path(path).read_text()
 
 
-async def _complaints(made: list[JwtAuthenticator]) -> str:
+async def _discovery_errors(made: list[JwtAuthenticator]) -> str:
     """Wait up to `_PATIENCE` seconds for the authenticators and return what is wrong with those that are not ready; "" if all are."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):
             for one in made:
                 await one.ready.wait()
-    texts = [text for one in made if (text := one.complaint())]
+    texts = [text for one in made if (text := one.discovery_error())]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 

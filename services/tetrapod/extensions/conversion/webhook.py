@@ -62,7 +62,7 @@ class WebhookConverter:
         def observe(failure: str = "") -> None:
             metrics.observe(self._name, given.version, wanted.version, time.perf_counter() - start, failure)
 
-        def refusal(text: str) -> StatusError:
+        def webhook_error(text: str) -> StatusError:
             return StatusError(500, "", f"conversion webhook for {given} {text}")
 
         try:
@@ -74,15 +74,15 @@ class WebhookConverter:
             raise StatusError(500, "", str(error)) from None
         except CallFailed as error:
             observe(metrics.CALL)
-            raise refusal(f"failed: {error}") from None
+            raise webhook_error(f"failed: {error}") from None
         try:
             returned = converted_objects(sent, review)
         except BadConversion as error:
             observe(metrics.MALFORMED)
-            raise refusal(f"failed: {error}") from None
+            raise webhook_error(f"failed: {error}") from None
         if len(returned) != len(objects):
             observe(metrics.PARTIAL)
-            raise refusal(f"returned {len(returned)} objects, expected {len(objects)}")
+            raise webhook_error(f"returned {len(returned)} objects, expected {len(objects)}")
         multiple = len(objects) > 1
         try:
             converted = [
@@ -90,7 +90,7 @@ class WebhookConverter:
             ]
         except BadConversion as error:
             observe(metrics.INVALID)
-            raise (StatusError(500, "", str(error)) if error.complete else refusal(str(error))) from None
+            raise (StatusError(500, "", str(error)) if error.complete else webhook_error(str(error))) from None
         observe()
         return converted
 

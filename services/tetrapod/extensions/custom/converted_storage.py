@@ -172,5 +172,5 @@ def _settled(objects: Sequence[Object], settle: Callable[[Object], None]) -> Non
         raise StatusError(500, "", str(error)) from None
 
 
-def _not_decodable(entry: Entry, refusal: StatusError) -> str:
-    return f"object not decodable revision={entry.revision}: {refusal.message}"
+def _not_decodable(entry: Entry, error: StatusError) -> str:
+    return f"object not decodable revision={entry.revision}: {error.message}"

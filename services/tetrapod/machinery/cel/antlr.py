@@ -1,6 +1,6 @@
 """The syntax errors that ANTLR reports for an expression, computed with the automata of cel-go's grammar.
 
-`syntax` calls `complaints` for expressions that `parser` rejects. The loop of `_Reader` does what ANTLR's generated code
+`syntax` calls `antlr_errors` for expressions that `parser` rejects. The loop of `_Reader` does what ANTLR's generated code
 does, state by state, because the runtime's own ParserInterpreter does not work.
 """
 
@@ -29,11 +29,11 @@ _MAX_REPORTS: Final = 100
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
 _SYNCED: Final = (ATNState.PLUS_BLOCK_START, ATNState.STAR_LOOP_BACK)
 
-Complaint = tuple[int, int, str]
+AntlrError = tuple[int, int, str]
 """Line (from 1), column (from 0) and message of a syntax error."""
 
 
-def complaints(text: str) -> list[Complaint]:
+def antlr_errors(text: str) -> list[AntlrError]:
     """Return the syntax errors of an expression in the order in which ANTLR reports them."""
     listener = _Complaints()
     lexer = _Lexer(InputStream(text))
@@ -56,7 +56,7 @@ class _Complaints(ErrorListener):  # type: ignore[misc]
     """An error listener that collects the errors, with cel-go's changes to ANTLR's messages."""
 
     def __init__(self) -> None:
-        self.all: list[Complaint] = []
+        self.all: list[AntlrError] = []
 
     def syntaxError(self, recognizer: Any, offendingSymbol: Any, line: int, column: int, msg: str, e: Any) -> None:  # noqa: N802, N803
         if "no viable alternative" in msg:

@@ -16,7 +16,7 @@ class CelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One complaint about an expression. `line` begins at 1, `column` at 0; the message has no place in it."""
+    """One error of an expression. `line` begins at 1, `column` at 0; the message has no place in it."""
 
     line: int
     column: int

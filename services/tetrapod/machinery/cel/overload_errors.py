@@ -32,7 +32,7 @@ _UNNAMED: Final = frozenset({"contains", "startsWith", "endsWith"})
 """Functions whose overloads share one implementation without a trait."""
 
 
-def unsuited(name: str, args: Sequence[Any]) -> EvaluationError:
+def overload_error(name: str, args: Sequence[Any]) -> EvaluationError:
     """Return the error of a call whose arguments match no overload. `args` begin with the receiver."""
     if name in _UNNAMED:
         return no_such_overload()

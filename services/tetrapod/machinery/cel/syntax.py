@@ -27,9 +27,9 @@ def syntax_issues(expression: str, source: Source) -> list[Issue]:
     """Return the syntax errors of an expression that `parser` rejected."""
     if len(expression) > MAX_LENGTH:
         return [_first_issue(expression, source)]
-    from tetrapod.machinery.cel.antlr import complaints
+    from tetrapod.machinery.cel.antlr import antlr_errors
 
-    errors = complaints(expression)
+    errors = antlr_errors(expression)
     if not expression:  # an empty text has no columns
         errors = [(line, column - 1, message) for line, column, message in errors]
     issues = [Issue(line, column, f"Syntax error: {message}") for line, column, message in errors] or [_first_issue(expression, source)]

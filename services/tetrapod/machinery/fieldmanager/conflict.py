@@ -13,7 +13,7 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.status import StatusError, apply_conflict
 
 
-def refusal(conflicts: list[Conflict]) -> StatusError:
+def conflict_error(conflicts: list[Conflict]) -> StatusError:
     """Return the error of an apply that conflicts. It lists the first MAX_ERRORS conflicts and counts the others."""
     listed = conflicts[:MAX_ERRORS]
     causes = [

@@ -144,7 +144,7 @@ class FieldManager:
         except SchemaError as error:
             raise _failure(f"failed to create typed live object ({_describe(bare)}): {self._faults(bare, error)}") from error
         except Conflicts as error:
-            raise conflict.refusal(error.conflicts) from error
+            raise conflict.conflict_error(error.conflicts) from error
         changed = live is None or merged is not bare
         if manager == lastapplied.KUBECTL:
             merged = lastapplied.with_annotation(merged, config)

@@ -61,7 +61,7 @@ def unmapped(address: Address) -> Address:
     return address
 
 
-def address_complaint(text: str) -> str:
+def address_error(text: str) -> str:
     """Return Go's error text for an invalid address, or "" for a valid one. Upstream: Go's net/netip, ParseAddr."""
 
     def error_text(message: str, at: str = "") -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
-from tetrapod.machinery.golang.ip_addresses import address_complaint
+from tetrapod.machinery.golang.ip_addresses import address_error
 from tetrapod.machinery.golang.quoting import go_quote
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*", re.ASCII)
@@ -70,7 +70,7 @@ class GoUrl:
         return text + (f"#{quote(self.fragment, safe=_PATH_SAFE + '!?')}" if self.fragment else "")
 
 
-def request_uri_complaint(text: str) -> str:
+def request_uri_error(text: str) -> str:
     """Return Go's error text for a text that url.ParseRequestURI rejects, or ""."""
     try:
         _parse(text, request=True)
@@ -166,7 +166,7 @@ def _host(scheme: str, host: str) -> str:
         _check_port(port)
         address, mark, zone = name.partition("%25")
         literal = _unescaped_host(address) + _unescaped_host(mark + zone, zone=True)
-        if complaint := address_complaint(literal):
+        if complaint := address_error(literal):
             raise BadUrl(f"invalid host: {complaint}")
         if ":" not in literal:
             raise BadUrl("invalid IP-literal")

@@ -17,7 +17,7 @@ from tetrapod.machinery.golang.formatting import as_text, plain
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError, bad_request
 
-refusal: Final = bad_request
+bad_patch: Final = bad_request
 """Returns an error that upstream does not interpret."""
 
 BAD_PRIMITIVE_LIST: Final[Callable[[], StatusError]] = partial(bad_request, "invalid patch format of primitive list")
@@ -33,14 +33,14 @@ def NO_LISTS_OF_LISTS() -> StatusError:  # noqa: N802  (reads as its siblings)
 
 def no_merge_key(element: Object, merge_key: str) -> StatusError:
     """Return the error for a list element without the merge key."""
-    return refusal(f"map: {plain(element)} does not contain declared merge key: {merge_key}")
+    return bad_patch(f"map: {plain(element)} does not contain declared merge key: {merge_key}")
 
 
 def bad_patch_type(directive: Any, element: Object) -> StatusError:
     """Return the error for an unknown value of the `$patch` directive."""
-    return refusal(f"unknown patch type: {as_text(directive)} in map: {plain(element)}")
+    return bad_patch(f"unknown patch type: {as_text(directive)} in map: {plain(element)}")
 
 
 def bad_argument_type(expected: str, actual: str) -> StatusError:
     """Return the error for a value of the wrong type."""
-    return refusal(f"expected a {expected}, but received a {'%!s(<nil>)' if actual == '<nil>' else actual}")
+    return bad_patch(f"expected a {expected}, but received a {'%!s(<nil>)' if actual == '<nil>' else actual}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final
 
 from tetrapod.machinery.golang.formatting import syntax, type_name
-from tetrapod.machinery.patch.mergepatch_errors import bad_argument_type, no_merge_key, refusal
+from tetrapod.machinery.patch.mergepatch_errors import bad_argument_type, bad_patch, no_merge_key
 
 _INSERTION_SORTED: Final = 12
 """The number of elements up to which Go's sort.Slice uses insertion sort. With more elements, the position of elements without a place
@@ -72,7 +72,7 @@ def _check_all_are_maps(wanted: list[Any], present: set[Hashable], merge_key: st
         if not remaining:
             return
         if not isinstance(value, dict):
-            raise refusal(f"value for key {i} is not a map")
+            raise bad_patch(f"value for key {i} is not a map")
         if merge_key in value:
             remaining.discard(identity(value[merge_key]))
 

@@ -21,9 +21,9 @@ from tetrapod.machinery.patch.mergepatch_errors import (
     BAD_SET_ELEMENT_ORDER,
     NO_LISTS_OF_LISTS,
     bad_argument_type,
+    bad_patch,
     bad_patch_type,
     no_merge_key,
-    refusal,
 )
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import bad_request, request_entity_too_large
@@ -156,7 +156,7 @@ def _merge_lists(
         merged = ordered_lists.distinct([*original, *patch])
         return ordered_lists.in_order(merged, wanted=patch, live=original, merge_key=merge_key, of_maps=False)
     if not merge_key:
-        raise refusal("cannot merge lists without merge key for struct")
+        raise bad_patch("cannot merge lists without merge key for struct")
     original, patch = _list_directives(original, patch, merge_key)
     merged = _merge_elements(original, patch, merge_key, node, steps)
     return ordered_lists.in_order(merged, wanted=patch, live=original, merge_key=merge_key, of_maps=True)
@@ -179,7 +179,7 @@ def _list_directives(original: list[Any], patch: list[Any], merge_key: str) -> t
             case "replace":
                 replace = True
             case "merge":
-                raise refusal("merging lists cannot yet be specified in the patch")
+                raise bad_patch("merging lists cannot yet be specified in the patch")
             case other:
                 raise bad_patch_type(other, element)
     if replace:
@@ -243,7 +243,7 @@ def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode
     else:
         return
     if not original and not changes:
-        raise refusal("no elements in any of the given slices")
+        raise bad_patch("no elements in any of the given slices")
     of_maps = _element_is_map(original or [], changes or [])
     merged[name] = ordered_lists.in_order(result, wanted=order, live=original or [], merge_key=merge_key, of_maps=of_maps)
     patch.pop(name, None)
@@ -267,7 +267,7 @@ def _check_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
             wanted = None
         j += 1
     if i < len(remaining):
-        raise refusal(f"The order in patch list:\n{plain(changes)}\n doesn't match {ORDER_PREFIX} list:\n{plain(order)}\n")
+        raise bad_patch(f"The order in patch list:\n{plain(changes)}\n doesn't match {ORDER_PREFIX} list:\n{plain(order)}\n")
 
 
 def _merge_value(element: Any, merge_key: str) -> Hashable:
@@ -288,8 +288,8 @@ def _child(node: SchemaNode | None, name: str) -> tuple[SchemaNode | None, str, 
     if field_node is None:
         if node.properties or node.additional_properties is None:
             owner = node.definition.rpartition(".")[2]
-            raise refusal(f'unable to find api field in struct {owner} for the json field "{name}"')
-        raise refusal("merging an object in json but data type is not struct, instead is: map")
+            raise bad_patch(f'unable to find api field in struct {owner} for the json field "{name}"')
+        raise bad_patch("merging an object in json but data type is not struct, instead is: map")
     strategy = next((s for s in field_node.patch_strategy if s != "retainKeys"), "")
     return (field_node.items if field_node.items is not None else field_node), strategy, field_node.patch_merge_key
 
@@ -307,7 +307,7 @@ def _element_is_map(*lists: list[Any]) -> bool:
     if next(iter(names), "") == "[]interface {}":
         raise NO_LISTS_OF_LISTS()
     if len(names) > 1 or "<nil>" in names:
-        raise refusal(f"list element types are not identical: {plain(list(lists))}")
+        raise bad_patch(f"list element types are not identical: {plain(list(lists))}")
     return "map[string]interface {}" in names
 
 

@@ -199,26 +199,26 @@ def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
         unknown: the paths (`spec.containers[0].img`) that the kind's schema does not have. Fields below them are not checked.
     """
     errors: dict[str, None] = {}
-    _complain(pairs(data), "", frozenset(unknown), errors.setdefault)
+    _report_strict_errors(pairs(data), "", frozenset(unknown), errors.setdefault)
     return list(errors)[:_MAX_STRICT_ERRORS]
 
 
-def _complain(value: Any, path: str, unknown: Collection[str], say: Callable[[str], object]) -> None:
+def _report_strict_errors(value: Any, path: str, unknown: Collection[str], report: Callable[[str], object]) -> None:
     if isinstance(value, Pairs):
         seen: set[str] = set()
         for key, member in value:
             key = _clean(key)
             at = child(path, key)
             if at in unknown:
-                say(f"unknown field {go_quote(at)}")
+                report(f"unknown field {go_quote(at)}")
                 continue
             if key in seen:
-                say(f"duplicate field {go_quote(at)}")
+                report(f"duplicate field {go_quote(at)}")
             seen.add(key)
-            _complain(member, at, unknown, say)
+            _report_strict_errors(member, at, unknown, report)
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            _complain(item, index(path, i), unknown, say)
+            _report_strict_errors(item, index(path, i), unknown, report)
 
 
 _FIRST: Final[tuple[str, ...]] = ("kind", "apiVersion", "metadata")

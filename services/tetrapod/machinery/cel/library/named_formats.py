@@ -9,7 +9,7 @@ from tetrapod.machinery import names, string_formats
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import NONE, Optional, Special
-from tetrapod.machinery.golang.urls import request_uri_complaint
+from tetrapod.machinery.golang.urls import request_uri_error
 
 
 class NamedFormat(Special):
@@ -31,13 +31,13 @@ class NamedFormat(Special):
         return isinstance(other, NamedFormat) and other.name == self.name
 
 
-def _matching(name: str, complaint: str) -> Callable[[str], list[str]]:
-    return lambda text: [] if string_formats.matches(name, text) else [complaint]
+def _matching(name: str, message: str) -> Callable[[str], list[str]]:
+    return lambda text: [] if string_formats.matches(name, text) else [message]
 
 
 def _uri(text: str) -> list[str]:
-    complaint = request_uri_complaint(text)
-    return [complaint] if complaint else []
+    message = request_uri_error(text)
+    return [message] if message else []
 
 
 _FORMATS: Final = {
@@ -58,8 +58,8 @@ _FORMATS: Final = {
 
 
 def _validate(named: NamedFormat, text: str) -> Optional:
-    complaints = named.check(text)
-    return Optional(complaints) if complaints else NONE
+    messages = named.check(text)
+    return Optional(messages) if messages else NONE
 
 
 def _named(name: str) -> Optional:

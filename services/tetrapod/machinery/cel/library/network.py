@@ -13,7 +13,7 @@ from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import Special, no_such_overload
-from tetrapod.machinery.golang.ip_addresses import address_complaint
+from tetrapod.machinery.golang.ip_addresses import address_error
 from tetrapod.machinery.golang.quoting import go_quote
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -69,9 +69,9 @@ class CIDR(Special):
 
 def _address(text: str) -> Address:
     """Parse an IP address, ignoring a zone. Raises ValueError with Go's text."""
-    complaint = address_complaint(text)
-    if complaint:
-        raise ValueError(complaint)
+    message = address_error(text)
+    if message:
+        raise ValueError(message)
     return ipaddress.ip_address(text.partition("%")[0])
 
 

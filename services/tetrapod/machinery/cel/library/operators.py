@@ -8,7 +8,7 @@ from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
-from tetrapod.machinery.cel.overload_errors import unsuited
+from tetrapod.machinery.cel.overload_errors import overload_error
 from tetrapod.machinery.cel.time import checked_duration, checked_timestamp
 from tetrapod.machinery.cel.values import CorrelatedList, Duration, ObjectLike, Timestamp, Uint, equal, find, no_such_overload
 
@@ -52,7 +52,7 @@ def add(a: Any, b: Any) -> Any:
         return a.merged(b) if isinstance(a, CorrelatedList) else [*a, *b]
     if {ka, kb} == {Duration, Timestamp}:
         return checked_timestamp(a.ns + b.ns)
-    raise unsuited("_+_", (a, b))
+    raise overload_error("_+_", (a, b))
 
 
 def subtract(a: Any, b: Any) -> Any:
@@ -69,14 +69,14 @@ def subtract(a: Any, b: Any) -> Any:
             return checked_duration(a.ns - b.ns)
     if ka is Timestamp and kb is Duration:
         return checked_timestamp(a.ns - b.ns)
-    raise unsuited("_-_", (a, b))
+    raise overload_error("_-_", (a, b))
 
 
 def multiply(a: Any, b: Any) -> Any:
     """Return `a * b`. Raises EvaluationError on overflow, or for operands of other types."""
     kind = a.__class__
     if kind is not b.__class__ or kind not in _NUMBERS:
-        raise unsuited("_*_", (a, b))
+        raise overload_error("_*_", (a, b))
     if kind is int:
         return checked_int(a * b)
     return a * b if kind is float else checked_uint(int(a) * int(b))
@@ -89,7 +89,7 @@ def divide(a: Any, b: Any) -> Any:
     """
     kind = a.__class__
     if kind is not b.__class__ or kind not in _NUMBERS:
-        raise unsuited("_/_", (a, b))
+        raise overload_error("_/_", (a, b))
     if kind is float:
         if b == 0.0:
             return nan if a == 0.0 or isnan(a) else (inf if (a > 0) == (str(b)[0] != "-") else -inf)
@@ -106,7 +106,7 @@ def modulo(a: Any, b: Any) -> Any:
     """Return `a % b` with the sign of `a`. Raises EvaluationError for a modulus of zero, on overflow, or for other types."""
     kind = a.__class__
     if kind is not b.__class__ or kind not in (int, Uint):
-        raise unsuited("_%_", (a, b))
+        raise overload_error("_%_", (a, b))
     if b == 0:
         raise EvaluationError("modulus by zero")
     if kind is Uint:
@@ -125,7 +125,7 @@ def negate(a: Any) -> Any:
         return -a
     if a.__class__ is Duration:
         return checked_duration(-a.ns)
-    raise unsuited("-_", (a,))
+    raise overload_error("-_", (a,))
 
 
 def _not(a: Any) -> bool:
@@ -147,7 +147,7 @@ def _comparison(name: str, compare: Callable[[Any, Any], bool]) -> Callable[[Any
             return compare(a, b)
         if ka is kb and ka in (Timestamp, Duration):
             return compare(a.ns, b.ns)
-        raise unsuited(name, (a, b))
+        raise overload_error(name, (a, b))
 
     return run
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from tetrapod.machinery.cel.library.signatures import Function, Functions
-from tetrapod.machinery.cel.overload_errors import unsuited
+from tetrapod.machinery.cel.overload_errors import overload_error
 
 _LIBRARIES: Final = (
     "conversions",
@@ -54,7 +54,7 @@ def _dispatcher(name: str) -> Function:
         for classes, function in signatures:
             if len(classes) == len(args) and all(_takes(c, a) for c, a in zip(classes, args, strict=True)):
                 return function(*args)
-        raise unsuited(name, args)
+        raise overload_error(name, args)
 
     return call
 

@@ -9,7 +9,7 @@ from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.library.signatures import Functions
 from tetrapod.machinery.cel.values import Special
 from tetrapod.machinery.golang.quoting import go_quote
-from tetrapod.machinery.golang.urls import BadUrl, GoUrl, parse, query_values, request_uri_complaint
+from tetrapod.machinery.golang.urls import BadUrl, GoUrl, parse, query_values, request_uri_error
 
 
 class Url(Special):
@@ -25,18 +25,18 @@ class Url(Special):
 
 
 def _url(text: str) -> Url:
-    complaint = request_uri_complaint(text)
-    if not complaint:
+    message = request_uri_error(text)
+    if not message:
         try:
             return Url(parse(text))
         except BadUrl as error:
-            complaint = f"parse {go_quote(text)}: {error}"
-    raise EvaluationError(f"URL parse error during conversion from string: {complaint}")
+            message = f"parse {go_quote(text)}: {error}"
+    raise EvaluationError(f"URL parse error during conversion from string: {message}")
 
 
 FUNCTIONS: Final[Functions] = {
     "url": [((str,), _url)],
-    "isURL": [((str,), lambda text: not request_uri_complaint(text))],
+    "isURL": [((str,), lambda text: not request_uri_error(text))],
     "getScheme": [((Url,), lambda u: u.url.scheme)],
     "getHost": [((Url,), lambda u: u.url.host)],
     "getHostname": [((Url,), lambda u: u.url.hostname)],
