@@ -18,7 +18,7 @@ def with_cors(handler: Handler, allowed_origins: tuple[str, ...]) -> Handler:
     """Answer preflight requests and add the headers."""
     if not allowed_origins:
         return handler
-    import re2  # as in machinery/schema/patterns.py
+    import re2  # as in machinery/golang/regular_expressions.py
 
     patterns = [re2.compile(pattern) for pattern in allowed_origins]
 

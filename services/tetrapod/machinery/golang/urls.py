@@ -166,8 +166,8 @@ def _host(scheme: str, host: str) -> str:
         _check_port(port)
         address, mark, zone = name.partition("%25")
         literal = _unescaped_host(address) + _unescaped_host(mark + zone, zone=True)
-        if complaint := address_error(literal):
-            raise BadUrl(f"invalid host: {complaint}")
+        if message := address_error(literal):
+            raise BadUrl(f"invalid host: {message}")
         if ":" not in literal:
             raise BadUrl("invalid IP-literal")
         return f"[{literal}]{port}"
