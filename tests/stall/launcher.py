@@ -14,7 +14,6 @@ import json
 import os
 import resource
 import socket
-import sys
 import threading
 from pathlib import Path
 
@@ -23,8 +22,6 @@ from tetrapod.generic.http import loop_monitor
 from tetrapod.generic.metrics import collectors
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_BLOCK = 64
-"""Bytes of a small object, on average: Python's own allocator counts them, but not their sizes."""
 _MEMORY = 6 << 30
 """Bytes of address space that the process may have: ten times what the costliest of the cases takes."""
 
@@ -45,23 +42,6 @@ def reset_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-class _Mallinfo(ctypes.Structure):
-    """The structure mallinfo2 of the C library."""
-
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
-    ]
-
-
-def live() -> int:
-    """Return about how many bytes are allocated. Unlike `rss` it does not count free memory between allocations."""
-    library = ctypes.CDLL(None)
-    library.mallinfo2.restype = _Mallinfo
-    found = library.mallinfo2()
-    return int(found.uordblks + found.hblkhd + _BLOCK * sys.getallocatedblocks())
-
-
 def collect() -> None:
     """Run the garbage collector, and return what malloc keeps to the kernel."""
     gc.collect()
@@ -74,7 +54,7 @@ def answer(command: str) -> dict[str, float]:
         reset_peak()
     if command == "collect":
         collect()
-    return {**loop_monitor.longest(), "rss": rss(), "peak": peak(), "live": live()}
+    return {**loop_monitor.longest(), "rss": rss(), "peak": peak()}
 
 
 def serve(listener: socket.socket) -> None:

@@ -144,12 +144,11 @@ class Measuring:
             n = max(1, n // 2)
         result.grown = await self._memory() - before
         if result.grown > GROWTH and case.who != "admin":
-            # The first request fills caches, which stay, and memory between allocations is kept up to the largest peak. A leak is more
-            # allocated memory with each further request.
-            before, live = await self._memory(), await self._memory("live")
+            # The first request fills caches and malloc's pools, which stay. A leak grows with each further request.
+            before = await self._memory()
             for _ in range(_FURTHER):
                 await self.sample(case, result.largest.n)
-            result.grown = min(await self._memory() - before, await self._memory("live") - live) / _FURTHER
+            result.grown = (await self._memory() - before) / _FURTHER
         return result
 
     async def _surely(self, case: Case, n: int) -> Sample:
@@ -196,9 +195,9 @@ class Measuring:
             if cpu - before < _REST / 5:
                 break
 
-    async def _memory(self, kind: str = "rss") -> float:
+    async def _memory(self) -> float:
         """Return the memory of all processes after garbage collection, whose time must not count for the next request."""
-        total = sum(one[kind] for one in self.world.control("collect").values())
+        total = sum(one["rss"] for one in self.world.control("collect").values())
         await asyncio.sleep(0.05)
         return total
 

@@ -30,9 +30,8 @@ user reads an object and `/readyz` every 10 ms. The columns of each server, over
   {clock}, and the longest step or lag of an event loop by CPU time ([docs/reference/observability.md](observability.md)).
 - *CPU*: seconds of all processes at the largest size.
 - *growth*: the power of the size with which CPU time grows; empty for requests that are cheap at every size.
-- *memory*: megabytes that the request leaves behind, after garbage collection. Caches fill with the first requests, and Python's allocator
-  keeps free memory between allocations, up to the largest peak. If a case leaves more than {memory:.0f} MB, the column is therefore the
-  mean of ten further requests: of resident or of allocated memory, whichever grew less.
+- *memory*: megabytes that the request leaves behind, after garbage collection. Caches and the pools of malloc grow with the first large
+  requests and stay; if all sizes of a case leave more than {memory:.0f} MB, it is the mean of ten further requests.
 
 A case fails, and is set in bold, if one of these holds. Requests of administrators are shown only.
 
