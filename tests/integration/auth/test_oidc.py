@@ -373,7 +373,7 @@ async def test_a_discovery_document_of_another_issuer_is_rejected(provider: Issu
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.3):
             await made.run()
-    assert "issuer did not match the issuer returned by provider" in made.complaint()
+    assert "issuer did not match the issuer returned by provider" in made.discovery_error()
     assert await refusal(made, provider.token()) == "oidc: authenticator not initialized"
     await pool.close()
 
