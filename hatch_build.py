@@ -1,8 +1,8 @@
 """Build hook: writes the descriptions of the built-in types into the package.
 
-They are upstream's prose that `kubectl explain` shows, and come from the build requirement kubernetes-validate, so that they
-need not be committed. Runs for wheels and editable installs alike. Where the requirement is not there (a build without
-isolation), the package is built without descriptions.
+They are upstream's prose that `kubectl explain` shows, and come from the build requirement kubernetes-validate, so that
+they need not be committed. Runs for wheels and editable installs alike. Where the requirement is not there (a build
+without isolation), the package is built without descriptions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ def write(definitions: dict[str, Any], target: Path) -> None:
     for name, schema in sorted(definitions.items()):
         package, _, short = name.rpartition(".")
         if (target.parent / f"{package}.types").is_file():
-            fields = {field: text for field, child in schema.get("properties", {}).items() if (text := child.get("description"))}
+            fields = {
+                field: text
+                for field, child in schema.get("properties", {}).items()
+                if (text := child.get("description"))
+            }
             packages[package][short] = [schema.get("description", ""), fields]
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for package, texts in packages.items():

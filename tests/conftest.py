@@ -1,7 +1,8 @@
 """Settings of every test run.
 
-Hypothesis tries the same examples each time, so that every developer sees the same failures; `make fuzz` tries new ones. With
-REQUIRE_TOOLS=1, as in CI, a test fails if it would be skipped because a tool is missing. The summary lists the tests that needed a retry.
+Hypothesis tries the same examples each time, so that every developer sees the same failures; `make fuzz` tries new
+ones. With REQUIRE_TOOLS=1, as in CI, a test fails if it would be skipped because a tool is missing. The summary lists
+the tests that needed a retry.
 """
 
 from __future__ import annotations

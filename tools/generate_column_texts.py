@@ -3,7 +3,8 @@
     TOKEN=… python tools/generate_column_texts.py https://SERVER [CA]
 
 The texts come from pkg/printers/internalversion/printers.go and the fields that it refers to. The output,
-`machinery/types/data/column_texts.json`, has each text once, and for each column of each resource (`deployments.apps`) its index.
+`machinery/types/data/column_texts.json`, has each text once, and for each column of each resource (`deployments.apps`)
+its index.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def listed() -> Iterator[tuple[str, str]]:
 
 def columns_of(url: str, context: ssl.SSLContext) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {os.environ['TOKEN']}", "Accept": TABLE}
-    with urllib.request.urlopen(urllib.request.Request(f"{url}?limit=1&includeObject=None", headers=headers), context=context) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{url}?limit=1&includeObject=None", headers=headers), context=context
+    ) as answer:
         return {column["name"]: column["description"] for column in json.load(answer)["columnDefinitions"]}
 
 
@@ -44,7 +47,10 @@ def main() -> None:
     columns = {name: columns_of(server + path, context) for name, path in listed()}
     texts = sorted({text for described in columns.values() for text in described.values()})
     numbers = {text: number for number, text in enumerate(texts)}
-    lines = [json.dumps({name: {column: numbers[text] for column, text in columns[name].items()}})[1:-1] for name in sorted(columns)]
+    lines = [
+        json.dumps({name: {column: numbers[text] for column, text in columns[name].items()}})[1:-1]
+        for name in sorted(columns)
+    ]
     written = ",\n".join(json.dumps(text) for text in texts)
     OUTPUT.write_text('{"texts":[\n' + written + '\n],\n"columns":{\n' + ",\n".join(lines) + "\n}}\n")
 

@@ -2,9 +2,10 @@
 
     curl -H "Authorization: Bearer $TOKEN" https://SERVER/openapi/v2 | python tools/generate_enum_texts.py
 
-kubernetes-validate's texts (hatch_build.py) come from upstream's static snapshot, which is made with the feature gate OpenAPIEnums off.
-A server describes the values of an enum at the end of the description of each field of that type. The output lists these endings,
-each with its fields, and the descriptions of the types that the snapshot shows as plain JSON types.
+kubernetes-validate's texts (hatch_build.py) come from upstream's static snapshot, which is made with the feature gate
+OpenAPIEnums off. A server describes the values of an enum at the end of the description of each field of that type. The
+output lists these endings, each with its fields, and the descriptions of the types that the snapshot shows as plain
+JSON types.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ PROGRAMS = {
 HEAD = """# All flags
 
 This page is for administrators. It lists the flags of `tetrapod up` (also those of `tetrapod-kube-apiserver`) and of
-`tetrapod serve SERVICE`, in the sections of `--help`. [flags.md](flags.md) compares them with kube-apiserver's. The page is written by
+`tetrapod serve SERVICE`, in the sections of `--help`. [flags.md](flags.md) compares them with kube-apiserver's. \
+The page is written by
 `python tools/generate_flags.py`.
 """
 
@@ -46,7 +47,9 @@ def _row(flag: Flag, default: Any) -> str:
     shown = f"`{written}`" if written not in ("", "[]") else ""
     kind = " or ".join(flag.choices) or flag.kind.value
     programs = (
-        "all" if flag.programs == ALL else ", ".join(title for program, title in PROGRAMS.items() if program in (flag.programs or ()))
+        "all"
+        if flag.programs == ALL
+        else ", ".join(title for program, title in PROGRAMS.items() if program in (flag.programs or ()))
     )
     return f"| {name} | {kind} | {shown} | {programs} | {flag.help} |"
 

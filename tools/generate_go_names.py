@@ -1,11 +1,13 @@
-"""Write the names that Go gives to types of fields (`services/tetrapod/machinery/types/data/go_names.json`) from Go's sources.
+"""Write the names that Go gives to types of fields, read from Go's sources.
+
+The output is `services/tetrapod/machinery/types/data/go_names.json`.
 
     PYTHONPATH=services python tools/generate_go_names.py FOLDER
 
-FOLDER holds the modules k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator as the Go module cache lays them
-out. OpenAPI has `string` where the source has `v1.TaintEffect`; the decoder's errors name the latter. For each field of a definition
-and each level of its type, the output maps the plain form (`map[string][]string`) to its name in Go. The key "" lists the structs
-that embed the field.
+FOLDER holds the modules k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator as the Go module cache
+lays them out. OpenAPI has `string` where the source has `v1.TaintEffect`; the decoder's errors name the latter. For
+each field of a definition and each level of its type, the output maps the plain form (`map[string][]string`) to its
+name in Go. The key "" lists the structs that embed the field.
 """
 
 from __future__ import annotations
@@ -47,11 +49,18 @@ class Sources:
         if module not in self._folders:
             return []
         folder = self._folders[module] / package.removeprefix(module).strip("/")
-        files = (f for f in sorted(folder.glob("*.go")) if not f.name.startswith(("zz_", "generated")) and "_test" not in f.name)
+        files = (
+            f
+            for f in sorted(folder.glob("*.go"))
+            if not f.name.startswith(("zz_", "generated")) and "_test" not in f.name
+        )
         return [re.sub(r"[ \t]*//.*", "", f.read_text()) for f in files]
 
     def _struct(self, package: Package, name: str) -> dict[str, tuple[str, str]]:
-        """Return the JSON names of the fields with their types and the structs that embed them (`RuleWithOperations.Rule`)."""
+        """Return the JSON names of the fields with their types and the structs that embed them.
+
+        `RuleWithOperations.Rule` is such a struct, for example.
+        """
         found: dict[str, tuple[str, str]] = {}
         for text in self._files(package):
             for match in STRUCT.finditer(text):

@@ -1,4 +1,6 @@
-"""Generate the _pb2.py and .pyi beside each .proto: the messages of etcd, KMS plugins and Prometheus. Needs grpcio-tools.
+"""Generate the _pb2.py and .pyi beside each .proto: the messages of etcd, KMS plugins and Prometheus.
+
+Needs grpcio-tools.
 
 python tools/generate_messages.py
 """

@@ -2,9 +2,10 @@
 
     python tools/generate_protobuf.py FACTS
 
-FACTS has `protobuf.json`: message → field → [number, type, label], as in upstream's generated.proto files. The output has a file for each
-package with a line for each message that a served kind can reach: its name, a space, and number → [JSON name, type, label] as JSON. Types
-of the same package begin with a dot. Embedded Go structs are messages on the wire but not in JSON; their label is `inline`.
+FACTS has `protobuf.json`: message → field → [number, type, label], as in upstream's generated.proto files. The output
+has a file for each package with a line for each message that a served kind can reach: its name, a space, and number →
+[JSON name, type, label] as JSON. Types of the same package begin with a dot. Embedded Go structs are messages on the
+wire but not in JSON; their label is `inline`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,17 @@ RENAMED = {"ref": "$ref", "schema": "$schema"}  # of JSONSchemaProps, whose exte
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 ROOTS = (
-    *(META + kind for kind in ("APIGroupList", "APIResourceList", "APIVersions", "PartialObjectMetadataList", "Status", "WatchEvent")),
+    *(
+        META + kind
+        for kind in (
+            "APIGroupList",
+            "APIResourceList",
+            "APIVersions",
+            "PartialObjectMetadataList",
+            "Status",
+            "WatchEvent",
+        )
+    ),
     "io.k8s.apimachinery.pkg.apis.meta.v1beta1.PartialObjectMetadataList",
     "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList",
     "io.k8s.apimachinery.pkg.runtime.Unknown",

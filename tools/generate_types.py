@@ -1,8 +1,9 @@
-"""Write the committed facts of the built-in types (`services/tetrapod/machinery/types/data/`) from a server's OpenAPI and discovery.
+"""Write the committed facts of the built-in types from a server's OpenAPI and discovery.
 
     python tools/generate_types.py FACTS
 
-FACTS is a folder as `facts/README.md` of the project's shared material describes it. The output has two kinds of file:
+FACTS is a folder as `facts/README.md` of the project's shared material describes it. The output, in
+`services/tetrapod/machinery/types/data/`, has two kinds of file:
 
 - `PACKAGE.types`, one for each Go package, has a line for each definition: its name, a space, its schema as JSON.
 - `resources.json` has the discovery data of each resource.
@@ -31,7 +32,10 @@ omit_empty, omit_zero = table(OMIT_EMPTY), table(OMIT_ZERO)
 
 
 def compact(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with each reference replaced by `$ref: name` beside its siblings. (`b` marks fields without allOf around it.)"""
+    """Return the schema with each reference replaced by `$ref: name` beside its siblings.
+
+    `b` marks fields whose reference has no `allOf` around it.
+    """
     found: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "$ref":
@@ -49,7 +53,10 @@ def compact(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def presence(definition: str, name: str, schema: dict[str, Any], required: bool) -> str:
-    """Return how Go encodes the field: "" (omitempty), "*" (if given), "=" (always), "0" (struct unless zero), "n" (null if empty)."""
+    """Return the mark of how Go encodes the field.
+
+    The marks are "" (omitempty), "*" (if given), "=" (always), "0" (struct unless zero) and "n" (null if empty).
+    """
     short = ".".join(definition.split(".")[-3:])
     if name in nulls.get(short, ()):
         return "n"
@@ -112,7 +119,10 @@ def write_kinds(facts: Path) -> None:
 
 
 def write_resources(facts: Path) -> None:
-    """Write the groups in discovery order with their versions, and the data of each resource from both discovery formats."""
+    """Write the groups in discovery order with their versions, and the discovery data of each resource.
+
+    The data of a resource come from both discovery formats.
+    """
     folder = facts / "discovery"
     groups: list[dict[str, Any]] = [{"metadata": {"name": ""}, "versions": [{"version": "v1"}]}]
     aggregated: dict[tuple[str, str, str], Any] = {}
@@ -149,7 +159,17 @@ def resources(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
             else:
                 found[name] = {"name": name, "subresources": [entry], "virtual": True}
             continue
-        keep = ("singularName", "namespaced", "kind", "group", "version", "verbs", "shortNames", "categories", "storageVersionHash")
+        keep = (
+            "singularName",
+            "namespaced",
+            "kind",
+            "group",
+            "version",
+            "verbs",
+            "shortNames",
+            "categories",
+            "storageVersionHash",
+        )
         found[name] = {"name": name, **{k: item[k] for k in keep if k in item}, "subresources": []}
     return list(found.values())
 

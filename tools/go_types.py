@@ -1,9 +1,9 @@
 """Facts about Go types that the OpenAPI documents lack and that re-encoding an object depends on.
 
-A scalar that is a pointer in Go is written if it was given, zero or not; a plain one with `omitempty` is omitted at zero. The facts are
-taken
-from the published API conventions and types (k8s.io/api), and the tests of the decoder compare them with recorded responses. Names are
-`group.version.Type` as in the names of definitions, without their common prefixes. Only `generate_types.py` uses this module.
+A scalar that is a pointer in Go is written if it was given, zero or not; a plain one with `omitempty` is omitted at
+zero. The facts are taken from the published API conventions and types (k8s.io/api), and the tests of the decoder
+compare them with recorded responses. Names are `group.version.Type` as in the names of definitions, without their
+common prefixes. Only `generate_types.py` uses this module.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ autoscaling.v2.HorizontalPodAutoscalerStatus observedGeneration
 autoscaling.v2.MetricTarget averageUtilization
 autoscaling.v2.MetricValueStatus averageUtilization
 batch.v1.CronJobSpec failedJobsHistoryLimit startingDeadlineSeconds successfulJobsHistoryLimit suspend timeZone
-batch.v1.JobSpec activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy manualSelector
+batch.v1.JobSpec activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy \
+manualSelector
 batch.v1.JobSpec maxFailedIndexes parallelism podReplacementPolicy suspend ttlSecondsAfterFinished
 batch.v1.JobStatus failedIndexes ready terminating
 batch.v1.PodFailurePolicyOnExitCodesRequirement containerName
@@ -90,8 +91,10 @@ core.v1.PodDNSConfigOption value
 core.v1.PodResourceClaim resourceClaimName resourceClaimTemplateName
 core.v1.PodResourceClaimStatus resourceClaimName
 core.v1.PodSchedulingGroup podGroupName
-core.v1.PodSecurityContext fsGroup fsGroupChangePolicy runAsGroup runAsNonRoot runAsUser seLinuxChangePolicy supplementalGroupsPolicy
-core.v1.PodSpec activeDeadlineSeconds automountServiceAccountToken enableServiceLinks hostUsers hostnameOverride preemptionPolicy priority
+core.v1.PodSecurityContext fsGroup fsGroupChangePolicy runAsGroup runAsNonRoot runAsUser seLinuxChangePolicy \
+supplementalGroupsPolicy
+core.v1.PodSpec activeDeadlineSeconds automountServiceAccountToken enableServiceLinks hostUsers hostnameOverride \
+preemptionPolicy priority
 core.v1.PodSpec runtimeClassName setHostnameAsFQDN shareProcessNamespace terminationGracePeriodSeconds
 core.v1.PortStatus error
 core.v1.Probe terminationGracePeriodSeconds
@@ -104,11 +107,13 @@ core.v1.SecretEnvSource optional
 core.v1.SecretKeySelector optional
 core.v1.SecretProjection optional
 core.v1.SecretVolumeSource defaultMode defaultUser optional
-core.v1.SecurityContext allowPrivilegeEscalation privileged procMount readOnlyRootFilesystem runAsGroup runAsNonRoot runAsUser
+core.v1.SecurityContext allowPrivilegeEscalation privileged procMount readOnlyRootFilesystem runAsGroup runAsNonRoot \
+runAsUser
 core.v1.ServiceAccount automountServiceAccountToken
 core.v1.ServiceAccountTokenProjection expirationSeconds user
 core.v1.ServicePort appProtocol
-core.v1.ServiceSpec allocateLoadBalancerNodePorts internalTrafficPolicy ipFamilyPolicy loadBalancerClass trafficDistribution
+core.v1.ServiceSpec allocateLoadBalancerNodePorts internalTrafficPolicy ipFamilyPolicy loadBalancerClass \
+trafficDistribution
 core.v1.Toleration tolerationSeconds
 core.v1.TopologySpreadConstraint minDomains nodeAffinityPolicy nodeTaintsPolicy
 core.v1.TypedObjectReference namespace
@@ -140,7 +145,8 @@ resource.v1.ResourceSliceSpec allNodes nodeName partitionTypeAttribute perDevice
 scheduling.v1.PriorityClass preemptionPolicy
 scheduling.v1alpha3.WorkloadPodGroupGangSchedulingPolicy minCount
 scheduling.v1alpha3.WorkloadPodGroupResourceClaim resourceClaimName resourceClaimTemplateName
-storage.v1.CSIDriverSpec attachRequired fsGroupPolicy nodeAllocatableUpdatePeriodSeconds podInfoOnMount preventPodSchedulingIfMissing
+storage.v1.CSIDriverSpec attachRequired fsGroupPolicy nodeAllocatableUpdatePeriodSeconds podInfoOnMount \
+preventPodSchedulingIfMissing
 storage.v1.CSIDriverSpec requiresRepublish seLinuxMount serviceAccountTokenInSecrets storageCapacity
 storage.v1.StorageClass allowVolumeExpansion reclaimPolicy volumeBindingMode
 storage.v1.StorageHealthCondition accessMode volumeMode
@@ -150,12 +156,14 @@ storage.v1.VolumeError errorCode
 storage.v1.VolumeNodeResources count
 apiextensions.v1.CustomResourceDefinitionVersion deprecationWarning
 apiextensions.v1.CustomResourceSubresourceScale labelSelectorPath
-apiextensions.v1.JSONSchemaProps $ref maxItems maxLength maxProperties maximum minItems minLength minProperties minimum multipleOf
+apiextensions.v1.JSONSchemaProps $ref maxItems maxLength maxProperties maximum minItems minLength minProperties \
+minimum multipleOf
 apiextensions.v1.JSONSchemaProps x-kubernetes-list-type x-kubernetes-map-type x-kubernetes-preserve-unknown-fields
 apiextensions.v1.ServiceReference path port
 apiextensions.v1.ValidationRule optionalOldSelf reason
 apiextensions.v1.WebhookClientConfig url
-meta.v1.DeleteOptions gracePeriodSeconds ignoreStoreReadErrorWithClusterBreakingPotential orphanDependents propagationPolicy
+meta.v1.DeleteOptions gracePeriodSeconds ignoreStoreReadErrorWithClusterBreakingPotential orphanDependents \
+propagationPolicy
 meta.v1.ListMeta remainingItemCount
 meta.v1.ObjectMeta deletionGracePeriodSeconds
 meta.v1.OwnerReference blockOwnerDeletion controller
@@ -203,7 +211,9 @@ meta.v1.Condition lastTransitionTime
 meta.v1.WatchEvent object
 apiregistration.v1.APIServiceCondition lastTransitionTime
 """
-"""Times, quantities and similar types that are values, not pointers: written even if they are zero (as null, "0" or 0)."""
+"""Times, quantities and similar types that are values, not pointers: written even if they are zero (as null, "0" or
+0).
+"""
 
 NULLS = """
 apps.v1.DaemonSetSpec selector

@@ -10,7 +10,10 @@ from importlinter import Contract, ContractCheck, output
 
 
 class NoImportCycles(Contract):
-    """A contract against import cycles between modules of any packages; import-linter's `acyclic_siblings` compares packages."""
+    """A contract against import cycles between modules of any packages.
+
+    import-linter's `acyclic_siblings` compares packages.
+    """
 
     type_name = "no_import_cycles"
 
@@ -20,7 +23,9 @@ class NoImportCycles(Contract):
 
     def render_broken_contract(self, check: ContractCheck) -> None:
         output.print_error(" -> ".join(check.metadata["cycle"]))
-        output.print("A type that two modules need belongs in a third, below both; a Protocol says what is used of the other.")
+        output.print(
+            "A type that two modules need belongs in a third, below both; a Protocol says what is used of the other."
+        )
 
 
 def _find_cycle(imports: dict[str, set[str]]) -> list[str]:

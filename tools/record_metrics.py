@@ -2,7 +2,8 @@
 
     python tools/record_metrics.py https://127.0.0.1:6443 > tests/integration/metrics/upstream.json
 
-The server must accept the tokens of tests/contract/tokens.csv. Metrics of the Go runtime and of Go's gRPC client are left out.
+The server must accept the tokens of tests/contract/tokens.csv. Metrics of the Go runtime and of Go's gRPC client are
+left out.
 """
 
 from __future__ import annotations
@@ -22,13 +23,20 @@ _GO = ("go_", "grpc_client_")
 def main(url: str) -> None:
     with metric_load(url) as ask:
         recorded = {path: families(ask("GET", path)[1].decode()) for path in ("/metrics", "/metrics/slis")}
-    kept = {path: {name: family for name, family in found.items() if not name.startswith(_GO)} for path, found in recorded.items()}
+    kept = {
+        path: {name: family for name, family in found.items() if not name.startswith(_GO)}
+        for path, found in recorded.items()
+    }
     print("{\n" + ",\n".join(f"{json.dumps(path)}: {_lines(found)}" for path, found in kept.items()) + "\n}")
 
 
 def _lines(found: Mapping[str, Family]) -> str:
     """Format the metric families as a JSON object with one line each."""
-    return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(family)}" for name, family in sorted(found.items())) + "\n}"
+    return (
+        "{\n"
+        + ",\n".join(f"{json.dumps(name)}: {json.dumps(family)}" for name, family in sorted(found.items()))
+        + "\n}"
+    )
 
 
 if __name__ == "__main__":

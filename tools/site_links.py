@@ -1,7 +1,8 @@
 """The hook of mkdocs that lets pages of docs/ link to files outside docs/, as they do on GitHub.
 
-A Markdown file outside docs/ that is linked becomes the page project/PATH; another file becomes the page source/PATH, which shows its text;
-a folder becomes a list of its files. mkdocs logs a warning for a link to a file that does not exist, which fails the strict build.
+A Markdown file outside docs/ that is linked becomes the page project/PATH; another file becomes the page source/PATH,
+which shows its text; a folder becomes a list of its files. mkdocs logs a warning for a link to a file that does not
+exist, which fails the strict build.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def github_slug(text: str, separator: str) -> str:
 @cache
 def _tracked() -> frozenset[str]:
     """Return the paths of all files of the repository. A file that is not tracked is not published."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return frozenset(listed.stdout.splitlines())
 
 
@@ -84,7 +87,9 @@ def _text(uri: str) -> str:
     if uri.startswith("project/"):
         return origin.read_text()
     if origin.is_dir():
-        children = sorted({each.removeprefix(f"{path}/").split("/")[0] for each in _tracked() if each.startswith(f"{path}/")})
+        children = sorted(
+            {each.removeprefix(f"{path}/").split("/")[0] for each in _tracked() if each.startswith(f"{path}/")}
+        )
         return f"# {path}\n\n" + "\n".join(f"- [{name}]({name})" for name in children)
     return f'# {path}\n\n````{_LANGUAGES.get(origin.suffix, "text")} linenums="1"\n{origin.read_text()}\n````\n'
 

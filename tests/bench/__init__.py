@@ -1,3 +1,3 @@
-"""`make bench`: measure the cost of the servers, compared with a raw ASGI "hello" in the same minute and, if present, the real
-kube-apiserver.
+"""`make bench`: measure the cost of the servers, compared with a raw ASGI "hello" in the same minute and, if present,
+the real kube-apiserver.
 """

@@ -1,7 +1,10 @@
-"""`make bench`: measure, and write docs/reference/benchmarks.md. `make bench ARGS='--only get,list'` measures a part and prints it.
+"""`make bench`: measure, and write docs/reference/benchmarks.md.
 
-With KUBE_APISERVER each form of Tetrapod is also measured next to kube-apiserver, alternating every second (and kube-apiserver alone,
-with `--real`). `--beside CHECKOUT` measures next to another source tree only, which shows the cost of a change.
+`make bench ARGS='--only get,list'` measures a part and prints it.
+
+With KUBE_APISERVER each form of Tetrapod is also measured next to kube-apiserver, alternating every second (and
+kube-apiserver alone, with `--real`). `--beside CHECKOUT` measures next to another source tree only, which shows the
+cost of a change.
 """
 
 from __future__ import annotations
@@ -29,10 +32,16 @@ OUT = Path(__file__).parents[2] / "docs" / "reference" / "benchmarks.md"
 
 def _arguments() -> argparse.Namespace:
     names = ", ".join([*(w.key for w in WORKS), *dict.fromkeys(q.key.split("-")[0] for q in QUANTITIES)])
-    parser = argparse.ArgumentParser(prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help=f"measure these alone, comma-separated: {names}; prints, writes nothing")
+    parser = argparse.ArgumentParser(
+        prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", default="", help=f"measure these alone, comma-separated: {names}; prints, writes nothing"
+    )
     parser.add_argument("--quick", action="store_true", help="shorter runs and fewer CRDs; prints, writes nothing")
-    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="ours and that of another tree, second by second; prints")
+    parser.add_argument(
+        "--beside", type=Path, metavar="CHECKOUT", help="ours and that of another tree, second by second; prints"
+    )
     parser.add_argument("--pairs", type=int, default=10, help="seconds of each, beside another server (%(default)s)")
     parser.add_argument("--real", action="store_true", help="measure kube-apiserver by itself too")
     parser.add_argument("--no-four", action="store_true", help="leave the four services out")
@@ -73,7 +82,14 @@ def main() -> int:
             servers = hello, aggregated
             if arguments.beside is not None:
                 for form in _forms(arguments):
-                    measure(form(Path(fresh())), form(Path(fresh()), arguments.beside.resolve()), plan, servers, pki.ca, directory)
+                    measure(
+                        form(Path(fresh())),
+                        form(Path(fresh()), arguments.beside.resolve()),
+                        plan,
+                        servers,
+                        pki.ca,
+                        directory,
+                    )
                 return 0
             real = bool(os.environ.get("KUBE_APISERVER"))
             for form in [*_forms(arguments), *([Real] if real and arguments.real else ())]:
@@ -95,7 +111,9 @@ def main() -> int:
 
 
 def _above(results: dict[str, Measured]) -> str:
-    return ", ".join(f"{key} {name}" for key, measured in results.items() for name in missed(key, measured)) or "nothing"
+    return (
+        ", ".join(f"{key} {name}" for key, measured in results.items() for name in missed(key, measured)) or "nothing"
+    )
 
 
 if __name__ == "__main__":

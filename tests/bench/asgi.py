@@ -1,4 +1,6 @@
-"""Raw ASGI on stock uvicorn (httptools, uvloop) over TLS, in separate processes: `hello` for calibration, and an aggregated API server."""
+"""Raw ASGI on stock uvicorn (httptools, uvloop) over TLS, in separate processes: `hello` for calibration, and an
+aggregated API server.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _RESOURCES = {
     "kind": "APIResourceList",
     "apiVersion": "v1",
     "groupVersion": f"{GROUP}/v1",
-    "resources": [{"name": "things", "singularName": "thing", "namespaced": False, "kind": "Thing", "verbs": ["get", "list"]}],
+    "resources": [
+        {"name": "things", "singularName": "thing", "namespaced": False, "kind": "Thing", "verbs": ["get", "list"]}
+    ],
 }
 _VERSION = {"groupVersion": f"{GROUP}/v1", "version": "v1"}
 _GROUP = {"kind": "APIGroup", "apiVersion": "v1", "name": GROUP, "versions": [_VERSION], "preferredVersion": _VERSION}
@@ -42,7 +46,11 @@ _ANSWERS = {
 
 def _headers(body: bytes) -> list[tuple[bytes, bytes]]:
     length = str(len(body)).encode()
-    return [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private"), (b"content-length", length)]
+    return [
+        (b"content-type", b"application/json"),
+        (b"cache-control", b"no-cache, private"),
+        (b"content-length", length),
+    ]
 
 
 _HELLO_HEADERS = _headers(_HELLO)

@@ -1,4 +1,6 @@
-"""A small HTTP/1.1 client that sends requests in parallel over a few TLS connections, to create objects and to count bytes."""
+"""A small HTTP/1.1 client that sends requests in parallel over a few TLS connections, to create objects and to count
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ class Refused(Exception):
 
 
 class Client:
-    """A server. Each `connection()` opens one TCP connection; certificates are not verified, because this is loopback."""
+    """A server.
+
+    Each `connection()` opens one TCP connection; certificates are not verified, because this is loopback.
+    """
 
     def __init__(self, url: str, token: str) -> None:
         parts = urlsplit(url)
@@ -73,7 +78,9 @@ class Client:
 class Connection:
     def __init__(self, client: Client, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
-        self._common = f"Host: localhost:{client.port}\r\nAuthorization: Bearer {client.token}\r\nAccept: application/json\r\n"
+        self._common = (
+            f"Host: localhost:{client.port}\r\nAuthorization: Bearer {client.token}\r\nAccept: application/json\r\n"
+        )
 
     def send(self, method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> None:
         head = f"{method} {path} HTTP/1.1\r\n{self._common}"
@@ -89,7 +96,9 @@ class Connection:
 
     async def head(self) -> tuple[int, dict[str, str]]:
         lines = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:] if line)}
+        headers = {
+            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:] if line)
+        }
         return int(lines[0].split(" ")[1]), headers
 
     async def _body(self, headers: dict[str, str]) -> bytes:

@@ -1,5 +1,5 @@
-"""The cost of thousands of idle definitions: memory, time until a new one is served, cold start, discovery, OpenAPI, and latency for
-others.
+"""The cost of thousands of idle definitions: memory, time until a new one is served, cold start, discovery, OpenAPI,
+and latency for others.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class Definitions:
         self._put("crd-discovery", wrk.run(self._target.url, TOKEN, load, 1, self._directory, connections=1).p50_ms)
 
     def _openapi(self) -> None:
-        """Fetch /openapi/v2 with one client, for the first time and again, while another client keeps sending small requests."""
+        """Fetch /openapi/v2 with one client, for the first time and again, while another client keeps sending small
+        requests.
+        """
         for pid in self._target.pids:
             processes.reset_peak(pid)
         before = {pid: processes.resident(pid) for pid in self._target.pids}
@@ -94,14 +96,26 @@ class Definitions:
         self._put("crd-stall", stall * 1e3)
 
     async def _fetch_and_probe(self, path: str) -> tuple[int, float, float]:
-        """Fetch a path with curl. Return the size of the response, its time in seconds, and the longest small request during that time.
+        """Fetch a path with curl.
+
+        Return the size of the response, its time in seconds, and the longest small request during that time.
 
         Raises:
             Refused: the request failed, or a definition is missing from the response.
         """
         output = "%{size_download} %{http_code}"
         file = self._directory / "openapi"
-        argv = ["curl", "-sk", "-o", str(file), "-w", output, "-H", f"Authorization: Bearer {TOKEN}", f"{self._target.url}{path}"]
+        argv = [
+            "curl",
+            "-sk",
+            "-o",
+            str(file),
+            "-w",
+            output,
+            "-H",
+            f"Authorization: Bearer {TOKEN}",
+            f"{self._target.url}{path}",
+        ]
         connection = await self._client.connection()
         longest = 0.0
         try:

@@ -1,7 +1,7 @@
 """`make bench-envtest`: measure a control plane of envtest for docs/how-to/testing.md.
 
-With KUBE_APISERVER and ETCD, the stock control plane is measured in turn with Tetrapod's. The flags are those of controller-runtime
-(pkg/internal/testing/controlplane).
+With KUBE_APISERVER and ETCD, the stock control plane is measured in turn with Tetrapod's. The flags are those of
+controller-runtime (pkg/internal/testing/controlplane).
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def main() -> None:
     rows = {
         "CPU until it is ready": [_span([cost.cpu for cost in of]) for of in costs.values()],
         "memory when it is ready": [
-            f"{_megabytes([cost.etcd for cost in of])} etcd + {_megabytes([cost.apiserver for cost in of])}" for of in costs.values()
+            f"{_megabytes([cost.etcd for cost in of])} etcd + {_megabytes([cost.apiserver for cost in of])}"
+            for of in costs.values()
         ],
         "from SIGTERM to the end": [_span([cost.ending for cost in of]) for of in costs.values()],
     }

@@ -1,4 +1,6 @@
-"""The latency of one user while another floods the server: GETs at a steady rate over one connection, timed on a plain socket."""
+"""The latency of one user while another floods the server: GETs at a steady rate over one connection, timed on a plain
+socket.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ async def prepare(client: Client) -> None:
     await client.create_all(_MAPS, (config_map(f"flooded-{i}") for i in range(CONNECTIONS)))
 
 
-def measure(url: str, directory: Path, rounds: int, put: Callable[[str, float], None], say: Callable[[str], None]) -> None:
+def measure(
+    url: str, directory: Path, rounds: int, put: Callable[[str, float], None], say: Callable[[str], None]
+) -> None:
     """Measure each flood and a quiet period just before it. The round with the median ratio is reported."""
     quiet: list[float] = []
     for key, load in FLOODS.items():
@@ -61,7 +65,8 @@ def measure(url: str, directory: Path, rounds: int, put: Callable[[str, float], 
                 crowded = _p99(url)
                 figures = flood()
             say(
-                f"  {key}: p99 {alone * 1e3:.2f} ms, {crowded * 1e3:.2f} ms under {figures.requests / figures.seconds:,.0f} a second"
+                f"  {key}: p99 {alone * 1e3:.2f} ms, {crowded * 1e3:.2f} ms under "
+                f"{figures.requests / figures.seconds:,.0f} a second"
                 f" ({figures.failed} refused, {figures.broken} broken)"
             )
             quiet.append(alone)
@@ -85,9 +90,14 @@ def _flood(url: str, load: Load, directory: Path) -> Iterator[Callable[[], wrk.F
 def _p99(url: str) -> float:
     """Return the latencies in seconds."""
     parts = urlsplit(url)
-    request = f"GET {_MAPS}/one HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {QUIET}\r\nAccept: application/json\r\n\r\n".encode()
+    request = (
+        f"GET {_MAPS}/one HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {QUIET}\r\n"
+        "Accept: application/json\r\n\r\n"
+    ).encode()
     context = ssl._create_unverified_context()
-    with context.wrap_socket(socket.create_connection((parts.hostname or "", parts.port or 443), timeout=60)) as connection:
+    with context.wrap_socket(
+        socket.create_connection((parts.hostname or "", parts.port or 443), timeout=60)
+    ) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for _ in range(20):
             _ask(connection, request)

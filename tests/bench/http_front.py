@@ -1,4 +1,5 @@
-"""CPU overhead of the HTTP server compared with a raw ASGI "hello" on stock uvicorn, both over TLS, in microseconds per request.
+"""CPU overhead of the HTTP server compared with a raw ASGI "hello" on stock uvicorn, both over TLS, in microseconds per
+request.
 
 Run it with: PYTHONPATH=services python tests/bench/http_front.py
 """

@@ -1,5 +1,5 @@
-"""Measure one target: start it, create its objects, put load on it, and return for each figure its value or the reason why it is
-missing.
+"""Measure one target: start it, create its objects, put load on it, and return for each figure its value or the reason
+why it is missing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ MB = 1_000_000
 
 @dataclass(frozen=True)
 class Rate:
-    """The figures of a work: requests per second, latencies, CPU seconds per request, and those as multiples of `hello`."""
+    """The figures of a work: requests per second, latencies, CPU seconds per request, and those as multiples of
+    `hello`.
+    """
 
     per_second: float
     p50_ms: float
@@ -42,7 +44,9 @@ class Rate:
 
 @dataclass(frozen=True)
 class Share:
-    """The CPU time of a request relative to that of another server: the median of pairs, and the interquartile range."""
+    """The CPU time of a request relative to that of another server: the median of pairs, and the interquartile
+    range.
+    """
 
     median: float
     low: float
@@ -130,7 +134,14 @@ class Measuring:
     def _guarded(self, key: str, measure: Callable[[], None]) -> None:
         try:
             measure()
-        except (Refused, NotStarted, OSError, TimeoutError, subprocess.SubprocessError, asyncio.IncompleteReadError) as error:
+        except (
+            Refused,
+            NotStarted,
+            OSError,
+            TimeoutError,
+            subprocess.SubprocessError,
+            asyncio.IncompleteReadError,
+        ) as error:
             self.result.missing[key] = str(error) or type(error).__name__
             _say(f"  {key}: not measured: {self.result.missing[key]}")
 
@@ -231,8 +242,9 @@ class Measuring:
         self._put_rate(work.key, rounds[len(rounds) // 2])
 
     def ready_for(self, work: Work) -> Callable[[], Rate]:
-        """Return the function that measures a work once, for one or a few seconds. Its first call has been made. The result has no
-        `hello` yet.
+        """Return the function that measures a work once, for one or a few seconds.
+
+        Its first call has been made. The result has no `hello` yet.
         """
         if work.key == "watch":
             return self._watch
@@ -252,7 +264,9 @@ class Measuring:
         done = figures.bytes / size if size else figures.requests - figures.failed
         if not done:
             raise Refused(f"no answer but refusals ({figures.failed} by status, {figures.broken} broken)")
-        return Rate(done / figures.seconds, figures.p50_ms, figures.p99_ms, cpu / done, 0.0, figures.failed + figures.broken)
+        return Rate(
+            done / figures.seconds, figures.p50_ms, figures.p99_ms, cpu / done, 0.0, figures.failed + figures.broken
+        )
 
     def _put_rate(self, key: str, rate: Rate) -> None:
         self.result.rates[key] = rate
@@ -280,14 +294,19 @@ class Measuring:
         """Create an aggregated server behind an ExternalName Service, and wait until requests reach it."""
         client = self.client
         await client.create(f"/api/v1/namespaces/{objects.NAMESPACE}/services", objects.external_service())
-        await client.create("/apis/apiregistration.k8s.io/v1/apiservices", objects.api_service(self._aggregated.port, self._ca))
+        await client.create(
+            "/apis/apiregistration.k8s.io/v1/apiservices", objects.api_service(self._aggregated.port, self._ca)
+        )
         deadline = time.monotonic() + 20
         while True:
             answer = await client.request("GET", f"/apis/{objects.GROUP}/v1/things/one")
             if answer.status == 200:
                 return
             if time.monotonic() > deadline:
-                raise Refused(f"the aggregated server is not reached: {answer.status} {answer.body[:200].decode(errors='replace')}")
+                raise Refused(
+                    f"the aggregated server is not reached: {answer.status} "
+                    f"{answer.body[:200].decode(errors='replace')}"
+                )
             await asyncio.sleep(0.1)
 
 

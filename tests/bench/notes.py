@@ -6,59 +6,85 @@ from typing import Final
 
 _BUSY = "Measured beside fifteen busy processes, where figures varied by a third from run to run."
 _TWO = (
-    "Aggregator and core both run the whole filter chain, and encrypt and decrypt TLS. Of a GET they take half each. Of a write the "
-    "aggregator takes a quarter to a third, and core the rest."
+    "Aggregator and core both run the whole filter chain, and encrypt and decrypt TLS. Of a GET they take half each. "
+    "Of a write the aggregator takes a quarter to a third, and core the rest."
 )
 _TWICE = (
-    "29 MB over TLS cost 17 ms to write and 24 ms to read on a machine whose `hello` is 45 µs. Core writes them, and the aggregator reads "
-    "and writes them. This is about 1,300 × hello before any other work."
+    "29 MB over TLS cost 17 ms to write and 24 ms to read on a machine whose `hello` is 45 µs. Core writes them, "
+    "and the aggregator reads and writes them. This is about 1,300 × hello before any other work."
 )
-_CODE = "25 MB of it are pages of libraries that all four services share (cryptography, Python, OpenSSL), and 20 MB are Python modules."
+_CODE = (
+    "25 MB of it are pages of libraries that all four services share (cryptography, Python, OpenSSL), "
+    "and 20 MB are Python modules."
+)
 
 _FLOODED = (
-    "Four runs of 2026-11-22 gave 1.1 to 2.3 (GETs, median 1.6), 1.2 to 2.1 (LISTs, 1.7), 1.6 to 2.1 (PATCHes, 1.8). Six processes and "
-    "the load share two cores, and a wait for a core is one or two of the scheduler's ticks of 4 ms. kube-apiserver had 10.7, 1.2 and "
-    "28.9 the evening before."
+    "Four runs of 2026-11-22 gave 1.1 to 2.3 (GETs, median 1.6), 1.2 to 2.1 (LISTs, 1.7), 1.6 to 2.1 (PATCHes, 1.8). "
+    "Six processes and the load share two cores, and a wait for a core is one or two of the scheduler's ticks of 4 "
+    "ms. kube-apiserver had 10.7, 1.2 and 28.9 the evening before."
 )
 _SLOW = "Not conclusive, because the machine was slow at that hour."
 NOTES: Final[dict[tuple[str, str], str]] = {
-    ("embedded", "get"): f"In a profile a third was encryption and sending, a quarter the filters, and a tenth the handler. {_BUSY}",
+    (
+        "embedded",
+        "get",
+    ): f"In a profile a third was encryption and sending, a quarter the filters, and a tenth the handler. {_BUSY}",
     ("embedded", "create"): (
         "In a profile half was the handler (managed fields a tenth, decoding a twelfth). The rest was filters and TLS."
     ),
     ("embedded", "apply"): (
-        "In a profile the merge and its managed fields took a quarter. Checks and the write of the update took another, encryption and "
-        "sending a tenth."
+        "In a profile the merge and its managed fields took a quarter. Checks and the write of the update took "
+        "another, encryption and sending a tenth."
     ),
-    ("embedded", "patch"): "16 clients patch one object. Each waits for the one before, and is retried after a conflict.",
+    (
+        "embedded",
+        "patch",
+    ): "16 clients patch one object. Each waits for the one before, and is retried after a conflict.",
     ("embedded", "create-pod"): f"Not examined alone. {_BUSY}",
-    ("embedded", "selector"): f"{_SLOW} A separate run minutes later gave 151 × hello, and 290 for a commit that had given 180.",
-    ("embedded", "start-second"): f"{_SLOW} It was 0.7 to 1.2 s then, and 0.45 s in a fast hour of the same day. Two thirds are imports.",
+    (
+        "embedded",
+        "selector",
+    ): f"{_SLOW} A separate run minutes later gave 151 × hello, and 290 for a commit that had given 180.",
+    (
+        "embedded",
+        "start-second",
+    ): f"{_SLOW} It was 0.7 to 1.2 s then, and 0.45 s in a fast hour of the same day. Two thirds are imports.",
     ("four", "custom-create"): _TWO,
     ("four", "custom-patch"): _TWO,
     ("four", "crd-start"): (
-        "Four processes start at once on two cores. Half of their CPU time until ready are imports. Definitions, 500 or none, make no "
-        "visible difference."
+        "Four processes start at once on two cores. Half of their CPU time until ready are imports. Definitions, "
+        "500 or none, make no visible difference."
     ),
     ("embedded", "list"): (
-        "Encrypting and sending 29 MB takes about 17 ms where `hello` is 45 µs, 380 × hello. The rest is the joining of items."
+        "Encrypting and sending 29 MB takes about 17 ms where `hello` is 45 µs, 380 × hello. "
+        "The rest is the joining of items."
     ),
     ("embedded", "list-cached"): "As for the consistent list.",
     ("embedded", "watch"): (
-        "In a profile five sixths of an event's delivery were uvloop's TLS and the send. A bare uvloop server that writes 650 bytes over "
-        "TLS to 200 clients took 12 to 15 µs for each on such a machine, which alone is about the goal."
+        "In a profile five sixths of an event's delivery were uvloop's TLS and the send. "
+        "A bare uvloop server that writes 650 bytes over TLS to 200 clients took 12 to 15 µs for each on such a "
+        "machine, which alone is about the goal."
     ),
-    ("embedded", "crd-served"): "Two writes of status follow, each with its commit to disk. With 300 CRDs it was 16 to 34 ms.",
+    (
+        "embedded",
+        "crd-served",
+    ): "Two writes of status follow, each with its commit to disk. With 300 CRDs it was 16 to 34 ms.",
     ("embedded", "flood-write"): (
-        "1.9, 1.7 and 1.8 in runs of 2026-11-22. A GET waits for the current step of the event loop: half a millisecond of CPU time, "
-        "and up to two in one of a hundred."
+        "1.9, 1.7 and 1.8 in runs of 2026-11-22. A GET waits for the current step of the event loop: half a "
+        "millisecond of CPU time, and up to two in one of a hundred."
     ),
     ("embedded", "crd-stall"): f"No step of the event loop took longer than 100 ms in asyncio's debug mode. {_BUSY}",
-    ("embedded", "flood-get"): "0.8, 1.5, 2.4 and 4.1 in four runs of 2026-11-22. kube-apiserver had 10.7 the evening before.",
+    (
+        "embedded",
+        "flood-get",
+    ): "0.8, 1.5, 2.4 and 4.1 in four runs of 2026-11-22. kube-apiserver had 10.7 the evening before.",
     ("four", "flood-get"): _FLOODED,
     ("four", "flood-list"): _FLOODED,
     ("four", "flood-write"): _FLOODED,
-    ("four", "crd-stall"): "Present in most runs. Two processes create and forward the document at that time, on two cores.",
+    (
+        "four",
+        "crd-stall",
+    ): "Present in most runs. Two processes create and forward the document at that time, on two cores.",
     ("four", "get"): _TWO,
     ("four", "create"): _TWO,
     ("four", "apply"): _TWO,
@@ -68,9 +94,15 @@ NOTES: Final[dict[tuple[str, str], str]] = {
     ("four", "list-cached"): _TWICE,
     ("four", "page"): _TWICE,
     ("four", "selector"): _TWICE,
-    ("four", "watch"): "Every watch is a stream from core through the aggregator. Each event is encrypted twice and decrypted once.",
+    (
+        "four",
+        "watch",
+    ): "Every watch is a stream from core through the aggregator. Each event is encrypted twice and decrypted once.",
     ("four", "idle-aggregator"): _CODE,
-    ("four", "idle-core"): f"{_CODE} core's own modules (strategies, validation, tables of every kind) are 6 MB of these.",
+    (
+        "four",
+        "idle-core",
+    ): f"{_CODE} core's own modules (strategies, validation, tables of every kind) are 6 MB of these.",
     ("four", "idle-extensions"): _CODE,
     ("four", "idle-auth"): _CODE,
     ("four", "crd"): "All four processes are counted, and three of them follow definitions.",

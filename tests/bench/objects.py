@@ -27,7 +27,12 @@ def service_account(name: str) -> Object:
 
 def config_map(name: str) -> Object:
     data = {f"key-{i}": f"value-{i}-" + "x" * 20 for i in range(10)}
-    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "labels": {"app": "bench"}}, "data": data}
+    return {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "labels": {"app": "bench"}},
+        "data": data,
+    }
 
 
 def pod(name: str, group: int) -> Object:
@@ -43,7 +48,11 @@ def pod(name: str, group: int) -> Object:
     return {
         "kind": "Pod",
         "apiVersion": "v1",
-        "metadata": {"name": name, "labels": {"app": "bench", "batch": str(group)}, "annotations": {"example.com/owner": "team-bench"}},
+        "metadata": {
+            "name": name,
+            "labels": {"app": "bench", "batch": str(group)},
+            "annotations": {"example.com/owner": "team-bench"},
+        },
         "spec": {"containers": [container]},
     }
 
@@ -62,14 +71,28 @@ def crd(number: int) -> Object:
             "properties": {
                 "name": {"type": "string", "maxLength": 253, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},
                 "count": {"type": "integer", "format": "int32", "minimum": 0, "default": 1},
-                "items": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "maxItems": 64},
+                "items": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "x-kubernetes-list-type": "set",
+                    "maxItems": 64,
+                },
             },
             "required": ["name"],
         }
         for i in range(46)
     }
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}, "status": {"type": "object"}}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": fields}, "status": {"type": "object"}},
+    }
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
     return {
         "kind": "CustomResourceDefinition",
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -77,7 +100,12 @@ def crd(number: int) -> Object:
         "spec": {
             "group": f"crds.{GROUP}",
             "scope": "Namespaced",
-            "names": {"plural": plural, "singular": f"thing{number}", "kind": f"Thing{number}", "listKind": f"Thing{number}List"},
+            "names": {
+                "plural": plural,
+                "singular": f"thing{number}",
+                "kind": f"Thing{number}",
+                "listKind": f"Thing{number}List",
+            },
             "versions": [version],
         },
     }
@@ -99,14 +127,23 @@ def ruled_crd() -> Object:
     names = {"plural": "ruled", "singular": "ruled", "kind": "Ruled", "listKind": "RuledList"}
     found["metadata"]["name"] = f"ruled.{RULED_GROUP}"
     found["spec"].update(group=RULED_GROUP, names=names)
-    found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = list(_RULES)
+    found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = list(
+        _RULES
+    )
     return found
 
 
 def ruled(name: str) -> Object:
     """An object that sets twenty fields of the schema: 1.9 kB."""
-    spec = {f"field{i}": {"name": f"name-{i}", "count": i, "items": [f"item-{i}-{j}" for j in range(4)]} for i in range(20)}
-    return {"kind": "Ruled", "apiVersion": f"{RULED_GROUP}/v1", "metadata": {"name": name, "labels": {"app": "bench"}}, "spec": spec}
+    spec = {
+        f"field{i}": {"name": f"name-{i}", "count": i, "items": [f"item-{i}-{j}" for j in range(4)]} for i in range(20)
+    }
+    return {
+        "kind": "Ruled",
+        "apiVersion": f"{RULED_GROUP}/v1",
+        "metadata": {"name": name, "labels": {"app": "bench"}},
+        "spec": spec,
+    }
 
 
 def external_service() -> Object:
@@ -117,5 +154,17 @@ def external_service() -> Object:
 def api_service(port: int, ca: Path) -> Object:
     bundle = base64.b64encode(ca.read_bytes()).decode()
     service = {"namespace": NAMESPACE, "name": "things", "port": port}
-    spec = {"group": GROUP, "version": "v1", "service": service, "caBundle": bundle, "groupPriorityMinimum": 1000, "versionPriority": 15}
-    return {"kind": "APIService", "apiVersion": "apiregistration.k8s.io/v1", "metadata": {"name": f"v1.{GROUP}"}, "spec": spec}
+    spec = {
+        "group": GROUP,
+        "version": "v1",
+        "service": service,
+        "caBundle": bundle,
+        "groupPriorityMinimum": 1000,
+        "versionPriority": 15,
+    }
+    return {
+        "kind": "APIService",
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "metadata": {"name": f"v1.{GROUP}"},
+        "spec": spec,
+    }

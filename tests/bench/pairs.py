@@ -1,8 +1,7 @@
 """Compare two running servers: each is loaded for a second in turn, and each pair of seconds gives a ratio.
 
-A machine whose speed changes every minute changes it for both servers. This method therefore shows differences of a few per cent, which
-two
-separate runs cannot. Nothing else may run on the machine.
+A machine whose speed changes every minute changes it for both servers. This method therefore shows differences of a few
+per cent, which two separate runs cannot. Nothing else may run on the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +17,9 @@ from bench.targets import Target
 from bench.works import WORKS
 
 
-def measure(ours: Target, theirs: Target, plan: Plan, servers: tuple[Asgi, Asgi], ca: Path, directory: Path) -> dict[str, Share]:
+def measure(
+    ours: Target, theirs: Target, plan: Plan, servers: tuple[Asgi, Asgi], ca: Path, directory: Path
+) -> dict[str, Share]:
     """Return the ratios by work: `plan.pairs` pairs of each work that the plan selects."""
     both = [Measuring(target, plan, servers, ca, directory) for target in (ours, theirs)]
     shares: dict[str, Share] = {}

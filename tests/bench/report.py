@@ -13,24 +13,31 @@ from bench.works import QUANTITIES, WORKS, Work
 
 _HEAD = """# Benchmarks
 
-This page is for operators and developers who compare Tetrapod's costs with kube-apiserver's. `make bench` writes it ({when}, {cores} cores,
+This page is for operators and developers who compare Tetrapod's costs with kube-apiserver's. \
+`make bench` writes it ({when}, {cores} cores,
 Python {python}). Do not edit it; its notes are in `tests/bench/notes.py`.
 
-The machines are shared, and their speed changes by the hour. The figure that counts is therefore **CPU time of the server's processes in
+The machines are shared, and their speed changes by the hour. The figure that counts is therefore **CPU time of the \
+server's processes in
 multiples of `hello`**:
 
-- `hello` is a raw ASGI response of 1 kB from stock uvicorn (httptools, uvloop) over TLS. It is measured before and after each work in the
+- `hello` is a raw ASGI response of 1 kB from stock uvicorn (httptools, uvloop) over TLS. \
+It is measured before and after each work in the
   same minute (here {hello:.0f} µs).
 - Each work has three rounds, and the table shows the median.
 - etcd's CPU and memory are not counted.
-- wrk generates the load, with one thread, 16 connections, TLS, and a static bearer token of a user in `system:masters`. A client of the
+- wrk generates the load, with one thread, 16 connections, TLS, and a static bearer token of a user in \
+`system:masters`. A client of the
   benchmark opens the watches.
-- *kube-apiserver* is the CPU time of v1.37.1 with etcd 3.6.8 on such a machine, in the same multiples. *of it* is Tetrapod's share of that.
+- *kube-apiserver* is the CPU time of v1.37.1 with etcd 3.6.8 on such a machine, in the same multiples. \
+*of it* is Tetrapod's share of that.
 """
 
 _BESIDE = """\
-- *beside it* is the most reliable share, where it was measured. Both servers run in the same minutes, and each is loaded for a second in
-  turn. The figure is the median ratio of their CPU time for a request over {pairs} pairs of seconds, with the range of the middle half.
+- *beside it* is the most reliable share, where it was measured. Both servers run in the same minutes, \
+and each is loaded for a second in
+  turn. The figure is the median ratio of their CPU time for a request over {pairs} pairs of seconds, \
+with the range of the middle half.
 """
 
 
@@ -124,7 +131,11 @@ def _quantities(key: str, measured: Measured, real: Measured | None, plan: Plan)
 
 def missed(key: str, measured: Measured) -> list[str]:
     """Return the keys of works and quantities above their goals."""
-    rates = [w.key for w in WORKS if key != "real" and w.goal and w.key in measured.rates and measured.rates[w.key].multiple > w.goal]
+    rates = [
+        w.key
+        for w in WORKS
+        if key != "real" and w.goal and w.key in measured.rates and measured.rates[w.key].multiple > w.goal
+    ]
     return rates + [q.key for q in QUANTITIES if key in q.goals and measured.quantities.get(q.key, 0) > q.goals[key]]
 
 

@@ -1,4 +1,6 @@
-"""The servers that are measured: Tetrapod as one process, as four over etcd, and the real kube-apiserver over etcd if present."""
+"""The servers that are measured: Tetrapod as one process, as four over etcd, and the real kube-apiserver over etcd if
+present.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Target(ABC):
     def __init__(self, directory: Path, checkout: Path | None = None) -> None:
         """Return the target for another source tree."""
         self.directory = directory
-        self._environment = environment() if checkout is None else {**environment(), "PYTHONPATH": str(checkout / "services")}
+        self._environment = (
+            environment() if checkout is None else {**environment(), "PYTHONPATH": str(checkout / "services")}
+        )
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._number = 0
         self._data = directory
@@ -51,7 +55,8 @@ class Target(ABC):
         self._data = self.directory / f"{self.key}-{self._number}"
         self._data.mkdir(parents=True)
         (self._data / "tokens.csv").write_text(
-            f'{TOKEN},bench,bench,"system:masters"\n{QUIET},quiet,quiet,"{USERS}"\n{FLOODING},flooding,flooding,"{USERS}"\n'
+            f'{TOKEN},bench,bench,"system:masters"\n{QUIET},quiet,quiet,"{USERS}"\n'
+            f'{FLOODING},flooding,flooding,"{USERS}"\n'
         )
         self._prepare()
 
@@ -129,7 +134,14 @@ class Embedded(Target):
 
     def start(self) -> float:
         begun = time.monotonic()
-        flags = ["--data-dir", str(self._data / "data"), "--bind-address", "127.0.0.1", "--secure-port", str(self._port)]
+        flags = [
+            "--data-dir",
+            str(self._data / "data"),
+            "--bind-address",
+            "127.0.0.1",
+            "--secure-port",
+            str(self._port),
+        ]
         self._spawn("tetrapod", command("up", *flags, "--token-auth-file", str(self._data / "tokens.csv")))
         self._wait_ready("tetrapod", self._port)
         return time.monotonic() - begun
@@ -197,7 +209,14 @@ class Four(OverEtcd):
             "auth": ("aggregator",),
         }
         for name, port in self._ports.items():
-            flags = ["--data-dir", str(self._data / "certs" / name), "--bind-address", "127.0.0.1", "--secure-port", str(port)]
+            flags = [
+                "--data-dir",
+                str(self._data / "certs" / name),
+                "--bind-address",
+                "127.0.0.1",
+                "--secure-port",
+                str(port),
+            ]
             flags += ["--etcd-servers", self._etcd_url]
             for peer in peers[name]:
                 flags += [f"--{peer}-url", urls[peer]]
@@ -232,7 +251,9 @@ class Real(OverEtcd):
 
     def start(self) -> float:
         begun = time.monotonic()
-        argv = kube_apiserver.arguments(os.environ["KUBE_APISERVER"], self._etcd_url, self._port, self._data / "pki", self._data)
+        argv = kube_apiserver.arguments(
+            os.environ["KUBE_APISERVER"], self._etcd_url, self._port, self._data / "pki", self._data
+        )
         self._spawn("kube-apiserver", argv)
         self._wait_ready("kube-apiserver", self._port)
         return time.monotonic() - begun

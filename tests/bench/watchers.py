@@ -27,7 +27,10 @@ class FanOut:
 
 
 class _Watcher(asyncio.Protocol):
-    """A protocol that counts `~`, which every event contains exactly once. The first watches also record the time of each event."""
+    """A protocol that counts `~`, which every event contains exactly once.
+
+    The first watches also record the time of each event.
+    """
 
     def __init__(self, hub: _Hub, head: bytes, sampled: bool) -> None:
         self._hub, self._head, self._sampled = hub, head, sampled
@@ -84,7 +87,9 @@ class _Hub:
 
 async def measure(client: Client, pids: list[int], events: int, watchers: int = WATCHERS) -> FanOut:
     """Send `events` changes of one ConfigMap to all watchers."""
-    await client.create(_PATH, {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "watched"}, "data": {"v": "first"}})
+    await client.create(
+        _PATH, {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "watched"}, "data": {"v": "first"}}
+    )
     version = (await client.request("GET", _PATH)).object()["metadata"]["resourceVersion"]
     hub = _Hub()
     opened = [await _open(client, hub, version, sampled=i < 4) for i in range(watchers)]
@@ -112,7 +117,9 @@ async def _open(client: Client, hub: _Hub, version: str, *, sampled: bool) -> _W
         f"Authorization: Bearer {client.token}\r\n\r\n"
     ).encode()
     loop = asyncio.get_running_loop()
-    _, watcher = await loop.create_connection(lambda: _Watcher(hub, head, sampled), client.host, client.port, ssl=client.context)
+    _, watcher = await loop.create_connection(
+        lambda: _Watcher(hub, head, sampled), client.host, client.port, ssl=client.context
+    )
     status = await asyncio.wait_for(watcher.open, 30)
     if b" 200 " not in status:
         raise Refused(f"watch: {status.decode()}")

@@ -1,4 +1,6 @@
-"""The works of the results table: the requests of each, the cost on the real server, and the goal, both as multiples of `hello`."""
+"""The works of the results table: the requests of each, the cost on the real server, and the goal, both as multiples of
+`hello`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ class Work:
     """A work of the table.
 
     Attributes:
-        real: the CPU time on kube-apiserver v1.37.1 on this type of machine. For custom objects it follows from the ratio to APPLY in one
+        real: the CPU time on kube-apiserver v1.37.1 on this type of machine. For custom objects it follows from the
+            ratio to APPLY in one
         run.
         goal: 0 if there is no goal.
     """
@@ -76,17 +79,31 @@ WORKS: Final = (
         26.5,
         26.5,
     ),
-    Work("list-cached", "LIST 10,000 pods, resourceVersion=0", Load(f"{_PODS}?resourceVersion=0"), 8450, 8450 / 15, heavy=True),
+    Work(
+        "list-cached",
+        "LIST 10,000 pods, resourceVersion=0",
+        Load(f"{_PODS}?resourceVersion=0"),
+        8450,
+        8450 / 15,
+        heavy=True,
+    ),
     Work("list", "LIST 10,000 pods, consistent", Load(_PODS), 8000, 8000 / 15, heavy=True),
     Work("page", "LIST limit=500", Load(f"{_PODS}?limit=500"), 430, 430 / 4),
-    Work("selector", "LIST by a label selector: 1,000 of 10,000", Load(f"{_PODS}?labelSelector=batch%3D3"), 930, 930 / 4),
+    Work(
+        "selector", "LIST by a label selector: 1,000 of 10,000", Load(f"{_PODS}?labelSelector=batch%3D3"), 930, 930 / 4
+    ),
     Work("table", "LIST as Table of 500", Load(f"{_PODS}?limit=500", accept=TABLE), 355, 0),
     Work("watch", "watch: delivery of one event to one of 200 watchers", None, 0.57, 0.57 * 2 / 3),
     Work("proxy", "GET proxied to an aggregated server", Load(f"/apis/{GROUP}/v1/things/one"), 8, 0),
     Work(
         "create-pod",
         "CREATE pod (default admission)",
-        Load(f"/api/v1/namespaces/{NAMESPACE}/pods", method="POST", content_type="application/json", body=_body(pod("", 0), "pod-@N@")),
+        Load(
+            f"/api/v1/namespaces/{NAMESPACE}/pods",
+            method="POST",
+            content_type="application/json",
+            body=_body(pod("", 0), "pod-@N@"),
+        ),
         39.5,
         39.5,
     ),
@@ -136,15 +153,37 @@ QUANTITIES: Final = (
     Quantity("peak", "peak during 20 concurrent LISTs of these pods", "MB", 980, {"embedded": 259, "four": 259}),
     Quantity("flood-quiet", "p99 of one user's GETs, 4 ms apart, without other load", "ms", 0, {}),
     Quantity(
-        "flood-get", "the same during another user's flood of GETs (64 connections), as a multiple", "×", 3.9, {"embedded": 2, "four": 2}
+        "flood-get",
+        "the same during another user's flood of GETs (64 connections), as a multiple",
+        "×",
+        3.9,
+        {"embedded": 2, "four": 2},
     ),
-    Quantity("flood-list", "the same during another user's flood of LISTs of 500 pods", "×", 12.6, {"embedded": 2, "four": 2}),
+    Quantity(
+        "flood-list", "the same during another user's flood of LISTs of 500 pods", "×", 12.6, {"embedded": 2, "four": 2}
+    ),
     Quantity("flood-write", "the same during another user's flood of PATCHes", "×", 7.8, {"embedded": 2, "four": 2}),
     Quantity("crd", "memory of each of 2,000 idle CRDs (24 kB schema)", "MB", 2.36, {"embedded": 0.1, "four": 0.1}),
-    Quantity("crd-served", "with 2,000 CRDs: one more is served after its create response, median", "ms", 0, {"embedded": 50, "four": 50}),
+    Quantity(
+        "crd-served",
+        "with 2,000 CRDs: one more is served after its create response, median",
+        "ms",
+        0,
+        {"embedded": 50, "four": 50},
+    ),
     Quantity("crd-start", "with 2,000 CRDs: cold start to ready", "s", 0, {"embedded": 3, "four": 3}),
-    Quantity("crd-discovery", "with 2,000 CRDs: aggregated discovery, warm, median", "ms", 0, {"embedded": 50, "four": 50}),
+    Quantity(
+        "crd-discovery", "with 2,000 CRDs: aggregated discovery, warm, median", "ms", 0, {"embedded": 50, "four": 50}
+    ),
     Quantity("crd-openapi", "with 2,000 CRDs: first GET of /openapi/v2", "s", 0, {}),
-    Quantity("crd-openapi-peak", "with 2,000 CRDs: peak memory of that GET, relative to its size", "×", 0, {"embedded": 2, "four": 2}),
-    Quantity("crd-stall", "with 2,000 CRDs: longest wait of a small GET during it", "ms", 0, {"embedded": 50, "four": 50}),
+    Quantity(
+        "crd-openapi-peak",
+        "with 2,000 CRDs: peak memory of that GET, relative to its size",
+        "×",
+        0,
+        {"embedded": 2, "four": 2},
+    ),
+    Quantity(
+        "crd-stall", "with 2,000 CRDs: longest wait of a small GET during it", "ms", 0, {"embedded": 50, "four": 50}
+    ),
 )

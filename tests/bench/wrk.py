@@ -1,4 +1,6 @@
-"""Run wrk: one thread, 16 connections, over TLS with a bearer token. scripts/report.lua prints its figures in one line."""
+"""Run wrk: one thread, 16 connections, over TLS with a bearer token. scripts/report.lua prints its figures in one
+line.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,16 @@ def available() -> bool:
     return shutil.which("wrk") is not None
 
 
-def run(url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int = 0, connections: int = CONNECTIONS) -> Figures:
+def run(
+    url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int = 0, connections: int = CONNECTIONS
+) -> Figures:
     """Load the server for some seconds (wrk accepts whole seconds only)."""
     return figures(begin(url, token, load, seconds, directory, start=start, connections=connections))
 
 
-def begin(url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int, connections: int) -> subprocess.Popen[str]:
+def begin(
+    url: str, token: str, load: Load, seconds: float, directory: Path, *, start: int, connections: int
+) -> subprocess.Popen[str]:
     """Start wrk."""
     script = directory / "script.lua"
     parts = [(SCRIPTS / "report.lua").read_text()]
@@ -56,7 +62,15 @@ def begin(url: str, token: str, load: Load, seconds: float, directory: Path, *, 
         arguments = [load.method, load.content_type, str(start), str(load.modulus), str(body)]
     script.write_text("\n".join(parts))
     command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s", "-s", str(script)]
-    command += ["-H", f"Authorization: Bearer {token}", "-H", f"Accept: {load.accept}", f"{url}{load.path}", "--", *arguments]
+    command += [
+        "-H",
+        f"Authorization: Bearer {token}",
+        "-H",
+        f"Accept: {load.accept}",
+        f"{url}{load.path}",
+        "--",
+        *arguments,
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 

@@ -38,7 +38,9 @@ class Client:
     async def update(self, kind: Kind, name: str, on: Seen) -> Operation:
         """Increment the count with a read and an update."""
         operation = self._begin(Verb.UPDATE, kind, name, mark=self.mark(), expected=on.revision)
-        return await self._write(operation, "PUT", kind.path(name), kind.object(name, operation.mark, on.count + 1, on.revision))
+        return await self._write(
+            operation, "PUT", kind.path(name), kind.object(name, operation.mark, on.count + 1, on.revision)
+        )
 
     async def replace(self, kind: Kind, name: str) -> Operation:
         operation = self._begin(Verb.REPLACE, kind, name, mark=self.mark())
@@ -46,7 +48,9 @@ class Client:
 
     async def patch(self, kind: Kind, name: str) -> Operation:
         operation = self._begin(Verb.PATCH, kind, name, mark=self.mark())
-        return await self._write(operation, "PATCH", kind.path(name), {"metadata": {"annotations": {MARK: operation.mark}}}, MERGE)
+        return await self._write(
+            operation, "PATCH", kind.path(name), {"metadata": {"annotations": {MARK: operation.mark}}}, MERGE
+        )
 
     async def delete(self, kind: Kind, name: str, on: Seen | None = None) -> Operation:
         operation = self._begin(Verb.DELETE, kind, name, expected=0 if on is None else on.revision)
@@ -83,7 +87,9 @@ class Client:
     def _begin(self, verb: Verb, kind: Kind, name: str = "", **more: Any) -> Operation:
         return self.history.begin(self.name, verb, kind.name, name, **more)
 
-    async def _write(self, operation: Operation, method: str, path: str, body: Any, content_type: str = "application/json") -> Operation:
+    async def _write(
+        self, operation: Operation, method: str, path: str, body: Any, content_type: str = "application/json"
+    ) -> Operation:
         answer = await self._ask(operation, method, path, body, content_type)
         if operation.outcome is Outcome.DONE and answer is not None:
             document = answer.json
@@ -122,10 +128,19 @@ class Client:
 
 
 class Reader(Client):
-    """A client that reads in every way, chosen by its random numbers. It knows objects by the last response about them."""
+    """A client that reads in every way, chosen by its random numbers.
+
+    It knows objects by the last response about them.
+    """
 
     def __init__(
-        self, name: str, addresses: Sequence[Address], history: History, seed: int, kinds: Sequence[Kind] = KINDS, timeout: float = 10
+        self,
+        name: str,
+        addresses: Sequence[Address],
+        history: History,
+        seed: int,
+        kinds: Sequence[Kind] = KINDS,
+        timeout: float = 10,
     ) -> None:
         super().__init__(name, addresses, history, timeout)
         self._kinds = kinds

@@ -47,7 +47,12 @@ class Seen:
     def of(cls, item: Mapping[str, Any]) -> Seen:
         metadata = item["metadata"]
         annotations = metadata.get("annotations") or {}
-        return cls(int(metadata["resourceVersion"]), annotations.get(MARK, ""), int(annotations.get(COUNT, 0)), metadata.get("uid", ""))
+        return cls(
+            int(metadata["resourceVersion"]),
+            annotations.get(MARK, ""),
+            int(annotations.get(COUNT, 0)),
+            metadata.get("uid", ""),
+        )
 
 
 @dataclass(slots=True)
@@ -71,7 +76,10 @@ class Operation:
     reason: str = ""  # of a failure
 
     def __str__(self) -> str:
-        return f"{self.client}: {self.verb} {self.kind}/{self.name} ({self.began:.3f}..{self.ended:.3f} {self.outcome} {self.status})"
+        return (
+            f"{self.client}: {self.verb} {self.kind}/{self.name} ({self.began:.3f}..{self.ended:.3f} "
+            f"{self.outcome} {self.status})"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server, and the credentials of the client: a certificate in `tls`, an Authorization header, or further headers."""
+    """A server, and the credentials of the client: a certificate in `tls`, an Authorization header, or further
+    headers.
+    """
 
     url: str
     tls: ssl.SSLContext | None = None
@@ -76,8 +78,11 @@ class Connection:
         return Answer(status, content)
 
     @contextlib.asynccontextmanager
-    async def stream(self, method: str, path: str, body: Any = None, idle: float = 60) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
-        """Send a request and yield the status and the lines of the response, until its end or until no line came for `idle` seconds.
+    async def stream(
+        self, method: str, path: str, body: Any = None, idle: float = 60
+    ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
+        """Send a request and yield the status and the lines of the response, until its end or until no line came for
+        `idle` seconds.
 
         Raises:
             NotSent: the connection failed.
@@ -109,7 +114,9 @@ class Connection:
         if self._streams is None or self._streams[0].at_eof() or self._streams[1].is_closing():
             self.close()
             parts = urlsplit(self._address.url)
-            self._streams = await asyncio.open_connection(parts.hostname, parts.port, ssl=self._address.tls, limit=1 << 24)
+            self._streams = await asyncio.open_connection(
+                parts.hostname, parts.port, ssl=self._address.tls, limit=1 << 24
+            )
         return self._streams
 
     def close(self) -> None:

@@ -1,4 +1,7 @@
-"""The kinds of objects that the clients write, one of each service with stored objects. Each write leaves a unique mark in its object."""
+"""The kinds of objects that the clients write, one of each service with stored objects.
+
+Each write leaves a unique mark in its object.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,12 @@ class Kind:
 
 
 CONFIG_MAPS: Final = Kind(
-    "configmaps", "v1", "ConfigMap", f"/api/v1/namespaces/{NAMESPACE}/configmaps", f"/registry/configmaps/{NAMESPACE}/", "core"
+    "configmaps",
+    "v1",
+    "ConfigMap",
+    f"/api/v1/namespaces/{NAMESPACE}/configmaps",
+    f"/registry/configmaps/{NAMESPACE}/",
+    "core",
 )
 WIDGETS: Final = Kind(
     "widgets",

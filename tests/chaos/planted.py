@@ -1,7 +1,9 @@
-"""A server with a planted bug, `python -m chaos.planted BUG up ...`. The checker must find the bug (tests/e2e/test_chaos.py).
+"""A server with a planted bug, `python -m chaos.planted BUG up ...`.
 
-The storage is wrapped before the command line starts; the server's own code is unchanged. Objects that the server needs itself are
-spared.
+The checker must find the bug (tests/e2e/test_chaos.py).
+
+The storage is wrapped before the command line starts; the server's own code is unchanged. Objects that the server needs
+itself are spared.
 """
 
 from __future__ import annotations

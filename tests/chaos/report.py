@@ -51,8 +51,9 @@ def line(name: str, result: Result) -> str:
         f"{name:22} {known['faults']:3} faults in {known['seconds']:.0f} s, {known['operations']} operations "
         f"({known['outcomes'].get('unknown', 0)} unknown), {known['events']} events, "
         f"{known['relists']} relists of {known['watchers']} watchers; "
-        f"recovered in {recovery.get('median')} s (worst {recovery.get('worst')}), without a write for {silence.get('median')} s "
-        f"(worst {silence.get('worst')}); {'NOTHING LOST' if not result.violations else f'{len(result.violations)} VIOLATIONS'}"
+        f"recovered in {recovery.get('median')} s (worst {recovery.get('worst')}), without a write for "
+        f"{silence.get('median')} s (worst {silence.get('worst')}); "
+        f"{'NOTHING LOST' if not result.violations else f'{len(result.violations)} VIOLATIONS'}"
     )
 
 
@@ -67,7 +68,10 @@ def write(path: Path, name: str, known: dict[str, Any]) -> None:
 def table(all_known: Mapping[str, dict[str, Any]]) -> str:
     """Return the table for docs/explanation/reliability.md. Times are in seconds."""
     lines = [
-        "| fault | times | in | operations | unknown | acknowledged writes | events | relists | no write for | recovered in | violations |",
+        (
+            "| fault | times | in | operations | unknown | acknowledged writes | events | relists | no write for | "
+            "recovered in | violations |"
+        ),
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name, known in all_known.items():

@@ -1,4 +1,6 @@
-"""One run: clients send requests, faults are injected one after the other, recovery is measured by requests, and the history is checked."""
+"""One run: clients send requests, faults are injected one after the other, recovery is measured by requests, and the
+history is checked.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from chaos.worlds import World
 WORKERS: Final = 8
 WATCHERS: Final = 2
 MANY: Final = 10
-"""Up to this number of watchers of a kind, each watch lasts 5 to 20 seconds; with more watchers, 5 to 10 minutes, as clients do."""
+"""Up to this number of watchers of a kind, each watch lasts 5 to 20 seconds; with more watchers, 5 to 10 minutes, as
+clients do.
+"""
 PAUSE: Final = 2.0  # the default pause between two faults, in seconds
 TOGETHER: Final = 50  # watchers that connect at the same time
 TIMEOUT: Final = 120.0  # for a recovery, in seconds
@@ -58,7 +62,9 @@ class Run:
         watchers: the number of watchers of each kind. Each replica of a service is also read and watched directly.
     """
 
-    def __init__(self, world: World, seed: int, pause: float = PAUSE, workers: int = WORKERS, watchers: int = WATCHERS) -> None:
+    def __init__(
+        self, world: World, seed: int, pause: float = PAUSE, workers: int = WORKERS, watchers: int = WATCHERS
+    ) -> None:
         self.history = History()
         self.rounds: list[Round] = []
         self._world = world
@@ -68,14 +74,24 @@ class Run:
         self._workers = workers
         lasts = (5, 20) if watchers <= MANY else (300, 600)
         self._watchers = [
-            Watcher(f"watcher-{kind.name}-{number}", kind, addresses, self.history, seed, streams=number % 2 == 1, lasts=lasts)
+            Watcher(
+                f"watcher-{kind.name}-{number}",
+                kind,
+                addresses,
+                self.history,
+                seed,
+                streams=number % 2 == 1,
+                lasts=lasts,
+            )
             for kind in KINDS
             for addresses in [(*world.addresses, *world.replicas(kind))]
             for number in range(watchers)
         ]
 
     async def through(self, faults: Sequence[Fault], seconds: float = 0, operations: int = 0) -> Result:
-        """Inject all faults in turn, each at least once, and repeat until the time is over and enough operations were done."""
+        """Inject all faults in turn, each at least once, and repeat until the time is over and enough operations were
+        done.
+        """
         begun = self.history.clock()
         async with running(self._world.witness.work()) if self._world.witness else contextlib.nullcontext():
             await _prepare(self._addresses[0])
@@ -83,7 +99,11 @@ class Run:
                 async with running(*(client.work() for client in self._clients())):
                     await self._recovered()
                     turn = 0
-                    while turn < len(faults) or self.history.clock() < begun + seconds or len(self.history.operations) < operations:
+                    while (
+                        turn < len(faults)
+                        or self.history.clock() < begun + seconds
+                        or len(self.history.operations) < operations
+                    ):
                         await asyncio.sleep(self._pause)
                         await self._round(faults[turn % len(faults)])
                         turn += 1
@@ -129,7 +149,9 @@ class Run:
             await asyncio.gather(*(self._works(kind) for kind in KINDS))
 
     async def _works(self, kind: Kind) -> None:
-        probe = Client(f"probe-{kind.name}-{len(self.rounds)}-{self.history.clock():.0f}", self._addresses, self.history, timeout=2)
+        probe = Client(
+            f"probe-{kind.name}-{len(self.rounds)}-{self.history.clock():.0f}", self._addresses, self.history, timeout=2
+        )
         name = f"probe-{len(self.rounds)}"
         try:
             while True:
@@ -165,7 +187,9 @@ class Run:
             finally:
                 client.close()
             async with asyncio.timeout(60):
-                await asyncio.gather(*(watcher.until(written.revision) for watcher in self._watchers if watcher.kind is kind))
+                await asyncio.gather(
+                    *(watcher.until(written.revision) for watcher in self._watchers if watcher.kind is kind)
+                )
 
 
 @asynccontextmanager
@@ -195,7 +219,9 @@ async def _prepare(address: Address) -> None:
 
 async def ensure_namespace(address: Address) -> None:
     connection = Connection(address)
-    await _until(connection, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}, lambda status: status in (201, 409))
+    await _until(
+        connection, "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}, lambda status: status in (201, 409)
+    )
     connection.close()
 
 

@@ -107,8 +107,12 @@ SCENARIOS: Final = {
     for scenario in (
         *(_of_service("kill", processes.KillService, name) for name in NAMES),
         *(_of_service("pause", processes.PauseService, name) for name in NAMES),
-        Scenario("kill-replica", _replicated, lambda world, chance: replicas.Kill(world, replicas.anyone(world, chance))),
-        Scenario("pause-replica", _replicated, lambda world, chance: replicas.Pause(world, replicas.anyone(world, chance))),
+        Scenario(
+            "kill-replica", _replicated, lambda world, chance: replicas.Kill(world, replicas.anyone(world, chance))
+        ),
+        Scenario(
+            "pause-replica", _replicated, lambda world, chance: replicas.Pause(world, replicas.anyone(world, chance))
+        ),
         Scenario("kill-controllers", _replicated, replicas.KillController),
         Scenario("rolling-restart", _replicated, lambda world, _: replicas.RollingRestart(world, world.services.keys)),
         Scenario("kill-redis", four_services, lambda world, _: processes.KillRedis(world)),
@@ -132,7 +136,13 @@ SCENARIOS: Final = {
         _cut("cut-core-from-etcd", lambda _: cables.service_from_etcd("core")),
         _cut("cut-leader", cables.leader_from_members),
         Scenario("clock", _with_clocks, clocks.Jump, _no_clock),
-        Scenario("thousand-watchers", four_services, lambda world, _: etcds.KillMembers(world, _all(world), 5.0), workers=1, watchers=334),
+        Scenario(
+            "thousand-watchers",
+            four_services,
+            lambda world, _: etcds.KillMembers(world, _all(world), 5.0),
+            workers=1,
+            watchers=334,
+        ),
         Scenario("kill-embedded", _embedded, lambda world, _: processes.KillEmbedded(world)),
         Scenario(
             "full-disk-embedded",

@@ -17,7 +17,10 @@ FOR_EVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The state of a key from a revision on. `mark` is None for a deletion; the uid is then that of the deleted object."""
+    """The state of a key from a revision on.
+
+    `mark` is None for a deletion; the uid is then that of the deleted object.
+    """
 
     revision: int
     mark: str | None

@@ -1,4 +1,5 @@
-"""Watchers that behave like client-go's reflector: list, watch from there, resume where a watch ended, and list again only after a 410.
+"""Watchers that behave like client-go's reflector: list, watch from there, resume where a watch ended, and list again
+only after a 410.
 
 With several servers, each watch is sent to the next of them and resumes where the watch of another replica ended.
 """
@@ -80,12 +81,18 @@ class Watcher:
     async def _watch(self) -> None:
         """Read one watch to its end."""
         query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds={self._random.randint(*self._lasts)}"
-        query += f"&resourceVersion={self.reached}" if self.reached else "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+        query += (
+            f"&resourceVersion={self.reached}"
+            if self.reached
+            else "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+        )
         watched = Watched(self.name, self.kind.name, self.reached, self._history.clock())
         self._history.watches.append(watched)
         began_with_list = not self.reached
         try:
-            async with Connection(next(self._addresses)).stream("GET", f"{self.kind.collection}?{query}", idle=IDLE_TIMEOUT) as (
+            async with Connection(next(self._addresses)).stream(
+                "GET", f"{self.kind.collection}?{query}", idle=IDLE_TIMEOUT
+            ) as (
                 status,
                 lines,
             ):

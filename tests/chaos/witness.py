@@ -59,8 +59,15 @@ class Witness:
             await asyncio.sleep(0.05)
 
     async def _follow(self, member: Etcd) -> None:
-        create = {"key": _coded("/"), "range_end": _coded("0"), "start_revision": str(self._next), "progress_notify": True}
-        async with Connection(Address(member.url), 2).stream("POST", "/v3/watch", {"create_request": create}, IDLE_TIMEOUT) as (_, lines):
+        create = {
+            "key": _coded("/"),
+            "range_end": _coded("0"),
+            "start_revision": str(self._next),
+            "progress_notify": True,
+        }
+        async with Connection(Address(member.url), 2).stream(
+            "POST", "/v3/watch", {"create_request": create}, IDLE_TIMEOUT
+        ) as (_, lines):
             async for line in lines:
                 result = json.loads(line).get("result", {})
                 if int(result.get("compact_revision", 0)) >= self._next:

@@ -1,4 +1,6 @@
-"""The servers under test: four services or replicas of each, over three etcd members and a redis; or one process over SQLite."""
+"""The servers under test: four services or replicas of each, over three etcd members and a redis; or one process over
+SQLite.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +143,9 @@ class Embedded:
 
     witness: Witness | None = None
 
-    def __init__(self, directory: Path, launcher: tuple[str, ...] = ("tetrapod.cli.main",), flags: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, directory: Path, launcher: tuple[str, ...] = ("tetrapod.cli.main",), flags: tuple[str, ...] = ()
+    ) -> None:
         self.directory = directory
         self._launcher = launcher
         self._flags = flags

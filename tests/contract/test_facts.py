@@ -1,4 +1,6 @@
-"""Comparison of discovery, bootstrap objects and OpenAPI with those of kube-apiserver v1.37.1, recorded in tests/facts/server."""
+"""Comparison of discovery, bootstrap objects and OpenAPI with those of kube-apiserver v1.37.1, recorded in
+tests/facts/server.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +53,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def get(server: Server) -> Get:
     context = ssl.create_default_context(cafile=str(server.ca))
-    token = next(line.split(",")[0] for line in (HERE / "tokens.csv").read_text().splitlines() if "system:masters" in line)
+    token = next(
+        line.split(",")[0] for line in (HERE / "tokens.csv").read_text().splitlines() if "system:masters" in line
+    )
 
     def ask(path: str, accept: str = "application/json") -> Any:
         headers = {"Authorization": f"Bearer {token}", "Accept": accept}
-        with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=headers), context=context) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(server.url + path, headers=headers), context=context
+        ) as answer:
             return json.load(answer)
 
     return ask
@@ -98,7 +104,10 @@ def test_openapi_documents_of_the_server_are_equal(get: Get) -> None:
     for name in get("/openapi/v3")["paths"]:
         plain = without_prose(get(f"/openapi/v3/{name}"))
         file = name.replace("/", ".")
-        found[file] = {part: hashlib.sha256(json.dumps(plain[part], sort_keys=True).encode()).hexdigest()[:24] for part in wanted[file]}
+        found[file] = {
+            part: hashlib.sha256(json.dumps(plain[part], sort_keys=True).encode()).hexdigest()[:24]
+            for part in wanted[file]
+        }
     assert found == wanted
 
 
@@ -108,7 +117,11 @@ def identity(obj: Any) -> tuple[str, str]:
 
 def plain(obj: Any) -> Any:
     """Return the object without the fields that differ from server to server."""
-    meta = {k: v for k, v in obj["metadata"].items() if k not in ("uid", "creationTimestamp", "resourceVersion", "managedFields")}
+    meta = {
+        k: v
+        for k, v in obj["metadata"].items()
+        if k not in ("uid", "creationTimestamp", "resourceVersion", "managedFields")
+    }
     obj = {**obj, "metadata": meta}
     for condition in (obj.get("status") or {}).get("conditions") or []:
         condition["lastTransitionTime"] = "<time>"

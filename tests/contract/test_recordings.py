@@ -1,9 +1,9 @@
 """Replay of every scenario that was recorded from a real kube-apiserver.
 
-`not_yet.txt` lists the scenarios that are not equal yet. It only shrinks: a listed scenario that passes fails the run. Run it with
-`python -m pytest tests/contract`, or with `make contract`, which prints the share per area. `recordings/` was given to the project;
-`more/`
-was recorded from v1.37.1 out of `scenarios/*.yaml` (`golden.py record`), for rules that `recordings/` does not show.
+`not_yet.txt` lists the scenarios that are not equal yet. It only shrinks: a listed scenario that passes fails the run.
+Run it with `python -m pytest tests/contract`, or with `make contract`, which prints the share per area. `recordings/`
+was given to the project; `more/` was recorded from v1.37.1 out of `scenarios/*.yaml` (`golden.py record`), for rules
+that `recordings/` does not show.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ HERE = Path(__file__).parent
 LINES = (HERE / "not_yet.txt").read_text().splitlines()
 NOT_YET = {line.split("#")[0].strip() for line in LINES} - {""}
 UNSTEADY = {line.split("#")[0].strip() for line in LINES if "# unsteady:" in line}
-RECORDINGS = sorted([*(HERE / "recordings").glob("*.json"), *(HERE / "more").glob("*.json")], key=lambda path: path.stem)
+RECORDINGS = sorted(
+    [*(HERE / "recordings").glob("*.json"), *(HERE / "more").glob("*.json")], key=lambda path: path.stem
+)
 FLAGS = (
     f"--token-auth-file={HERE / 'tokens.csv'}",
     "--authorization-mode=Node,RBAC",
@@ -42,7 +44,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
-def test_scenario_answers_as_recorded(path: Path, server: Server, record_property: Callable[[str, object], None]) -> None:
+def test_scenario_answers_as_recorded(
+    path: Path, server: Server, record_property: Callable[[str, object], None]
+) -> None:
     listed = path.stem in NOT_YET
     differences = replay(path, server, timeout=5.0 if listed else 20.0)
     if differences and not listed:
@@ -71,7 +75,10 @@ def replay(path: Path, server: Server, timeout: float) -> list[str]:
 
 
 def _differences(step: dict[str, Any], answer: dict[str, Any]) -> Iterator[str]:
-    """Yield the differences of one step. A step that is not compared must at least have reached the state it waits for."""
+    """Yield the differences of one step.
+
+    A step that is not compared must at least have reached the state it waits for.
+    """
     if step.get("record") is not False:
         yield from golden.compare(step["answer"], answer)
     elif "never" in answer:

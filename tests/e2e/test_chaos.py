@@ -1,4 +1,6 @@
-"""The short form of `make chaos`, with a fixed seed: no data is lost during faults, and the checker finds planted bugs."""
+"""The short form of `make chaos`, with a fixed seed: no data is lost during faults, and the checker finds planted
+bugs.
+"""
 
 from __future__ import annotations
 

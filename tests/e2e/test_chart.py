@@ -1,4 +1,6 @@
-"""Tests of the rendered Helm chart: with any values it is hardened and complete, and the command line accepts its flags."""
+"""Tests of the rendered Helm chart: with any values it is hardened and complete, and the command line accepts its
+flags.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +43,24 @@ def test_containers_run_with_least_privileges(objects: list[Object]) -> None:
     assert {"Deployment/rel-tetrapod-core/core"} <= {name for name, _, _ in containers(objects)}
     for name, template, container in containers(objects):
         pod = template["spec"]["securityContext"]
-        assert pod["runAsNonRoot"] and pod["runAsUser"] == 65532 and pod["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert (
+            pod["runAsNonRoot"] and pod["runAsUser"] == 65532 and pod["seccompProfile"] == {"type": "RuntimeDefault"}
+        ), name
         own = container["securityContext"]
-        assert own["readOnlyRootFilesystem"] and not own["allowPrivilegeEscalation"] and own["capabilities"] == {"drop": ["ALL"]}, name
+        assert (
+            own["readOnlyRootFilesystem"]
+            and not own["allowPrivilegeEscalation"]
+            and own["capabilities"] == {"drop": ["ALL"]}
+        ), name
         assert container["resources"]["requests"] and container["resources"]["limits"]["memory"], name
         assert not any(volume.get("hostPath") for volume in template["spec"].get("volumes", [])), name
 
 
 def test_only_the_certificate_job_has_a_service_account_token(objects: list[Object]) -> None:
     for name, template in pod_templates(objects).items():
-        job = "/certs-init" in name.replace("tetrapod-", "").replace("rel-", "") or name.startswith(("Job/", "CronJob/"))
+        job = "/certs-init" in name.replace("tetrapod-", "").replace("rel-", "") or name.startswith(
+            ("Job/", "CronJob/")
+        )
         assert template["spec"]["automountServiceAccountToken"] is job, name
     accounts = {binding["subjects"][0]["name"] for binding in of_kind(objects, "RoleBinding").values()}
     assert all("certs" in account for account in accounts)
@@ -81,7 +91,9 @@ def test_mounted_volumes_and_secrets_exist(objects: list[Object]) -> None:
 
 def test_only_auth_has_the_signing_key(objects: list[Object]) -> None:
     for name, template in pod_templates(objects).items():
-        sources = [s["secret"] for v in template["spec"].get("volumes", []) for s in v.get("projected", {}).get("sources", [])]
+        sources = [
+            s["secret"] for v in template["spec"].get("volumes", []) for s in v.get("projected", {}).get("sources", [])
+        ]
         paths = {item["path"] for source in sources for item in source["items"]}
         assert ("sa.key" in paths) == (bool(paths) and name.endswith("-auth")), name
         assert not any(source["name"].endswith(("-ca",)) for source in sources), name
@@ -115,8 +127,14 @@ def selectors_match(selector: dict[str, str], labels: dict[str, str]) -> bool:
 
 
 def test_only_the_aggregator_accepts_outside_connections(objects: list[Object]) -> None:
-    services = {name: service for name, service in of_kind(objects, "Service").items() if service["spec"].get("clusterIP") != "None"}
-    front = [name for name, s in services.items() if s["spec"]["selector"]["app.kubernetes.io/component"] == "aggregator"]
+    services = {
+        name: service
+        for name, service in of_kind(objects, "Service").items()
+        if service["spec"].get("clusterIP") != "None"
+    }
+    front = [
+        name for name, s in services.items() if s["spec"]["selector"]["app.kubernetes.io/component"] == "aggregator"
+    ]
     assert len(front) == 1
     assert all(services[name]["spec"]["type"] == "ClusterIP" for name in services if name not in front)
     for policy in of_kind(objects, "NetworkPolicy").values():
@@ -124,7 +142,10 @@ def test_only_the_aggregator_accepts_outside_connections(objects: list[Object]) 
         open_to_all = any("from" not in rule for rule in policy["spec"].get("ingress", []))
         assert not open_to_all or component == "aggregator"
         peers = [
-            p for rule in policy["spec"]["ingress"] for p in rule.get("from", []) if "podSelector" in p and "namespaceSelector" not in p
+            p
+            for rule in policy["spec"]["ingress"]
+            for p in rule.get("from", [])
+            if "podSelector" in p and "namespaceSelector" not in p
         ]
         inside = {peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] for peer in peers}
         assert inside <= {*FOUR, "etcd", "test"}
@@ -135,11 +156,18 @@ def test_only_the_aggregator_accepts_outside_connections(objects: list[Object]) 
 def test_upgrades_replace_a_replica_only_when_another_is_ready(objects: list[Object]) -> None:
     for name in FOUR:
         (deployment,) = [d for key, d in of_kind(objects, "Deployment").items() if key.endswith(f"-{name}")]
-        assert deployment["spec"]["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+        assert deployment["spec"]["strategy"] == {
+            "type": "RollingUpdate",
+            "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1},
+        }
         pod = deployment["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
-        (delay,) = [int(arg.split("=")[1].removesuffix("s")) for arg in container["args"] if arg.startswith("--shutdown-delay-duration")]
+        (delay,) = [
+            int(arg.split("=")[1].removesuffix("s"))
+            for arg in container["args"]
+            if arg.startswith("--shutdown-delay-duration")
+        ]
         assert 0 < delay < pod["terminationGracePeriodSeconds"]
 
 
@@ -169,7 +197,9 @@ def test_etcd_peer_names_are_in_their_certificates() -> None:
 def test_values_of_one_service_override_defaults_even_with_false_and_zero() -> None:
     values = {"defaults__autoscaling__enabled": True, "core__autoscaling__enabled": False, "core__replicaCount": 0}
     objects = render(*settings(**values, defaults__extraArgs=["--v=3"], core__extraArgs=["--v=4"]))
-    assert set(of_kind(objects, "HorizontalPodAutoscaler")) == {f"rel-tetrapod-{name}" for name in ("aggregator", "extensions", "auth")}
+    assert set(of_kind(objects, "HorizontalPodAutoscaler")) == {
+        f"rel-tetrapod-{name}" for name in ("aggregator", "extensions", "auth")
+    }
     core = of_kind(objects, "Deployment")["rel-tetrapod-core"]
     assert core["spec"]["replicas"] == 0
     assert core["spec"]["template"]["spec"]["containers"][0]["args"][-2:] == ["--v=3", "--v=4"]

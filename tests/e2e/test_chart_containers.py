@@ -49,7 +49,9 @@ VALUES = settings(
 
 @dataclass
 class Release:
-    """A release of the chart: `host` stores the objects, `pods` runs the pods, `kubectl` connects to the server in them."""
+    """A release of the chart: `host` stores the objects, `pods` runs the pods, `kubectl` connects to the server in
+    them.
+    """
 
     host: Kubectl
     pods: Pods
@@ -69,8 +71,9 @@ class Release:
         return found
 
     def kubectl(self, token: str = "") -> Kubectl:
-        """Write a kubeconfig of the administrator from the job's Secret, or of a token. Docker has addresses instead of a cluster's
-        names.
+        """Write a kubeconfig of the administrator from the job's Secret, or of a token.
+
+        Docker has addresses instead of a cluster's names.
         """
         data = self.host.json("get", "secret", "rel-tetrapod-admin")["data"]["kubeconfig"]
         config = json.loads(base64.b64decode(data))
@@ -133,7 +136,10 @@ def test_kubectl_commands_work_through_the_aggregator(release: Release, kubectl:
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
     wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, description="the custom resource")
+    until(
+        lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0,
+        description="the custom resource",
+    )
     assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]
     kubectl("create", "serviceaccount", "robot")
     robot = release.kubectl(kubectl("create", "token", "robot").strip())
@@ -177,7 +183,8 @@ def test_etcd_peer_port_accepts_only_members(release: Release) -> None:
     script = (
         "import ssl, urllib.request as u; c = ssl.create_default_context(cafile='/certs/core/etcd-ca.crt');"
         "c.load_cert_chain('/certs/core/etcd-client.crt', '/certs/core/etcd-client.key');"
-        "print(u.urlopen('https://rel-tetrapod-etcd-0.rel-tetrapod-etcd-peers.hosted.svc:2380/version', context=c).status)"
+        "print(u.urlopen('https://rel-tetrapod-etcd-0.rel-tetrapod-etcd-peers.hosted.svc:2380/version', "
+        "context=c).status)"
     )
     said = docker("exec", release.pods.container("core-0"), "sh", "-c", f'python -c "{script}" || true', errors=True)
     assert "ALERT_BAD_CERTIFICATE" in said

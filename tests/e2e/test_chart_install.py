@@ -42,7 +42,9 @@ def kinds_of_others(admin: Kubectl) -> None:
 
 @pytest.fixture
 def job(server: Target, kubectl: Kubectl, tmp_path: Path) -> Callable[[str, Object], int]:
-    """Run the certificate job's pod as a process with its own arguments and service account, which tests the role of that account."""
+    """Run the certificate job's pod as a process with its own arguments and service account, which tests the role of
+    that account.
+    """
 
     def run_job(name: str, spec: Object) -> int:
         account = tmp_path / name
@@ -52,7 +54,9 @@ def job(server: Target, kubectl: Kubectl, tmp_path: Path) -> Callable[[str, Obje
         url = urlsplit(server.url)
         where = {"KUBERNETES_SERVICE_HOST": str(url.hostname), "KUBERNETES_SERVICE_PORT": str(url.port)}
         argv = command(*args, f"--out={account / 'out'}", f"--service-account={account}")
-        done = subprocess.run(argv, env={**environment(), **where}, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            argv, env={**environment(), **where}, capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.returncode
 
@@ -73,7 +77,9 @@ def test_the_server_accepts_every_object(kubectl: Kubectl, values: Path | None) 
 
 
 def test_the_server_accepts_the_manifests_of_the_external_api_server(kubectl: Kubectl) -> None:
-    said = kubectl("create", "--dry-run=server", "--validate=strict", "-f", str(Path(__file__).parent / "kind/library.yaml"))
+    said = kubectl(
+        "create", "--dry-run=server", "--validate=strict", "-f", str(Path(__file__).parent / "kind/library.yaml")
+    )
     assert said.count("created (server dry run)") == 2
 
 
@@ -81,7 +87,10 @@ def test_a_release_is_installed_upgraded_rolled_back_and_reinstalled_with_its_da
     kubectl: Kubectl, job: Callable[[str, Object], int]
 ) -> None:
     def state(kind: str) -> dict[str, Object]:
-        return {found["metadata"]["name"]: found for found in kubectl.json("get", kind, "-l", "app.kubernetes.io/name=tetrapod")["items"]}
+        return {
+            found["metadata"]["name"]: found
+            for found in kubectl.json("get", kind, "-l", "app.kubernetes.io/name=tetrapod")["items"]
+        }
 
     def selectors() -> dict[str, Object]:
         return {name: found["spec"]["selector"] for name, found in state("deployments,statefulsets").items()}
@@ -91,9 +100,10 @@ def test_a_release_is_installed_upgraded_rolled_back_and_reinstalled_with_its_da
         assert "a Kubernetes API of its own" in said and "rel-tetrapod-admin" in said
         assert ran == ["rel-tetrapod-certs-init"]
         first, secrets = selectors(), state("secrets")
-        assert {f"rel-tetrapod-{name}" for name in ("aggregator", "core", "extensions", "auth", "etcd", "redis", "admin", "ca")} <= set(
-            secrets
-        )
+        assert {
+            f"rel-tetrapod-{name}"
+            for name in ("aggregator", "core", "extensions", "auth", "etcd", "redis", "admin", "ca")
+        } <= set(secrets)
         # No object of the hook may remain, because its service account could write Secrets.
         assert [name for kind in ("role", "serviceaccount", "job") for name in state(kind) if "init" in name] == []
 
@@ -114,7 +124,12 @@ def test_a_release_is_installed_upgraded_rolled_back_and_reinstalled_with_its_da
         assert state("secrets")["rel-tetrapod-redis"]["data"] == secrets["rel-tetrapod-redis"]["data"]
 
     helm("uninstall", "rel", kubectl=kubectl)
-    left = kubectl("get", "deployments,statefulsets,services,cronjobs,jobs,networkpolicies,poddisruptionbudgets,roles", "-o", "name")
+    left = kubectl(
+        "get",
+        "deployments,statefulsets,services,cronjobs,jobs,networkpolicies,poddisruptionbudgets,roles",
+        "-o",
+        "name",
+    )
     assert left == ""
 
     with running_jobs_and_pods(kubectl, job):

@@ -1,4 +1,6 @@
-"""Tests of dashboards, alert rules and Prometheus' configuration: every expression is valid PromQL, and every series in it is served."""
+"""Tests of dashboards, alert rules and Prometheus' configuration: every expression is valid PromQL, and every series in
+it is served.
+"""
 
 from __future__ import annotations
 
@@ -106,15 +108,21 @@ def test_the_chart_includes_dashboards_and_rules_unchanged() -> None:
     objects = render(*settings(metrics__prometheusRule__enabled=True, metrics__dashboards__enabled=True))
     (rules,) = of_kind(objects, "PrometheusRule").values()
     assert rules["spec"]["groups"] == RULES
-    boards = [found for found in of_kind(objects, "ConfigMap").values() if "grafana_dashboard" in found["metadata"]["labels"]]
-    assert [json.loads(text) for found in boards for text in found["data"].values()] == [json.loads(p.read_text()) for p in DASHBOARDS]
+    boards = [
+        found for found in of_kind(objects, "ConfigMap").values() if "grafana_dashboard" in found["metadata"]["labels"]
+    ]
+    assert [json.loads(text) for found in boards for text in found["data"].values()] == [
+        json.loads(p.read_text()) for p in DASHBOARDS
+    ]
     named = settings(metrics__prometheusRule__enabled=True, metrics__serviceMonitor__jobName="tetrapod")
     (renamed,) = of_kind(render(*named), "PrometheusRule").values()
     assert 'job="apiserver"' not in str(renamed) and 'job="tetrapod"' in str(renamed)
 
 
 def test_prometheus_targets_exist(tmp_path: Path) -> None:
-    """Compare with compose.yaml: the certificates of `tetrapod certs` at their mounted paths, and each service under its name there."""
+    """Compare with compose.yaml: the certificates of `tetrapod certs` at their mounted paths, and each service under
+    its name there.
+    """
     compose = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     mounted = [volume.split(":")[:2] for volume in compose["prometheus"]["volumes"]]
     config = yaml.safe_load((OBSERVABILITY / "prometheus.yaml").read_text())

@@ -68,10 +68,18 @@ def test_containers_run_with_least_privileges(compose: Compose, service: str) ->
 
 
 def test_private_keys_are_mounted_only_where_needed(compose: Compose) -> None:
-    files = {service: docker("exec", compose.container(service), "find", "/certs", "-name", "*.key").split() for service in FOUR}
+    files = {
+        service: docker("exec", compose.container(service), "find", "/certs", "-name", "*.key").split()
+        for service in FOUR
+    }
     names = {service: {Path(file).name for file in found} for service, found in files.items()}
     own = {"tls.key", "client.key", "etcd-client.key"}
-    assert names == {"aggregator": own | {"front-proxy-client.key"}, "core": own, "extensions": own, "auth": own | {"sa.key"}}
+    assert names == {
+        "aggregator": own | {"front-proxy-client.key"},
+        "core": own,
+        "extensions": own,
+        "auth": own | {"sa.key"},
+    }
 
 
 def test_kubectl_commands_work(kubectl: Kubectl, manifests: Path) -> None:
@@ -84,7 +92,10 @@ def test_kubectl_commands_work(kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
     wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, description="the custom resource")
+    until(
+        lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0,
+        description="the custom resource",
+    )
     assert rows(kubectl("get", "widgets"))[1][:2] == ["w", "3"]
     until(lambda: kubectl.run("explain", "widget.spec.size").returncode == 0, description="the schema")
     assert "Number of desired pods" in kubectl("explain", "deployment.spec.replicas")
@@ -93,7 +104,9 @@ def test_kubectl_commands_work(kubectl: Kubectl, manifests: Path) -> None:
 
 
 def token_user(compose: Compose, kubectl: Kubectl, account: str) -> tuple[Kubectl, tuple[str, ...]]:
-    """Return a kubectl without a kubeconfig, and the flags that authenticate it with a new token of a service account."""
+    """Return a kubectl without a kubeconfig, and the flags that authenticate it with a new token of a service
+    account.
+    """
     token = kubectl("create", "token", account).strip()
     assert kubectl.kubeconfig is not None
     cluster = json.loads(kubectl.kubeconfig.read_text())["clusters"][0]["cluster"]
@@ -150,7 +163,10 @@ def test_an_external_api_server_is_aggregated(compose: Compose, kubectl: Kubectl
     compose.wait_healthy("library")
     ca = compose.copy("library", "/data/pki/ca.crt", compose.directory / "library-ca.crt")
     register(kubectl, "apiservice", str(ca))
-    until(lambda: "books" in kubectl("api-resources", "--api-group=library.example.com", "-o", "name"), description="discovery")
+    until(
+        lambda: "books" in kubectl("api-resources", "--api-group=library.example.com", "-o", "name"),
+        description="discovery",
+    )
     admin = replace(kubectl, namespace="library")
     admin("apply", "-f", str(LIBRARY_DIR / "manifests/40-books.yaml"))
     assert rows(admin("get", "books"))[1][:4] == ["moby-dick", "Moby-Dick", "Herman Melville", "2"]
@@ -169,11 +185,17 @@ def test_an_external_api_server_is_aggregated(compose: Compose, kubectl: Kubectl
 
 def test_a_stopped_external_api_server_affects_no_other_group(compose: Compose, kubectl: Kubectl) -> None:
     compose("stop", "library")
-    until(lambda: "False" in kubectl("get", "apiservice", "v1.library.example.com"), timeout=60, description="the condition")
+    until(
+        lambda: "False" in kubectl("get", "apiservice", "v1.library.example.com"),
+        timeout=60,
+        description="the condition",
+    )
     assert kubectl("get", "deploy", "-o", "name") == "deployment.apps/web\n"
     assert kubectl.run("get", "books").returncode != 0
     compose("start", "library")
-    until(lambda: kubectl.run("get", "books", "--namespace=library").returncode == 0, timeout=60, description="its return")
+    until(
+        lambda: kubectl.run("get", "books", "--namespace=library").returncode == 0, timeout=60, description="its return"
+    )
     assert "moby-dick" in kubectl("get", "books", "--namespace=library", "-o", "name")
 
 
@@ -186,14 +208,29 @@ def test_all_four_run_as_replicas(compose: Compose, kubectl: Kubectl) -> None:
         subsets = kubectl.json("--namespace=default", "get", "endpoints", "kubernetes").get("subsets") or [{}]
         return [address["ip"] for address in subsets[0].get("addresses") or []]
 
-    until(lambda: kubectl.run("get", "namespaces").returncode == 0 and len(front_doors()) == 2, timeout=60, description="two front doors")
+    until(
+        lambda: kubectl.run("get", "namespaces").returncode == 0 and len(front_doors()) == 2,
+        timeout=60,
+        description="two front doors",
+    )
     ready = 'tetrapod_service_replicas{{ready="true",service="{}"}} 2'.format
     behind = ("core", "extensions", "auth")
-    until(lambda: all(ready(service) in kubectl("get", "--raw", "/metrics") for service in behind), timeout=60, description="both of each")
+    until(
+        lambda: all(ready(service) in kubectl("get", "--raw", "/metrics") for service in behind),
+        timeout=60,
+        description="both of each",
+    )
     kubectl("create", "configmap", "replicated")
     assert kubectl("get", "widgets")
 
 
 def register(kubectl: Kubectl, *args: str) -> None:
-    done = subprocess.run([LIBRARY_DIR / "register.sh", *args], env=kubectl.env(), capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        [LIBRARY_DIR / "register.sh", *args],
+        env=kubectl.env(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -31,7 +31,10 @@ def compose(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compose]:
 def metrics(compose: Compose, member: str) -> dict[str, float]:
     script = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:2381/metrics', timeout=4).read().decode())"
     lines = docker("exec", compose.container(member), "python3", "-c", script).splitlines()
-    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))}
+    return {
+        name: float(value)
+        for name, value in (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
+    }
 
 
 def test_members_form_one_cluster(compose: Compose) -> None:
@@ -45,5 +48,8 @@ def test_two_members_continue_without_the_third(compose: Compose) -> None:
     (leader,) = [member for member in MEMBERS if metrics(compose, member)["etcd_server_is_leader"]]
     compose("stop", leader)
     left = [member for member in MEMBERS if member != leader]
-    until(lambda: sum(metrics(compose, member)["etcd_server_is_leader"] for member in left) == 1, description="another leader")
+    until(
+        lambda: sum(metrics(compose, member)["etcd_server_is_leader"] for member in left) == 1,
+        description="another leader",
+    )
     assert all(metrics(compose, member)["etcd_server_has_leader"] for member in left)

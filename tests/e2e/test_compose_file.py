@@ -1,4 +1,6 @@
-"""The content of compose.yaml: hardened, without secrets in environment variables, and with dependencies in the order of starts."""
+"""The content of compose.yaml: hardened, without secrets in environment variables, and with dependencies in the order
+of starts.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def test_services_are_hardened(name: str) -> None:
 @pytest.mark.parametrize("name", SERVICES)
 def test_no_secret_is_in_an_environment_variable_or_command_line(name: str) -> None:
     environment = SERVICES[name].get("environment", {})
-    secret = [key for key in environment if any(word in key for word in ("PASSWORD", "TOKEN", "SECRET")) and not key.endswith("__FILE")]
+    secret = [
+        key
+        for key in environment
+        if any(word in key for word in ("PASSWORD", "TOKEN", "SECRET")) and not key.endswith("__FILE")
+    ]
     assert secret == []
     assert not [word for word in SERVICES[name].get("command", []) if "password=" in word or "@" in word]
 
@@ -46,7 +52,9 @@ def test_services_have_health_checks_and_wait_for_their_dependencies(name: str) 
 
 def test_only_the_aggregator_is_published() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
-    assert {name for name in published if not all(port.startswith("127.0.0.1:") for port in published[name])} == {"aggregator"}
+    assert {name for name in published if not all(port.startswith("127.0.0.1:") for port in published[name])} == {
+        "aggregator"
+    }
     for name in set(SERVICES) - {"aggregator", "prometheus", "grafana", "certs"}:
         assert SERVICES[name]["networks"] == ["backend"]
     assert COMPOSE["networks"]["backend"] == {"internal": True}
@@ -56,7 +64,10 @@ def test_only_the_aggregator_is_published() -> None:
 @pytest.mark.parametrize("profile", ["", *PROFILES])
 def test_every_profile_is_valid(profile: str) -> None:
     command = ["docker", "compose"]
-    if shutil.which("docker") is None or subprocess.run([*command, "version"], capture_output=True, check=False).returncode != 0:
+    if (
+        shutil.which("docker") is None
+        or subprocess.run([*command, "version"], capture_output=True, check=False).returncode != 0
+    ):
         command = ["docker-compose"]
     if shutil.which(command[0]) is None:
         pytest.skip("neither `docker compose` nor docker-compose is there; tools/prepare.sh containers installs one")

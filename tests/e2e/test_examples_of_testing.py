@@ -1,4 +1,6 @@
-"""The example projects of docs/how-to/testing.md, run as users run them: an envtest suite in Go, a pytest suite in Python."""
+"""The example projects of docs/how-to/testing.md, run as users run them: an envtest suite in Go, a pytest suite in
+Python.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,14 @@ def suite() -> Path:
 
 @pytest.mark.timeout(900)  # the first build on a machine takes minutes
 def test_envtest_uses_tetrapod_as_its_control_plane(suite: Path, assets: Path) -> None:
-    environment_ = {**environment(), "KUBEBUILDER_ASSETS": str(assets), "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT": "100s"}
-    done = subprocess.run([suite, "-test.v"], cwd=EXAMPLES / "operator-go", env=environment_, capture_output=True, text=True, check=False)
+    environment_ = {
+        **environment(),
+        "KUBEBUILDER_ASSETS": str(assets),
+        "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT": "100s",
+    }
+    done = subprocess.run(
+        [suite, "-test.v"], cwd=EXAMPLES / "operator-go", env=environment_, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(re.findall(r"^--- PASS", done.stdout, re.MULTILINE)) == 5
     assert re.search(r"^envtest: stopped in \d+ ms$", done.stdout, re.MULTILINE)
@@ -56,6 +64,8 @@ def test_a_pytest_suite_of_an_operator() -> None:
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "tetrapod.testing.plugin", "-p", "no:cacheprovider"]
     environment_ = {**os.environ, "PYTHONPATH": str(SERVICES), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     directory = EXAMPLES / "operator-python"
-    done = subprocess.run(argv, cwd=directory, env=environment_, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(
+        argv, cwd=directory, env=environment_, capture_output=True, text=True, check=False, timeout=100
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 passed" in done.stdout

@@ -19,7 +19,10 @@ from support.services import NAMES, Services, running_services
 from support.waiting import until
 
 TOKENS = Path(__file__).parents[1] / "contract" / "tokens.csv"
-SIZED = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}}}
+SIZED = {
+    "type": "object",
+    "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}},
+}
 CRD = definition("four.example.com", "Widget", version(schema=SIZED))
 
 
@@ -29,7 +32,9 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         yield services
 
 
-def kubectl(services: Services, *args: str, stdin: object = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+def kubectl(
+    services: Services, *args: str, stdin: object = None, check: bool = True
+) -> subprocess.CompletedProcess[str]:
     text = json.dumps(stdin) if stdin is not None else None
     argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
     return subprocess.run(argv, input=text, check=check, capture_output=True, text=True, timeout=60)
@@ -64,8 +69,20 @@ def test_custom_resources_are_served_as_soon_as_they_are_established(services: S
 
 def test_the_aggregator_accepts_tokens_that_auth_issued(services: Services) -> None:
     token = kubectl(services, "create", "token", "default").stdout.strip()
-    argv = ["kubectl", "--server", services.url, "--certificate-authority", str(services.ca), "--token", token, "auth", "whoami"]
-    out = subprocess.run([*argv, "-o", "json"], check=True, capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin"})
+    argv = [
+        "kubectl",
+        "--server",
+        services.url,
+        "--certificate-authority",
+        str(services.ca),
+        "--token",
+        token,
+        "auth",
+        "whoami",
+    ]
+    out = subprocess.run(
+        [*argv, "-o", "json"], check=True, capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin"}
+    )
     assert json.loads(out.stdout)["status"]["userInfo"]["username"] == "system:serviceaccount:default:default"
 
 
@@ -77,7 +94,9 @@ def test_the_aggregator_serves_the_token_keys(services: Services) -> None:
 
 def test_a_role_binding_takes_effect_at_once_in_every_service(services: Services) -> None:
     def may() -> bool:
-        asked = kubectl(services, "auth", "can-i", "list", "widgets.four.example.com", "--as=carol", "-n", "default", check=False)
+        asked = kubectl(
+            services, "auth", "can-i", "list", "widgets.four.example.com", "--as=carol", "-n", "default", check=False
+        )
         return asked.stdout.strip() == "yes"
 
     assert not may()
@@ -92,7 +111,9 @@ def test_restarting_a_service_loses_no_data(services: Services, name: str) -> No
     services.start(name, *((f"--token-auth-file={TOKENS}",) if name == "auth" else ()))
     services.wait_ready(name)
     until(lambda: kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", check=False).returncode == 0)
-    assert kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", "-o", "jsonpath={.data.a}").stdout == "b"
+    assert (
+        kubectl(services, "get", "configmap", f"kept-{name}", "-n", "default", "-o", "jsonpath={.data.a}").stdout == "b"
+    )
 
 
 def test_a_stopped_service_affects_no_other_group(services: Services) -> None:
@@ -117,9 +138,16 @@ def test_a_ready_aggregator_serves_the_discovery_of_every_service(services: Serv
     context = ssl._create_unverified_context()
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     headers = {"authorization": "Bearer admin-token", "accept": accept}
-    with urllib.request.urlopen(urllib.request.Request(f"{services.url}/apis", headers=headers), context=context, timeout=30) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{services.url}/apis", headers=headers), context=context, timeout=30
+    ) as answer:
         groups = json.load(answer)["items"]
-    stale = [group["metadata"]["name"] for group in groups for version in group["versions"] if version["freshness"] != "Current"]
+    stale = [
+        group["metadata"]["name"]
+        for group in groups
+        for version in group["versions"]
+        if version["freshness"] != "Current"
+    ]
     assert not stale
     services.wait_ready("extensions")
 
@@ -149,7 +177,9 @@ def asked(services: Services, token: str, method: str, path: str, body: bytes | 
 
 
 def test_requests_that_reached_no_service_are_retriable(services: Services) -> None:
-    """client-go retries any method after a response with Retry-After; a 401 would make clients discard their credentials."""
+    """client-go retries any method after a response with Retry-After; a 401 would make clients discard their
+    credentials.
+    """
     services.stop("core", signal.SIGKILL)
     try:
         assert asked(services, "admin-token", "PUT", "/api/v1/namespaces/default", b"{}") == (503, "1")
@@ -159,7 +189,9 @@ def test_requests_that_reached_no_service_are_retriable(services: Services) -> N
     services.stop("auth", signal.SIGKILL)
     try:
         assert asked(services, "carol-token", "GET", "/api/v1/namespaces/default") == (503, "1")
-        assert asked(services, "admin-token", "POST", "/api/v1/namespaces/default/serviceaccounts/default/token", b"{}") == (503, "1")
+        assert asked(
+            services, "admin-token", "POST", "/api/v1/namespaces/default/serviceaccounts/default/token", b"{}"
+        ) == (503, "1")
     finally:
         services.start("auth", f"--token-auth-file={TOKENS}")
         services.wait_ready("auth")
@@ -171,7 +203,9 @@ def test_a_liveness_check_does_not_depend_on_another_service(services: Services)
     context = ssl._create_unverified_context()
     try:
         for name in ("aggregator", "core", "extensions"):
-            with urllib.request.urlopen(f"https://127.0.0.1:{services.ports[name]}/livez", context=context, timeout=20) as answer:
+            with urllib.request.urlopen(
+                f"https://127.0.0.1:{services.ports[name]}/livez", context=context, timeout=20
+            ) as answer:
                 assert answer.read() == b"ok"
     finally:
         services.start("auth", f"--token-auth-file={TOKENS}")

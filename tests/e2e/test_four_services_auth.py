@@ -37,15 +37,24 @@ def test_the_configuration_of_auth_applies_to_all_services(tmp_path: Path) -> No
     rbac: dict[str, Any] = {"type": "RBAC", "name": "rbac"}
     with issuer() as provider, webhook_server() as hook:
         about = {"url": provider.url, "audiences": [AUDIENCE], "certificateAuthority": provider.ca}
-        jwt = {"issuer": about, "claimMappings": {"username": {"claim": "sub", "prefix": ""}, "groups": {"expression": "claims.groups"}}}
+        jwt = {
+            "issuer": about,
+            "claimMappings": {"username": {"claim": "sub", "prefix": ""}, "groups": {"expression": "claims.groups"}},
+        }
         anonymous = {"enabled": True, "conditions": [{"path": path} for path in ("/livez", "/readyz")]}
-        authn.write_text(yaml.safe_dump({**HEAD, "kind": "AuthenticationConfiguration", "jwt": [jwt], "anonymous": anonymous}))
+        authn.write_text(
+            yaml.safe_dump({**HEAD, "kind": "AuthenticationConfiguration", "jwt": [jwt], "anonymous": anonymous})
+        )
         write_kubeconfig(kubeconfig, hook, "/authorize")
 
         def review(asked: Any) -> Any:
             attributes = asked["spec"].get("resourceAttributes", {})
             denied = attributes.get("resource") in ("secrets", "customresourcedefinitions", "roles")
-            return {"apiVersion": asked["apiVersion"], "kind": "SubjectAccessReview", "status": {"allowed": False, "denied": denied}}
+            return {
+                "apiVersion": asked["apiVersion"],
+                "kind": "SubjectAccessReview",
+                "status": {"allowed": False, "denied": denied},
+            }
 
         hook.on("/authorize", review)
         webhook = {
@@ -58,11 +67,15 @@ def test_the_configuration_of_auth_applies_to_all_services(tmp_path: Path) -> No
         }
 
         def configure(*authorizers: dict[str, Any]) -> None:
-            authz.write_text(json.dumps({**HEAD, "kind": "AuthorizationConfiguration", "authorizers": list(authorizers)}))
+            authz.write_text(
+                json.dumps({**HEAD, "kind": "AuthorizationConfiguration", "authorizers": list(authorizers)})
+            )
 
         configure({"type": "Webhook", "name": "hook", "webhook": webhook}, rbac)
         files = ("--authentication-config", str(authn))
-        with running_services(tmp_path, auth=(*files, "--authorization-config", str(authz)), aggregator=files) as services:
+        with running_services(
+            tmp_path, auth=(*files, "--authorization-config", str(authz)), aggregator=files
+        ) as services:
             url = services.url
             assert ask(url, "/livez") == 200
             assert ask(url, "/version") == 401
@@ -73,7 +86,12 @@ def test_the_configuration_of_auth_applies_to_all_services(tmp_path: Path) -> No
             # not forwarded, because behind the aggregator the name would be read as two headers
             review_myself = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
             for sub, code in (("mallory", 201), ("mallory\r\nX-Remote-Group: system:masters", 503)):
-                answer = ask(url, "/apis/authentication.k8s.io/v1/selfsubjectreviews", provider.token(sub=sub, groups=[]), review_myself)
+                answer = ask(
+                    url,
+                    "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                    provider.token(sub=sub, groups=[]),
+                    review_myself,
+                )
                 assert answer == code, sub
             # RBAC allows reading, but the webhook is asked first
             reader = provider.token(sub="rhea", groups=["readers"])
@@ -96,4 +114,7 @@ def grant(kubeconfig: Path, user: str) -> None:
 
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     body = {"metadata": {"name": "rhea"}, "roleRef": reference, "subjects": [{"kind": "User", "name": user}]}
-    assert HttpsClient(kubeconfig).call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", body).status == 201
+    assert (
+        HttpsClient(kubeconfig).call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", body).status
+        == 201
+    )

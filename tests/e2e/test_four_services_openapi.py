@@ -30,7 +30,9 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 
 
 def get(services: Services, path: str, accept: str = "application/json") -> bytes:
-    request = urllib.request.Request(services.url + path, headers={"Authorization": f"Bearer {TOKEN}", "Accept": accept})
+    request = urllib.request.Request(
+        services.url + path, headers={"Authorization": f"Bearer {TOKEN}", "Accept": accept}
+    )
     with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60) as answer:
         return bytes(answer.read())
 

@@ -45,7 +45,11 @@ def quoted(client: HttpsClient) -> str:
     """Return a namespace whose quota allows one more object of each resource."""
     assert client.call("POST", "/api/v1/namespaces", {"metadata": {"name": "quoted"}}).status == 201
     until(lambda: client.call("GET", "/api/v1/namespaces/quoted/configmaps/kube-root-ca.crt").status == 200)
-    hard = {"count/configmaps": "2", "count/roles.rbac.authorization.k8s.io": "1", "count/widgets.provided.example.com": "1"}
+    hard = {
+        "count/configmaps": "2",
+        "count/roles.rbac.authorization.k8s.io": "1",
+        "count/widgets.provided.example.com": "1",
+    }
     quotas = "/api/v1/namespaces/quoted/resourcequotas"
     assert client.call("POST", quotas, {"metadata": {"name": "few"}, "spec": {"hard": hard}}).status == 201
     until(lambda: (client.call("GET", f"{quotas}/few").body["status"].get("used") or {}).keys() == hard.keys())

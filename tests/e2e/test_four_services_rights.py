@@ -1,4 +1,6 @@
-"""Identities of the four services as separate processes: RBAC allows each service its own work and forbids that of the others."""
+"""Identities of the four services as separate processes: RBAC allows each service its own work and forbids that of the
+others.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         yield found
 
 
-def kubectl(services: Services, *args: str, stdin: object = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+def kubectl(
+    services: Services, *args: str, stdin: object = None, check: bool = True
+) -> subprocess.CompletedProcess[str]:
     text = json.dumps(stdin) if stdin is not None else None
     argv = ["kubectl", "--kubeconfig", str(services.kubeconfig), *args]
     return subprocess.run(argv, input=text, check=check, capture_output=True, text=True, timeout=60)
@@ -88,7 +92,11 @@ def test_controllers_work_across_services_without_rejected_requests(services: Se
     kubectl(services, "delete", "namespace", "rights", "--timeout=50s")
     kubectl(services, "delete", "crd", "chests.rights.example.com", "--timeout=50s")
     events = audited(services)
-    assert {event["user"]["username"] for event in events} >= {"system:tetrapod:core", "system:tetrapod:extensions", "system:tetrapod:auth"}
+    assert {event["user"]["username"] for event in events} >= {
+        "system:tetrapod:core",
+        "system:tetrapod:extensions",
+        "system:tetrapod:auth",
+    }
     assert [event for event in events if event["responseStatus"].get("code") == 403] == []
     assert not any("system:masters" in event["user"]["groups"] for event in events)
 
@@ -105,7 +113,9 @@ def test_controllers_work_across_services_without_rejected_requests(services: Se
         ("aggregator", "GET", "/api/v1/namespaces/default/secrets"),
     ],
 )
-def test_a_service_has_no_rights_for_the_work_of_others(services: Services, service: str, method: str, path: str) -> None:
+def test_a_service_has_no_rights_for_the_work_of_others(
+    services: Services, service: str, method: str, path: str
+) -> None:
     body: Any = {} if method == "POST" else None
     assert ask(services, service, method, services.url + path, body) == 403
 
@@ -132,7 +142,10 @@ def test_only_auth_has_the_token_keys(services: Services) -> None:
 
 
 def test_requests_between_services_are_exempt_from_queuing(services: Services) -> None:
-    """A FlowSchema exempts the services, because they are not administrators. A single process has no such FlowSchema."""
+    """A FlowSchema exempts the services, because they are not administrators.
+
+    A single process has no such FlowSchema.
+    """
     found = json.loads(kubectl(services, "get", "flowschema", "tetrapod-services", "-o", "json").stdout)
     assert found["spec"]["priorityLevelConfiguration"]["name"] == "exempt"
     assert {"type": "Dangling", "status": "False"}.items() <= {

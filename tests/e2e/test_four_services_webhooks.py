@@ -1,5 +1,5 @@
-"""Webhooks with four separate processes: each service calls admission webhooks for its own resources, and extensions calls conversion
-webhooks.
+"""Webhooks with four separate processes: each service calls admission webhooks for its own resources, and extensions
+calls conversion webhooks.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def converted_by(hook: WebhookServer) -> Any:
     return found
 
 
-def test_every_service_calls_admission_webhooks_and_custom_resources_are_converted(client: HttpsClient, hook: WebhookServer) -> None:
+def test_every_service_calls_admission_webhooks_and_custom_resources_are_converted(
+    client: HttpsClient, hook: WebhookServer
+) -> None:
     hook.on("/v", allowed)
     hook.on("/convert", convert)
     rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}]
@@ -64,7 +66,11 @@ def test_every_service_calls_admission_webhooks_and_custom_resources_are_convert
         "objectSelector": {"matchLabels": {"hooked": "yes"}},
     }
     assert client.call("POST", CRDS, converted_by(hook)).status == 201
-    configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "v"}}
+    configuration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "v"},
+    }
     assert client.call("POST", GROUP, {**configuration, "webhooks": [declared]}).status == 201
     metadata = {"name": "hooked", "labels": {"hooked": "yes"}}
     objects: dict[str, tuple[str, dict[str, Any]]] = {
@@ -88,7 +94,9 @@ def test_every_service_calls_admission_webhooks_and_custom_resources_are_convert
         target = f"{path}?dryRun=All"
 
         def asked(resource: str = resource) -> bool:
-            return any(r["request"]["resource"]["resource"] == resource for _, _, r in hook.seen if "resource" in r["request"])
+            return any(
+                r["request"]["resource"]["resource"] == resource for _, _, r in hook.seen if "resource" in r["request"]
+            )
 
         # Wait, because another service may receive the configuration or the definition later.
         reply = client.until(

@@ -22,7 +22,9 @@ def program() -> Path:
 def test_informers_lists_watches_and_writes(program: Path, kubectl: Kubectl, admin: Kubectl, manifests: Path) -> None:
     admin("apply", "-f", str(manifests / "crd.yaml"))
     wait_established(admin, "widgets.e2e.example.com")
-    done = subprocess.run([program, kubectl.namespace], env=kubectl.env(), capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        [program, kubectl.namespace], env=kubectl.env(), capture_output=True, text=True, timeout=100, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == [
         "version 1 37",

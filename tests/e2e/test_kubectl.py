@@ -30,7 +30,7 @@ def editor(tmp_path: Path, old: str, new: str) -> dict[str, str]:
     return {"KUBE_EDITOR": f"{sys.executable} {script}"}
 
 
-# --- get ---------------------------------------------------------------------------------------------------------------
+# --- get --------------------------------------------------------------------------------------------------------------
 
 
 def test_get_prints_the_columns_of_the_kind(kubectl: Kubectl, manifests: Path) -> None:
@@ -41,7 +41,10 @@ def test_get_prints_the_columns_of_the_kind(kubectl: Kubectl, manifests: Path) -
     wide = rows(kubectl("get", "deploy/web", "-o", "wide"))
     assert wide[0] == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE", "CONTAINERS", "IMAGES", "SELECTOR"]
     assert wide[1][5:] == ["web", "example/web:1", "app=web"]
-    assert kubectl("get", "deploy,cm", "-l", "app=web", "-o", "name").split() == ["deployment.apps/web", "configmap/web"]
+    assert kubectl("get", "deploy,cm", "-l", "app=web", "-o", "name").split() == [
+        "deployment.apps/web",
+        "configmap/web",
+    ]
 
 
 def test_get_prints_objects_as_yaml_json_and_jsonpath(kubectl: Kubectl, manifests: Path) -> None:
@@ -60,7 +63,9 @@ def test_get_over_all_namespaces_with_labels_and_sorting(kubectl: Kubectl) -> No
     for name, weight in (("b", "2"), ("a", "3"), ("c", "1")):
         kubectl("create", "configmap", name, f"--from-literal=weight={weight}")
         kubectl("label", "configmap", name, f"weight={weight}", "tour=yes")
-    assert kubectl("get", "cm", "-l", "tour=yes", "--sort-by=.data.weight", "-o", "name").split() == [f"configmap/{n}" for n in "cba"]
+    assert kubectl("get", "cm", "-l", "tour=yes", "--sort-by=.data.weight", "-o", "name").split() == [
+        f"configmap/{n}" for n in "cba"
+    ]
     assert kubectl("get", "cm", "-l", "weight in (1,2),tour", "-o", "name").split() == ["configmap/b", "configmap/c"]
     assert kubectl("get", "cm", "--field-selector=metadata.name=a", "-o", "name").split() == ["configmap/a"]
     everywhere = rows(kubectl("get", "cm", "-A", "-l", "tour", "-L", "weight", "--no-headers"))
@@ -74,7 +79,10 @@ def test_get_over_all_namespaces_with_labels_and_sorting(kubectl: Kubectl) -> No
 
 
 def test_get_in_chunks(kubectl: Kubectl) -> None:
-    documents = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{n:02}", "labels": {"chunk": "y"}}} for n in range(12)]
+    documents = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{n:02}", "labels": {"chunk": "y"}}}
+        for n in range(12)
+    ]
     kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
     found = kubectl("get", "cm", "-l", "chunk=y", "--chunk-size=5", "-o", "name").split()
     assert found == [f"configmap/c{n:02}" for n in range(12)]
@@ -119,7 +127,7 @@ def test_get_by_subresource_and_category(kubectl: Kubectl, manifests: Path) -> N
     assert "deployment.apps/web" in kubectl("get", "all")
 
 
-# --- create, apply, diff, edit, patch, replace ---------------------------------------------------------------------------
+# --- create, apply, diff, edit, patch, replace ------------------------------------------------------------------------
 
 
 def test_create_works_for_every_kind_with_a_command(kubectl: Kubectl, tmp_path: Path) -> None:
@@ -162,7 +170,10 @@ def test_create_dry_run_stores_nothing(kubectl: Kubectl, manifests: Path) -> Non
 
 def test_apply_on_the_clients_side(kubectl: Kubectl, manifests: Path, tmp_path: Path) -> None:
     text = (manifests / "web.yaml").read_text()
-    assert kubectl("apply", "-f", str(manifests / "web.yaml")).split("\n")[:2] == ["deployment.apps/web created", "configmap/web created"]
+    assert kubectl("apply", "-f", str(manifests / "web.yaml")).split("\n")[:2] == [
+        "deployment.apps/web created",
+        "configmap/web created",
+    ]
     assert "unchanged" in kubectl("apply", "-f", str(manifests / "web.yaml"))
     changed = tmp_path / "web.yaml"
     changed.write_text(text.replace("web:1", "web:2").replace("greeting: hello", "farewell: bye"))
@@ -188,7 +199,11 @@ def test_apply_on_the_servers_side(kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "--server-side", "-f", web, "--field-manager=one", "--force-conflicts")
     found = kubectl.json("get", "deploy", "web", "--show-managed-fields")
     assert found["spec"]["replicas"] == 2
-    owners = {entry["manager"] for entry in found["metadata"]["managedFields"] if "f:replicas" in entry["fieldsV1"].get("f:spec", {})}
+    owners = {
+        entry["manager"]
+        for entry in found["metadata"]["managedFields"]
+        if "f:replicas" in entry["fieldsV1"].get("f:spec", {})
+    }
     assert owners == {"one"}
 
 
@@ -198,7 +213,9 @@ def test_apply_rejects_unknown_fields_and_wrong_types(kubectl: Kubectl) -> None:
     done = kubectl.run("apply", "--validate=warn", "-f", "-", stdin=manifest)
     assert done.returncode == 0 and 'unknown field "dat"' in done.stderr
     wrong = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}, "data": {"a": 1}}'
-    assert "cannot unmarshal number into Go struct field ConfigMap.data of type string" in kubectl.fails("apply", "-f", "-", stdin=wrong)
+    assert "cannot unmarshal number into Go struct field ConfigMap.data of type string" in kubectl.fails(
+        "apply", "-f", "-", stdin=wrong
+    )
     assert "not found" in kubectl.fails("get", "configmaps", "d")
 
 
@@ -210,7 +227,10 @@ def test_diff_shows_what_apply_would_change(kubectl: Kubectl, manifests: Path) -
     assert done.returncode == 1
     assert "+      - image: example/web:2" in done.stdout and "-      - image: example/web:1" in done.stdout
     assert (
-        kubectl.run("diff", "--server-side", "--force-conflicts", "-f", "-", stdin=web.read_text().replace("hello", "hi")).returncode == 1
+        kubectl.run(
+            "diff", "--server-side", "--force-conflicts", "-f", "-", stdin=web.read_text().replace("hello", "hi")
+        ).returncode
+        == 1
     )
 
 
@@ -238,7 +258,15 @@ def test_patch_of_every_type(kubectl: Kubectl, manifests: Path, kind: str, patch
 
 def test_patch_of_a_subresource(kubectl: Kubectl, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "web.yaml"))
-    kubectl("patch", "deploy", "web", "--subresource=status", "--type=merge", "-p", '{"status": {"readyReplicas": 2, "replicas": 2}}')
+    kubectl(
+        "patch",
+        "deploy",
+        "web",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        '{"status": {"readyReplicas": 2, "replicas": 2}}',
+    )
     assert rows(kubectl("get", "deploy"))[1][1] == "2/2"
     kubectl("patch", "deploy", "web", "--subresource=scale", "--type=merge", "-p", '{"spec": {"replicas": 4}}')
     assert kubectl.json("get", "deploy", "web")["spec"]["replicas"] == 4
@@ -268,13 +296,15 @@ def test_label_and_annotate(kubectl: Kubectl) -> None:
     assert "labels" not in kubectl.json("get", "cm", "c")["metadata"]
 
 
-# --- delete and wait ---------------------------------------------------------------------------------------------------
+# --- delete and wait --------------------------------------------------------------------------------------------------
 
 
 def test_delete_waits_for_finalizers(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "c")
     kubectl("patch", "cm", "c", "--type=merge", "-p", '{"metadata": {"finalizers": ["example.com/held"]}}')
-    with subprocess.Popen([*kubectl.command(), "delete", "cm", "c"], env=kubectl.env(), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*kubectl.command(), "delete", "cm", "c"], env=kubectl.env(), stdout=subprocess.PIPE, text=True
+    ) as process:
         until(lambda: "deletionTimestamp" in kubectl.json("get", "cm", "c")["metadata"], description="the deletion")
         assert process.poll() is None
         kubectl("patch", "cm", "c", "--type=json", "-p", '[{"op": "remove", "path": "/metadata/finalizers"}]')
@@ -331,7 +361,7 @@ def test_wait_for_conditions_fields_and_deletion(kubectl: Kubectl, manifests: Pa
     assert "timed out" in kubectl.fails("wait", "--for=condition=Progressing", "deploy/web", "--timeout=1s")
 
 
-# --- describe, explain, discovery --------------------------------------------------------------------------------------
+# --- describe, explain, discovery -------------------------------------------------------------------------------------
 
 
 def test_describe_shows_fields_and_events(kubectl: Kubectl, manifests: Path) -> None:
@@ -357,14 +387,22 @@ def test_explain_has_descriptions(admin: Kubectl) -> None:
 
 def test_api_resources_and_versions(admin: Kubectl) -> None:
     resources = {line.split()[0]: line for line in admin("api-resources", "-o", "wide").splitlines()}
-    assert "deploy" in resources["deployments"] and "create,delete,deletecollection,get,list,patch,update,watch" in resources["deployments"]
+    assert (
+        "deploy" in resources["deployments"]
+        and "create,delete,deletecollection,get,list,patch,update,watch" in resources["deployments"]
+    )
     assert "podsecuritypolicies" not in resources
     assert admin("api-resources", "--api-group=batch", "-o", "name").split() == ["cronjobs.batch", "jobs.batch"]
     assert "namespaces" in admin("api-resources", "--namespaced=false", "--no-headers")
     versions = admin("api-versions").split()
-    assert {"v1", "apps/v1", "batch/v1", "rbac.authorization.k8s.io/v1", "apiextensions.k8s.io/v1", "apiregistration.k8s.io/v1"} <= set(
-        versions
-    )
+    assert {
+        "v1",
+        "apps/v1",
+        "batch/v1",
+        "rbac.authorization.k8s.io/v1",
+        "apiextensions.k8s.io/v1",
+        "apiregistration.k8s.io/v1",
+    } <= set(versions)
 
 
 def test_version_and_cluster_info(admin: Kubectl, server: Target) -> None:
@@ -374,7 +412,7 @@ def test_version_and_cluster_info(admin: Kubectl, server: Target) -> None:
     assert f"control plane is running at {server.url}" in plain
 
 
-# --- authorization -----------------------------------------------------------------------------------------------------
+# --- authorization ----------------------------------------------------------------------------------------------------
 
 
 def test_auth_can_i_and_whoami(kubectl: Kubectl) -> None:
@@ -383,7 +421,10 @@ def test_auth_can_i_and_whoami(kubectl: Kubectl) -> None:
     assert kubectl.run("auth", "can-i", "list", "pods", *jane).stdout.strip() == "no"
     kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods")
     kubectl("create", "rolebinding", "reader", "--role=reader", "--user=jane")
-    until(lambda: kubectl.run("auth", "can-i", "list", "pods", *jane).stdout.strip() == "yes", description="the permission")
+    until(
+        lambda: kubectl.run("auth", "can-i", "list", "pods", *jane).stdout.strip() == "yes",
+        description="the permission",
+    )
     assert "pods" in kubectl("auth", "can-i", "--list", *jane)
     assert "kubernetes-admin" in kubectl("auth", "whoami")
     assert "Forbidden" in kubectl.fails("get", "secrets", *jane)
@@ -424,7 +465,20 @@ def test_a_hand_made_kubeconfig_works(kubectl: Kubectl, server: Target, tmp_path
 def test_certificates_are_approved(kubectl: Kubectl, tmp_path: Path) -> None:
     key, request = tmp_path / "key.pem", tmp_path / "request.pem"
     subprocess.run(
-        ["openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-subj", "/CN=jane/O=dev", "-out", request],
+        [
+            "openssl",
+            "req",
+            "-new",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            key,
+            "-subj",
+            "/CN=jane/O=dev",
+            "-out",
+            request,
+        ],
         check=True,
         capture_output=True,
     )
@@ -442,7 +496,7 @@ def test_certificates_are_approved(kubectl: Kubectl, tmp_path: Path) -> None:
     kubectl("delete", "csr", name)
 
 
-# --- workloads ---------------------------------------------------------------------------------------------------------
+# --- workloads --------------------------------------------------------------------------------------------------------
 
 
 def test_scale_and_autoscale(kubectl: Kubectl, manifests: Path) -> None:
@@ -493,7 +547,13 @@ def test_rollout_status_history_restart_and_pause(kubectl: Kubectl, manifests: P
     status = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2}
     kubectl("patch", "deploy", "web", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
     assert "successfully rolled out" in kubectl("rollout", "status", "deploy/web", "--timeout=20s")
-    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": deployment["metadata"]["uid"], "controller": True}
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "web",
+        "uid": deployment["metadata"]["uid"],
+        "controller": True,
+    }
     replica_set = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -519,7 +579,9 @@ def test_nodes_are_tainted_and_cordoned(kubectl: Kubectl) -> None:
     name = kubectl.namespace
     kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}))
     kubectl("taint", "node", name, "dedicated=infra:NoSchedule")
-    assert {"key": "dedicated", "value": "infra", "effect": "NoSchedule"} in kubectl.json("get", "node", name)["spec"]["taints"]
+    assert {"key": "dedicated", "value": "infra", "effect": "NoSchedule"} in kubectl.json("get", "node", name)["spec"][
+        "taints"
+    ]
     kubectl("taint", "node", name, "dedicated-")
     kubectl("cordon", name)
     assert "SchedulingDisabled" in kubectl("get", "node", name)
@@ -529,7 +591,7 @@ def test_nodes_are_tainted_and_cordoned(kubectl: Kubectl) -> None:
     kubectl("delete", "node", name)
 
 
-# --- custom resources ----------------------------------------------------------------------------------------------------
+# --- custom resources -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -541,7 +603,9 @@ def widgets(admin: Kubectl, manifests: Path) -> None:
 @pytest.mark.usefixtures("widgets")
 def test_custom_resources_work_with_all_commands(kubectl: Kubectl) -> None:
     def manifest(size: object) -> str:
-        return json.dumps({"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": size}})
+        return json.dumps(
+            {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": size}}
+        )
 
     kubectl("apply", "-f", "-", stdin=manifest(3))
     assert [row[:2] for row in rows(kubectl("get", "wg"))] == [["NAME", "SIZE"], ["w", "3"]]
@@ -565,11 +629,13 @@ def test_custom_resources_are_explained(admin: Kubectl) -> None:
     assert "widgets.e2e.example.com" in admin("api-resources", "--api-group=e2e.example.com", "-o", "name")
 
 
-# --- proxy -------------------------------------------------------------------------------------------------------------
+# --- proxy ------------------------------------------------------------------------------------------------------------
 
 
 def test_proxy_serves_the_api_on_loopback(admin: Kubectl) -> None:
-    with subprocess.Popen([*admin.command(), "proxy", "--port=0"], env=admin.env(), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*admin.command(), "proxy", "--port=0"], env=admin.env(), stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             address = process.stdout.readline().rsplit(" ", 1)[1].strip()

@@ -37,8 +37,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     certificate, key = Authority.create("us").issue_client("tetrapod-kubelet-client")
     (directory / "us.crt").write_bytes(certificate)
     (directory / "us.key").write_bytes(key)
-    flags = [f"--kubelet-{name}={directory / file}" for name, file in (("client-certificate", "us.crt"), ("client-key", "us.key"))]
-    flags += [f"--kubelet-certificate-authority={directory / 'kubelet-ca.crt'}", "--kubelet-preferred-address-types=InternalIP"]
+    flags = [
+        f"--kubelet-{name}={directory / file}"
+        for name, file in (("client-certificate", "us.crt"), ("client-key", "us.key"))
+    ]
+    flags += [
+        f"--kubelet-certificate-authority={directory / 'kubelet-ca.crt'}",
+        "--kubelet-preferred-address-types=InternalIP",
+    ]
     with fake_kubelet(directory) as kubelet, running(directory / "data", *flags) as server:
         kubectl = Kubectl(tmp_path_factory.mktemp("home"), server.kubeconfig, "default")
         kubectl.exists("serviceaccount/default")
@@ -48,15 +54,36 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def add_node(kubectl: Kubectl, name: str, port: int, **status: object) -> None:
-    addresses = [{"type": "Hostname", "address": "no.such.host.invalid"}, {"type": "InternalIP", "address": "127.0.0.1"}]
+    addresses = [
+        {"type": "Hostname", "address": "no.such.host.invalid"},
+        {"type": "InternalIP", "address": "127.0.0.1"},
+    ]
     found = {"addresses": addresses, "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}, **status}
-    kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": found}))
+    kubectl(
+        "create",
+        "-f",
+        "-",
+        stdin=json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": found}),
+    )
 
 
 def add_pod(kubectl: Kubectl, name: str, node: str) -> None:
     spec = {"nodeName": node, "containers": [{"name": "c", "image": "x", "stdin": True}]}
-    kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}))
-    state = {"name": "c", "ready": True, "started": True, "image": "x", "imageID": "x", "restartCount": 0, "state": {"running": {}}}
+    kubectl(
+        "create",
+        "-f",
+        "-",
+        stdin=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}),
+    )
+    state = {
+        "name": "c",
+        "ready": True,
+        "started": True,
+        "image": "x",
+        "imageID": "x",
+        "restartCount": 0,
+        "state": {"running": {}},
+    }
     status = {"phase": "Running", "containerStatuses": [state], "conditions": [{"type": "Ready", "status": "True"}]}
     kubectl("patch", "pod", name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
 
@@ -119,7 +146,9 @@ def web() -> Iterator[int]:
 def test_ports_are_forwarded(kubectl: Kubectl, web: int) -> None:
     port = free_port()
     argv = [*kubectl.command(), "port-forward", "pod/p", f"{port}:{web}"]
-    with subprocess.Popen(argv, env=kubectl.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        argv, env=kubectl.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("Forwarding from")
@@ -136,7 +165,11 @@ def test_websocket_is_translated_to_spdy_unless_the_kubelet_supports_it(world: W
     if not asks_for_websockets(kubectl):
         pytest.skip("not applicable: this kubectl has no WebSocket")
     last = world.kubelet.requests()[-1]
-    assert (last["method"], last["upgrade"], last["uri"]) == ("POST", "SPDY/3.1", "/exec/default/p/c?command=true&error=1&output=1")
+    assert (last["method"], last["upgrade"], last["uri"]) == (
+        "POST",
+        "SPDY/3.1",
+        "/exec/default/p/c?command=true&error=1&output=1",
+    )
     assert last["who"] == "tetrapod-kubelet-client"
     add_node(kubectl, "modern", world.kubelet.port, declaredFeatures=["ExtendWebSocketsToKubelet"])
     add_pod(kubectl, "q", "modern")
@@ -149,7 +182,10 @@ def asks_for_websockets(kubectl: Kubectl) -> bool:
 
 
 def test_logs_are_read_and_followed(world: World) -> None:
-    assert world.kubectl("logs", "p", "--tail=5").splitlines() == ["first line", "/containerLogs/default/p/c?tailLines=5"]
+    assert world.kubectl("logs", "p", "--tail=5").splitlines() == [
+        "first line",
+        "/containerLogs/default/p/c?tailLines=5",
+    ]
     assert world.kubectl("logs", "p", "-f").splitlines()[-1] == "and later"
 
 

@@ -42,13 +42,18 @@ def test_objects_are_created_read_updated_and_deleted(api, kubectl: Kubectl) -> 
     assert conflict.value.status == 409
     container = kubernetes.client.V1Container(name="c", image="example/c:1")
     template = kubernetes.client.V1PodTemplateSpec(
-        metadata=kubernetes.client.V1ObjectMeta(labels={"app": "py"}), spec=kubernetes.client.V1PodSpec(containers=[container])
+        metadata=kubernetes.client.V1ObjectMeta(labels={"app": "py"}),
+        spec=kubernetes.client.V1PodSpec(containers=[container]),
     )
-    spec = kubernetes.client.V1DeploymentSpec(selector=kubernetes.client.V1LabelSelector(match_labels={"app": "py"}), template=template)
+    spec = kubernetes.client.V1DeploymentSpec(
+        selector=kubernetes.client.V1LabelSelector(match_labels={"app": "py"}), template=template
+    )
     deployment = kubernetes.client.V1Deployment(metadata=kubernetes.client.V1ObjectMeta(name="py"), spec=spec)
     assert apps.create_namespaced_deployment(namespace, deployment).spec.replicas == 1
     assert apps.patch_namespaced_deployment_scale("py", namespace, {"spec": {"replicas": 4}}).spec.replicas == 4
-    assert [item.metadata.name for item in apps.list_namespaced_deployment(namespace, label_selector="app!=x").items] == ["py"]
+    assert [
+        item.metadata.name for item in apps.list_namespaced_deployment(namespace, label_selector="app!=x").items
+    ] == ["py"]
     core.delete_namespaced_config_map("py", namespace)
     with pytest.raises(kubernetes.client.ApiException) as missing:
         core.read_namespaced_config_map("py", namespace)
@@ -82,14 +87,29 @@ def test_the_dynamic_client_finds_custom_resources(api, kubectl: Kubectl) -> Non
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
     assert found.create(body=widget, namespace=kubectl.namespace).spec.color == "blue"
     applied = {**widget, "spec": {"size": 2}}
-    assert found.server_side_apply(body=applied, namespace=kubectl.namespace, field_manager="py", force_conflicts=True).spec.size == 2
+    assert (
+        found.server_side_apply(
+            body=applied, namespace=kubectl.namespace, field_manager="py", force_conflicts=True
+        ).spec.size
+        == 2
+    )
     found.delete(name="w", namespace=kubectl.namespace)
 
 
 @pytest.mark.usefixtures("widgets")
 def test_an_operator_reconciles_its_objects(kubectl: Kubectl, tmp_path: Path) -> None:
     log = tmp_path / "kopf.log"
-    command = [sys.executable, "-m", "kopf", "run", "--namespace", kubectl.namespace, "--standalone", "--verbose", str(OPERATOR)]
+    command = [
+        sys.executable,
+        "-m",
+        "kopf",
+        "run",
+        "--namespace",
+        kubectl.namespace,
+        "--standalone",
+        "--verbose",
+        str(OPERATOR),
+    ]
     with log.open("wb") as out, subprocess.Popen(command, env=kubectl.env(), stdout=out, stderr=out) as operator:
         try:
             _operated(kubectl)
@@ -106,7 +126,10 @@ def test_an_operator_reconciles_its_objects(kubectl: Kubectl, tmp_path: Path) ->
 
 def _operated(kubectl: Kubectl) -> None:
     kubectl(
-        "create", "-f", "-", stdin='{"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}'
+        "create",
+        "-f",
+        "-",
+        stdin='{"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}',
     )
     until(lambda: kubectl.run("get", "cm", "of-w").returncode == 0, timeout=40, description="the operator's work")
     assert kubectl.json("get", "cm", "of-w")["data"] == {"size": "1"}

@@ -1,6 +1,7 @@
 """A rolling restart of four services with two replicas each over one etcd under load: no request fails.
 
-The load balancer before the aggregators stops using one that is not ready; the aggregators do the same with replicas of other services.
+The load balancer before the aggregators stops using one that is not ready; the aggregators do the same with replicas of
+other services.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     with running_services(tmp_path_factory.mktemp("rolling"), REPLICAS, **FLAGS) as services:
         kubectl(services, "apply", "-f", "-", stdin=json.dumps(CRD))
         wait_established(partial(kubectl, services), "widgets.load.example.com")
-        while not kubectl(services, "get", "serviceaccounts", "default", "--ignore-not-found"):  # by a controller, once a leader is elected
+        while not kubectl(
+            services, "get", "serviceaccounts", "default", "--ignore-not-found"
+        ):  # by a controller, once a leader is elected
             time.sleep(0.1)
         yield services
 
@@ -56,7 +59,10 @@ def test_restarting_services_one_by_one_and_together_fails_no_request(services: 
     assert not load.failures, "\n".join(load.failures[:20])
     assert load.made <= load.seen, "a watcher misses nothing that was made"
     assert load.retry_later.total() < load.done.total() / 20, (load.retry_later, load.done)
-    print(f"{load.done.total()} requests {dict(load.done)}, told to wait {dict(load.retry_later)}, {load.watches_ended} watches ended")
+    print(
+        f"{load.done.total()} requests {dict(load.done)}, told to wait {dict(load.retry_later)}, "
+        f"{load.watches_ended} watches ended"
+    )
 
 
 def restart(services: Services, *keys: str) -> None:

@@ -1,4 +1,6 @@
-"""SIGTERM ends each of the four services cleanly and in time, also while etcd is down or hangs and requests wait for it."""
+"""SIGTERM ends each of the four services cleanly and in time, also while etcd is down or hangs and requests wait for
+it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def test_each_service_stops_within_its_grace_period(tmp_path: Path, how: str) ->
         try:
             for process in processes.values():
                 process.terminate()
-            codes = {name: process.wait(max(0.1, began + BUDGET - time.monotonic())) for name, process in processes.items()}
+            codes = {
+                name: process.wait(max(0.1, began + BUDGET - time.monotonic())) for name, process in processes.items()
+            }
         finally:
             stuck.join(60)
             watching.terminate()

@@ -1,4 +1,6 @@
-"""docs/tutorials/aggregated-server.md executed: every program is written to its file, and every command must succeed."""
+"""docs/tutorials/aggregated-server.md executed: every program is written to its file, and every command must
+succeed.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,12 @@ def test_the_tutorial_works_as_written(server: Server, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            ["bash", "-x", "-c", commands], cwd=tmp_path, env=environment, stdout=out, stderr=out, start_new_session=True
+            ["bash", "-x", "-c", commands],
+            cwd=tmp_path,
+            env=environment,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
         )
         try:
             code = process.wait(240)

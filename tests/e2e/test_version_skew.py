@@ -1,5 +1,5 @@
-"""Services of the previous release and of this one together over one etcd. auth is upgraded first, because it defines the services'
-rights.
+"""Services of the previous release and of this one together over one etcd. auth is upgraded first, because it defines
+the services' rights.
 """
 
 from __future__ import annotations
@@ -56,16 +56,29 @@ class Mixed:
         self._old = self._old | {*keys} if old else self._old - {*keys}
 
     def only_old(self, name: str) -> None:
-        wrong = [key for key in self.services.keys if key not in self.services.processes or (key in self._old) != (key == name)]
+        wrong = [
+            key
+            for key in self.services.keys
+            if key not in self.services.processes or (key in self._old) != (key == name)
+        ]
         self.start(*(key for key in wrong if key == name), old=True)
         self.start(*(key for key in wrong if key != name))
 
     def kubectl(self, *args: str, stdin: object = None, server: str = "aggregator", timeout: float = 0) -> str:
         """Run kubectl and return its output, retrying for up to `timeout` seconds until it succeeds."""
-        argv = [executable(), "--kubeconfig", str(self.services.kubeconfig), "--server", self.services.address(server), *args]
+        argv = [
+            executable(),
+            "--kubeconfig",
+            str(self.services.kubeconfig),
+            "--server",
+            self.services.address(server),
+            *args,
+        ]
         text = None if stdin is None else json.dumps(stdin)
         deadline = time.monotonic() + timeout
-        while (done := subprocess.run(argv, input=text, check=False, capture_output=True, text=True, timeout=90)).returncode:
+        while (
+            done := subprocess.run(argv, input=text, check=False, capture_output=True, text=True, timeout=90)
+        ).returncode:
             assert time.monotonic() < deadline, (args, done.stderr)
             time.sleep(0.1)
         return done.stdout
@@ -93,9 +106,13 @@ class Mixed:
         group = f"{space}.example.com"
         self.define(definition(group, "Gadget"), f"gadgets.{group}")
         gadget = {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "g"}}
-        there("apply", "-f", "-", stdin=gadget, timeout=60)  # aggregators refresh the discovery of custom resources about once a second
+        there(
+            "apply", "-f", "-", stdin=gadget, timeout=60
+        )  # aggregators refresh the discovery of custom resources about once a second
         assert "gadget" in there("get", f"gadgets.{group}", "-o=name")
-        assert "Gadget" in kubectl("explain", f"gadgets.{group}", timeout=60) and "ConfigMap" in kubectl("explain", "configmaps")
+        assert "Gadget" in kubectl("explain", f"gadgets.{group}", timeout=60) and "ConfigMap" in kubectl(
+            "explain", "configmaps"
+        )
         self._account(there, space, server)
         kubectl("delete", f"crd/gadgets.{group}", "--timeout=60s")
         kubectl("delete", "namespace", space, "--timeout=60s")
@@ -147,7 +164,9 @@ def test_an_upgrade_of_one_replica_after_another_fails_no_request(two_of_each: M
     world.start(*(f"{name}-2" for name in NAMES), old=True)
     world.define(LOADED, "widgets.load.example.com")
     world.tour()
-    load = Load(Balancer([services.address(key) for key in ("aggregator", "aggregator-2")], services.ca, "admin-token"), CUSTOM)
+    load = Load(
+        Balancer([services.address(key) for key in ("aggregator", "aggregator-2")], services.ca, "admin-token"), CUSTOM
+    )
     with load.running():
         for key in ("auth", "auth-2"):
             world.start(key)

@@ -1,4 +1,6 @@
-"""`tetrapod up` during failures: `kill -9`, an outage of its etcd, a second server on the same data; and its shutdown."""
+"""`tetrapod up` during failures: `kill -9`, an outage of its etcd, a second server on the same data; and its
+shutdown.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ MAPS: Final = "/api/v1/namespaces/default/configmaps"
 SHUTDOWN_BUDGET: Final = 20
 
 # Python's SSLSocket does not close a socket that is reset before its handshake begins, as `kill -9` does to clients.
-pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning"
+)
 
 
 def create(client: Client, name: str, data: str = "") -> int:
@@ -50,7 +54,11 @@ class Watching:
         self.ended_well = False
         self._connection = raw_connection(server, timeout=120)
         self._tls = tls = self._connection.__enter__()
-        tls.sendall(f"GET {MAPS}?watch=1&{query} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin-token\r\n\r\n".encode())
+        tls.sendall(
+            (
+                f"GET {MAPS}?watch=1&{query} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin-token\r\n\r\n"
+            ).encode()
+        )
         self._response = http.client.HTTPResponse(tls)
         self._response.begin()
         self.status = self._response.status
@@ -111,7 +119,11 @@ def test_kill_9_under_writes_loses_no_acknowledged_write(tmp_path: Path) -> None
             writer.join(30)
         assert not any(writer.is_alive() for writer in writers)
     with running(tmp_path, TOKENS) as server, Client(server) as client:
-        found = {item["metadata"]["name"]: item["data"]["v"] for item in client("GET", MAPS).json["items"] if "v" in item.get("data", {})}
+        found = {
+            item["metadata"]["name"]: item["data"]["v"]
+            for item in client("GET", MAPS).json["items"]
+            if "v" in item.get("data", {})
+        }
         for name, value in acknowledged.items():
             assert name in found, name
             assert int(found[name]) >= int(value), name
@@ -134,7 +146,9 @@ def _write(server: Server, acknowledged: dict[str, str], numbers: Iterator[int],
 
 def test_a_second_process_on_the_same_data_is_rejected(tmp_path: Path) -> None:
     with running(tmp_path, TOKENS) as server, Client(server) as client:
-        argv = command("up", "--data-dir", str(tmp_path), "--bind-address", "127.0.0.1", "--secure-port", str(free_port()))
+        argv = command(
+            "up", "--data-dir", str(tmp_path), "--bind-address", "127.0.0.1", "--secure-port", str(free_port())
+        )
         second = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
         assert second.returncode == 1
         assert "Traceback" not in second.stderr
@@ -172,13 +186,19 @@ def test_sigterm_does_not_wait_for_clients_that_never_finish(tmp_path: Path) -> 
     with raw_connection(server) as idle, raw_connection(server) as head, raw_connection(server) as body:
         idle.sendall(b"")
         head.sendall(b"GET / HT")
-        body.sendall(f"POST {MAPS} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin-token\r\nContent-Length: 9\r\n\r\n{{".encode())
+        body.sendall(
+            (
+                f"POST {MAPS} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer admin-token\r\nContent-Length: 9\r\n\r\n{{"
+            ).encode()
+        )
         assert server.stop(SHUTDOWN_BUDGET) == 0
     assert "Traceback" not in server.log.read_text()
 
 
 def test_sigterm_while_starting_ends_it(tmp_path: Path) -> None:
-    argv = command("up", "--data-dir", str(tmp_path), "--bind-address", "127.0.0.1", "--secure-port", str(free_port()), TOKENS)
+    argv = command(
+        "up", "--data-dir", str(tmp_path), "--bind-address", "127.0.0.1", "--secure-port", str(free_port()), TOKENS
+    )
     argv += ["--etcd-servers", f"http://127.0.0.1:{free_port()}"]  # nothing listens
     process = subprocess.Popen(argv, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     until(lambda: (tmp_path / "pki" / "ca.crt").exists() or process.poll() is not None)
@@ -223,7 +243,9 @@ def refused(client: Client) -> None:
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("how", ["stopped", "frozen"])
-def test_reads_of_the_cache_go_on_without_etcd_and_all_recovers(etcd: Etcd, server: Server, client: Client, how: str) -> None:
+def test_reads_of_the_cache_go_on_without_etcd_and_all_recovers(
+    etcd: Etcd, server: Server, client: Client, how: str
+) -> None:
     assert create(client, "before") == 201
     with watching(server) as watch:
         assert watch.wait_for("before")

@@ -17,10 +17,14 @@ class Checkout:
 
     def git(self, *args: str) -> str:
         who = ("-c", "user.name=test", "-c", "user.email=test@example.com")
-        return subprocess.run(["git", *who, *args], cwd=self.root, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            ["git", *who, *args], cwd=self.root, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def write(self, version: str, target: str = "py311") -> None:
-        (self.root / "pyproject.toml").write_text(f'[project]\nversion = "{version}"\n[tool.ruff]\ntarget-version = "{target}"\n')
+        (self.root / "pyproject.toml").write_text(
+            f'[project]\nversion = "{version}"\n[tool.ruff]\ntarget-version = "{target}"\n'
+        )
 
     def commit(self, version: str, **more: str) -> str:
         """Return the commit hash."""

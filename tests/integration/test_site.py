@@ -23,7 +23,9 @@ def build(root: Path, site: Path) -> subprocess.CompletedProcess[str]:
 def copy(tmp_path: Path) -> Path:
     """A copy of the repository, to change."""
     target = tmp_path / "repository"
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     for name in listed.splitlines():
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +40,10 @@ def test_the_site_shows_pages_and_the_sources_that_they_link_to(tmp_path: Path) 
     flow = (tmp_path / "site" / "explanation" / "request-flow.html").read_text()
     assert 'class="mermaid"' in flow
     assert "../source/services/tetrapod/generic/filters/chain.py.html" in flow
-    assert "DefaultBuildHandlerChain" in (tmp_path / "site/source/services/tetrapod/generic/filters/chain.py.html").read_text()
+    assert (
+        "DefaultBuildHandlerChain"
+        in (tmp_path / "site/source/services/tetrapod/generic/filters/chain.py.html").read_text()
+    )
 
 
 def test_a_link_that_leads_nowhere_fails_the_build(copy: Path, tmp_path: Path) -> None:

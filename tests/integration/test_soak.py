@@ -14,9 +14,8 @@ from soak.settings import Settings
 from soak.worlds import WORLDS
 
 COARSE: dict[str, Any] = {"memory_floor": 32.0, "bytes_per_request": 4000.0}
-"""Memory has a high limit, because caches fill during the first minute. Live objects have the limits of a long run, except for
-connections
-between services, which stay open for a minute.
+"""Memory has a high limit, because caches fill during the first minute. Live objects have the limits of a long run,
+except for connections between services, which stay open for a minute.
 """
 
 

@@ -1,4 +1,6 @@
-"""A thousand watchers during an outage of etcd: none lists more than once again, and none misses or repeats an event."""
+"""A thousand watchers during an outage of etcd: none lists more than once again, and none misses or repeats an
+event.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ async def through_an_outage(address: Address, etcd: Etcd) -> list[int]:
         await ensure_namespace(address)
         since = await write(address, history, "before")
         first = await write(address, history, "first")
-        watchers = [Watcher(f"w{n}", CONFIG_MAPS, [address], history, 1, lasts=(300, 600), since=since) for n in range(WATCHERS)]
+        watchers = [
+            Watcher(f"w{n}", CONFIG_MAPS, [address], history, 1, lasts=(300, 600), since=since) for n in range(WATCHERS)
+        ]
         beginning: list[asyncio.Task[None]] = []
         try:
             for start in range(0, WATCHERS, TOGETHER):

@@ -1,4 +1,6 @@
-"""`make soak`: SOAK_FORMS (one-process, four-services), SOAK_SECONDS and the others of `soak.settings`, SOAK_REPORT (a file to write)."""
+"""`make soak`: SOAK_FORMS (one-process, four-services), SOAK_SECONDS and the others of `soak.settings`, SOAK_REPORT (a
+file to write).
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,11 @@ from soak.prepared import CONFIG_MAPS, NAMESPACE, PODS, config_map
 _JSON: Final = "application/json"
 _MERGE: Final = "application/merge-patch+json"
 _AWAY: Final = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "refused", "labels": {"webhook": "away"}}}
-_EVICTION: Final = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "guarded", "namespace": NAMESPACE}}
+_EVICTION: Final = {
+    "apiVersion": "policy/v1",
+    "kind": "Eviction",
+    "metadata": {"name": "guarded", "namespace": NAMESPACE},
+}
 _STALE: Final = {**config_map("present"), "metadata": {"name": "present", "resourceVersion": "1"}}
 _REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {}}
 _TOKEN: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
@@ -45,7 +49,12 @@ WRONG: Final[Sequence[Wrong]] = (
     Wrong("PUT", f"{CONFIG_MAPS}/present", _STALE),
     Wrong("PUT", f"{CONFIG_MAPS}/present", config_map("another")),
     Wrong("PATCH", f"{CONFIG_MAPS}/present", [1], _MERGE),
-    Wrong("PATCH", f"{CONFIG_MAPS}/present", [{"op": "test", "path": "/data/a", "value": "z"}], "application/json-patch+json"),
+    Wrong(
+        "PATCH",
+        f"{CONFIG_MAPS}/present",
+        [{"op": "test", "path": "/data/a", "value": "z"}],
+        "application/json-patch+json",
+    ),
     Wrong("PATCH", f"{CONFIG_MAPS}/missing", {"data": {}}, _MERGE),
     Wrong("PATCH", f"{CONFIG_MAPS}/present", {"data": {}}, "application/unknown"),
     Wrong("DELETE", f"{CONFIG_MAPS}/missing"),

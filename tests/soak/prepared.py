@@ -1,4 +1,6 @@
-"""Objects that the traffic needs in the store: rights, a service account, a bootstrap token, and objects that cause each error."""
+"""Objects that the traffic needs in the store: rights, a service account, a bootstrap token, and objects that cause
+each error.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,13 @@ def _bootstrap_secret() -> dict[str, Any]:
     identifier, _, secret = BOOTSTRAP_TOKEN.partition(".")
     data = {"token-id": identifier, "token-secret": secret, "usage-bootstrap-authentication": "true"}
     metadata = {"name": f"bootstrap-token-{identifier}", "namespace": "kube-system"}
-    return {"apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token", "metadata": metadata, "stringData": data}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "bootstrap.kubernetes.io/token",
+        "metadata": metadata,
+        "stringData": data,
+    }
 
 
 def _pod(name: str, node: str) -> dict[str, Any]:
@@ -68,9 +76,18 @@ def _objects() -> list[tuple[str, dict[str, Any]]]:
         "timeoutSeconds": 1,
     }
     budget = {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}}
-    aggregated = {"group": "away.soak.example.com", "version": "v1", "service": service, "groupPriorityMinimum": 1, "versionPriority": 1}
+    aggregated = {
+        "group": "away.soak.example.com",
+        "version": "v1",
+        "service": service,
+        "groupPriorityMinimum": 1,
+        "versionPriority": 1,
+    }
     aggregated["insecureSkipTLSVerify"] = True
-    accounts, budgets = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
+    accounts, budgets = (
+        f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
+        f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets",
+    )
     hooks = f"{_ADMISSION}/validatingwebhookconfigurations"
     return [
         ("/api/v1/namespaces", _object("v1", "Namespace", NAMESPACE)),
@@ -95,9 +112,20 @@ async def prepare(world: World, stack: AsyncExitStack) -> None:
             await _create(connection, path, obj)
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "soak-node"}}
         await _create(connection, "/api/v1/nodes", node)
-        status = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
-        await _done(connection, "PATCH", "/api/v1/nodes/soak-node/status", {"status": status}, "application/merge-patch+json")
-        await _done(connection, "PATCH", f"{PODS}/guarded/status", {"status": {"phase": "Running"}}, "application/merge-patch+json")
+        status = {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        }
+        await _done(
+            connection, "PATCH", "/api/v1/nodes/soak-node/status", {"status": status}, "application/merge-patch+json"
+        )
+        await _done(
+            connection,
+            "PATCH",
+            f"{PODS}/guarded/status",
+            {"status": {"phase": "Running"}},
+            "application/merge-patch+json",
+        )
     finally:
         connection.close()
 
@@ -120,7 +148,13 @@ async def service_account(world: World) -> Address:
     connection = Connection(world.admin, timeout=60)
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
     try:
-        answer = await _done(connection, "POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/soak/token", request, "application/json")
+        answer = await _done(
+            connection,
+            "POST",
+            f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/soak/token",
+            request,
+            "application/json",
+        )
     finally:
         connection.close()
     return Address(world.admin.url, world.cases["anonymous"].tls, f"Bearer {answer.json['status']['token']}")

@@ -10,7 +10,10 @@ from soak.samples import Sample
 from soak.verdict import Growth, growing_types
 
 _MIB: Final = 1 << 20
-_HEAD: Final = "| process | memory MiB | bytes a request | MiB a minute | requests | frames | tasks | connections | files | verdict |"
+_HEAD: Final = (
+    "| process | memory MiB | bytes a request | MiB a minute | requests | frames | tasks | "
+    "connections | files | verdict |"
+)
 _RULE: Final = "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|"
 
 
@@ -30,7 +33,10 @@ class Result:
     def failures(self) -> list[str]:
         """Return what grew more than it may, and what the traffic did not reach."""
         grown = [
-            f"{process}: {growth.name} from {growth.first:.0f} to {growth.last:.0f} ({growth.grown:+.0f}, at most {growth.most:.0f})"
+            (
+                f"{process}: {growth.name} from {growth.first:.0f} to {growth.last:.0f} ({growth.grown:+.0f}, "
+                f"at most {growth.most:.0f})"
+            )
             for process, each in self.growths.items()
             for growth in each
             if growth.failed
@@ -42,7 +48,10 @@ def render(result: Result) -> str:
     """Return the tables of a run: growth from the first to the last judged sample."""
     lines = [f"### {result.form}: {result.requests} requests in {result.seconds:.0f} s", "", _HEAD, _RULE]
     lines += [_row(process, result) for process in result.samples]
-    lines += ["", "Responses by status: " + ", ".join(f"{status}: {count}" for status, count in sorted(result.statuses.items()))]
+    lines += [
+        "",
+        "Responses by status: " + ", ".join(f"{status}: {count}" for status, count in sorted(result.statuses.items())),
+    ]
     for process, samples in result.samples.items():
         types = ", ".join(f"{kind} +{count}" for kind, count in growing_types(samples))
         lines.append(f"Types that grew in {process}: {types or 'none'}")

@@ -19,7 +19,9 @@ from soak.worlds import World
 
 
 async def run(form: str, world: World, settings: Settings, progress: Callable[[str], None] = lambda _: None) -> Result:
-    """Put traffic on the servers for the given time, longer if there are too few samples, and judge the growth of their processes."""
+    """Put traffic on the servers for the given time, longer if there are too few samples, and judge the growth of their
+    processes.
+    """
     gate = Gate()
     samples: dict[str, list[Sample]] = {process.name: [] for process in world.processes}
     async with AsyncExitStack() as stack:
@@ -27,9 +29,13 @@ async def run(form: str, world: World, settings: Settings, progress: Callable[[s
         traffic = Traffic(world, gate, settings.pause)
         began = time.monotonic()
         async with asyncio.TaskGroup() as group:
-            workers = [group.create_task(work(traffic, number)) for work in WORKERS for number in range(settings.workers)]
+            workers = [
+                group.create_task(work(traffic, number)) for work in WORKERS for number in range(settings.workers)
+            ]
             try:
-                while (elapsed := time.monotonic() - began) < settings.seconds or _after_warm_up(samples, settings) < FEWEST:
+                while (elapsed := time.monotonic() - began) < settings.seconds or _after_warm_up(
+                    samples, settings
+                ) < FEWEST:
                     async with gate.shut():
                         for process in world.processes:
                             samples[process.name].append(await sample(process, elapsed, traffic.requests))
@@ -43,7 +49,9 @@ async def run(form: str, world: World, settings: Settings, progress: Callable[[s
     return Result(form, settings.seconds, traffic.requests, traffic.statuses, traffic.missing(), kept, found)
 
 
-async def _settle(world: World, traffic: Traffic, samples: dict[str, list[Sample]], settings: Settings, began: float) -> None:
+async def _settle(
+    world: World, traffic: Traffic, samples: dict[str, list[Sample]], settings: Settings, began: float
+) -> None:
     """Go on with samples without traffic until nothing but memory has grown, or until the time for that is over."""
     until = time.monotonic() + settings.settle
     while time.monotonic() < until:
@@ -60,11 +68,16 @@ def _after_warm_up(samples: dict[str, list[Sample]], settings: Settings) -> int:
     return min(sum(sample.seconds >= settings.warm_up for sample in each) for each in samples.values())
 
 
-def _judge(samples: dict[str, list[Sample]], settings: Settings) -> tuple[dict[str, list[Sample]], dict[str, list[Growth]]]:
+def _judge(
+    samples: dict[str, list[Sample]], settings: Settings
+) -> tuple[dict[str, list[Sample]], dict[str, list[Growth]]]:
     kept = {name: judged(each, settings) for name, each in samples.items()}
     return kept, {name: growths(each, settings) for name, each in kept.items()}
 
 
 def _line(elapsed: float, requests: int, samples: dict[str, list[Sample]]) -> str:
-    memory = ", ".join(f"{name} {each[-1].memory >> 20} MiB {each[-1].group('requests')} live requests" for name, each in samples.items())
+    memory = ", ".join(
+        f"{name} {each[-1].memory >> 20} MiB {each[-1].group('requests')} live requests"
+        for name, each in samples.items()
+    )
     return f"{elapsed:6.0f} s {requests:8} requests: {memory}"

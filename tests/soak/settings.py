@@ -16,21 +16,29 @@ class Settings:
 
     seconds: float = 300.0
     warm_up: float = 120.0
-    """Samples of this time are not judged, because caches fill, schemas are compiled, and the allocator maps its arenas."""
+    """Samples of this time are not judged, because caches fill, schemas are compiled, and the allocator maps its
+    arenas.
+    """
     interval: float = 10.0
     """Time between two samples. Traffic pauses for each of them, so that nothing in flight is counted."""
     settle: float = 120.0
-    """Longest time after the traffic in which growth may go back: idle connections between services are closed after 60 to 75 s."""
+    """Longest time after the traffic in which growth may go back: idle connections between services are closed after 60
+    to 75 s.
+    """
     workers: int = 2
     """Workers of each kind (soak/workers.py)."""
     pause: float = 0.01
     """Each worker pauses for so long between two requests; it bounds the rate."""
     bytes_per_request: float = 400.0
-    """Most that resident memory may grow for each request. A cached exception that is raised again costs about 3,000."""
+    """Most that resident memory may grow for each request. A cached exception that is raised again costs about
+    3,000.
+    """
     memory_floor: float = 12.0
     """MiB. Less growth is never a failure: a short run cannot tell it from the noise of the allocator."""
     objects_per_request: float = 0.002
-    """Most live requests, frames, tasks or connections that may be added for each request. One of the fifty errors would leak 0.01."""
+    """Most live requests, frames, tasks or connections that may be added for each request. One of the fifty errors
+    would leak 0.01.
+    """
     object_floor: int = 25
     """Growth of fewer objects is never a failure."""
     connection_floor: int = 25

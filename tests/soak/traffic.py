@@ -26,7 +26,9 @@ class Traffic:
         self.statuses: Counter[int] = Counter()
         self._pause = pause
 
-    async def ask(self, connection: Connection, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
+    async def ask(
+        self, connection: Connection, method: str, path: str, body: Any = None, content_type: str = "application/json"
+    ) -> Answer:
         """Send a request and count the status of its response: 0 if none comes."""
         self.requests += 1
         try:
@@ -38,7 +40,9 @@ class Traffic:
         return answer
 
     async def raw(self, address: Address, data: bytes) -> int:
-        """Send bytes over a connection of their own, and return the status of the response: 0 if the connection is closed without one."""
+        """Send bytes over a connection of their own, and return the status of the response: 0 if the connection is
+        closed without one.
+        """
         self.requests += 1
         status, (reader, writer) = 0, await self.connect(address)
         try:

@@ -1,7 +1,7 @@
 """A launcher of the command line without the cyclic garbage collector.
 
-At SIGUSR1 it writes how many unreachable objects of each type reference cycles keep alive, as JSON, to the file that GARBAGE_REPORT names,
-and frees them.
+At SIGUSR1 it writes how many unreachable objects of each type reference cycles keep alive, as JSON, to the file that
+GARBAGE_REPORT names, and frees them.
 """
 
 from __future__ import annotations

@@ -59,7 +59,11 @@ async def _some_requests(traffic: Traffic, connection: Connection, name: str) ->
 
 def _access_review() -> dict[str, Any]:
     attributes = {"verb": "get", "resource": "pods", "namespace": NAMESPACE}
-    return {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
 
 
 async def errors(traffic: Traffic, number: int) -> None:
@@ -103,7 +107,9 @@ async def watch(traffic: Traffic, address: Address, path: str, seconds: float) -
 async def connections(traffic: Traffic, number: int) -> None:
     """Open connections and close them at every stage."""
     admin, unknown = traffic.world.admin, traffic.world.unknown
-    post = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n".encode()
+    post = (
+        f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+    ).encode()
     get = f"GET {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     while True:
         for address, data, options in (
@@ -123,7 +129,9 @@ async def connections(traffic: Traffic, number: int) -> None:
                 await upgrade(traffic, admin)
 
 
-async def broken_off(traffic: Traffic, address: Address, data: bytes, *, tls: bool = True, response: bool = False) -> None:
+async def broken_off(
+    traffic: Traffic, address: Address, data: bytes, *, tls: bool = True, response: bool = False
+) -> None:
     """Connect, send, optionally wait for the beginning of the response, and reset the connection."""
     traffic.requests += 1
     reader, writer = await traffic.connect(address, tls=tls)
@@ -144,7 +152,12 @@ async def upgrade(traffic: Traffic, address: Address) -> None:
     reader, writer = await traffic.connect(address)
     try:
         target = f"{PODS}/guarded/exec?command=ls&stdout=true&container=c"
-        writer.write(f"POST {target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n".encode())
+        writer.write(
+            (
+                f"POST {target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
+                "Content-Length: 0\r\n\r\n"
+            ).encode()
+        )
         async with asyncio.timeout(_PATIENCE):
             status = int((await reader.readuntil(b"\r\n\r\n")).split()[1])
         traffic.statuses[status] += 1
@@ -194,7 +207,12 @@ def _definition(plural: str, group: str) -> dict[str, Any]:
     names = {"plural": plural, "singular": plural, "kind": "Thing", "listKind": "ThingList"}
     spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
     metadata = {"name": f"{plural}.{group}"}
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
 async def _until(traffic: Traffic, connection: Connection, path: str, status: int) -> None:

@@ -1,4 +1,6 @@
-"""The servers under test: one process over SQLite, or four services over etcd; their processes, and the credentials of clients."""
+"""The servers under test: one process over SQLite, or four services over etcd; their processes, and the credentials of
+clients.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,9 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The servers under test. `admin` is the aggregator's address with an administrator's client certificate; `cases` are all
-    credentials by name.
+    """The servers under test.
+
+    `admin` is the aggregator's address with an administrator's client certificate; `cases` are all credentials by name.
     """
 
     processes: tuple[Process, ...]
@@ -66,16 +69,22 @@ def world_of(processes: tuple[Process, ...], admin: Address, ca: Path, pki: Path
     url, plain = admin.url, ssl.create_default_context(cafile=str(ca))
     plain.check_hostname = False
     client_ca = Authority.load((pki / "client-ca.crt").read_bytes(), (pki / "client-ca.key").read_bytes())
-    proxy = _with_certificate(ca, (pki / "front-proxy-client.crt").read_bytes(), (pki / "front-proxy-client.key").read_bytes())
+    proxy = _with_certificate(
+        ca, (pki / "front-proxy-client.crt").read_bytes(), (pki / "front-proxy-client.key").read_bytes()
+    )
     cases = {
         "client certificate": admin,
-        "client certificate without rights": Address(url, _with_certificate(ca, *client_ca.issue_client("soak-nobody"))),
+        "client certificate without rights": Address(
+            url, _with_certificate(ca, *client_ca.issue_client("soak-nobody"))
+        ),
         "static token": Address(url, plain, f"Bearer {STATIC_TOKEN}"),
         "bootstrap token": Address(url, plain, f"Bearer {BOOTSTRAP_TOKEN}"),
         "invalid token": Address(url, plain, "Bearer nobody.knows.it"),
         "anonymous": Address(url, plain),
         "front proxy": Address(url, proxy, headers=("X-Remote-User: soak-proxied", f"X-Remote-Group: {_GROUP}")),
-        "impersonation": Address(url, admin.tls, headers=("Impersonate-User: soak-other", f"Impersonate-Group: {_GROUP}")),
+        "impersonation": Address(
+            url, admin.tls, headers=("Impersonate-User: soak-other", f"Impersonate-Group: {_GROUP}")
+        ),
         "impersonation without rights": Address(url, admin.tls, headers=("Impersonate-User: soak-other",)),
     }
     unknown = Authority.create("soak-unknown").issue_client("soak-unknown", [_GROUP])
@@ -95,7 +104,8 @@ def four_services(directory: Path) -> Iterator[World]:
     """The four services over one etcd."""
     with running_services(directory, auth=flags(directory)) as services:
         processes = tuple(
-            Process(key, services.processes[key].pid, address_of(services.address(key), services.kubeconfig)) for key in services.keys
+            Process(key, services.processes[key].pid, address_of(services.address(key), services.kubeconfig))
+            for key in services.keys
         )
         yield world_of(processes, address_of(services.url, services.kubeconfig), services.ca, services.certs / "ca")
 

@@ -1,6 +1,7 @@
 """`make stall`: send every case to every form of the server, and write docs/reference/stalls.md.
 
-`make stall ARGS='--only YAML --forms one'` measures a part and prints it. KUBE_APISERVER names a kube-apiserver to measure beside.
+`make stall ARGS='--only YAML --forms one'` measures a part and prints it. KUBE_APISERVER names a kube-apiserver to
+measure beside.
 """
 
 from __future__ import annotations
@@ -24,14 +25,23 @@ from stall.worlds import FORMS
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="stall", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="measure the cases alone whose name matches this expression; prints, writes nothing")
-    parser.add_argument("--who", default="", help="measure the cases of these users alone, comma-separated; prints, writes nothing")
+    parser = argparse.ArgumentParser(
+        prog="stall", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", default="", help="measure the cases alone whose name matches this expression; prints, writes nothing"
+    )
+    parser.add_argument(
+        "--who", default="", help="measure the cases of these users alone, comma-separated; prints, writes nothing"
+    )
     parser.add_argument("--short", action="store_true", help="measure the cases of the short form alone")
     parser.add_argument("--forms", default="one,four", help="one, four, kube-apiserver, comma-separated (%(default)s)")
     parser.add_argument("--doublings", type=int, default=4, help="sizes of each case besides the largest (%(default)s)")
     parser.add_argument(
-        "--clock", choices=("wall", "cpu"), default="wall", help="judge waits by this clock: cpu on a busy host (%(default)s)"
+        "--clock",
+        choices=("wall", "cpu"),
+        default="wall",
+        help="judge waits by this clock: cpu on a busy host (%(default)s)",
     )
     parser.add_argument("--out", type=Path, help=f"where the table goes ({OUT.name} by default, for a whole run)")
     return parser.parse_args()
@@ -56,7 +66,9 @@ def main() -> int:
         forms.append("kube-apiserver")
     users = set(filter(None, arguments.who.split(",")))
     cases = [
-        case for case in (SHORT if arguments.short else CASES) if re.search(arguments.only, case.name) and (not users or case.who in users)
+        case
+        for case in (SHORT if arguments.short else CASES)
+        if re.search(arguments.only, case.name) and (not users or case.who in users)
     ]
     results: dict[str, list[Result]] = {}
     out = arguments.out or (OUT if not arguments.only and not users and not arguments.short else None)

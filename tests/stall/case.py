@@ -12,7 +12,9 @@ from stall.message import Message
 HEAD: Final = (1 << 20) - 8192
 """Bytes of the largest head that is accepted, less what the client adds."""
 BODY: Final = 3 << 20
-"""Bytes of the largest body that is accepted. Upstream: staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestBodyBytes."""
+"""Bytes of the largest body that is accepted. Upstream: staging/src/k8s.io/apiserver/pkg/server/config.go,
+MaxRequestBodyBytes.
+"""
 WAITS: Final = {"anonymous": 0.1, "user": 0.1, "editor": 0.25, "admin": float("inf")}
 """Seconds that a request may keep all others waiting, by its sender. Those of an administrator are only reported."""
 _PROBED: Final = (256, 512)
@@ -24,7 +26,8 @@ class Case:
     """A request of `n` elements.
 
     Attributes:
-        who: `anonymous`, `user` (may write ConfigMaps and custom resources of a namespace), `editor` (admin of a namespace) or `admin`.
+        who: `anonymous`, `user` (may write ConfigMaps and custom resources of a namespace), `editor` (admin of a
+            namespace) or `admin`.
         make: returns the message, or several that are sent one after the other, with `n` elements.
         limit: the bytes that a message may have.
         most: the largest `n`, for elements that are not bytes.

@@ -76,7 +76,9 @@ class Client:
             async with asyncio.timeout(TIMEOUT):
                 limit = 1 << 16 if message.unread else _LIMIT
                 reader, writer = await asyncio.open_connection(self.host, self.port, ssl=self._tls, limit=limit)
-                writing = asyncio.create_task(_write(writer, message, message.encode(f"{self.host}:{self.port}", self.token)))
+                writing = asyncio.create_task(
+                    _write(writer, message, message.encode(f"{self.host}:{self.port}", self.token))
+                )
                 try:
                     if message.unread:
                         unread.append(writer)

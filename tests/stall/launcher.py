@@ -1,7 +1,9 @@
-"""The product with a control socket, `python -m stall.launcher up …`: the harness reads and resets measurements of the process there.
+"""The product with a control socket, `python -m stall.launcher up …`: the harness reads and resets measurements of the
+process there.
 
-The socket answers one command per connection, in a thread of its own. Scraping `/metrics` for every request would cost more than most
-of the requests that are measured. STALL_SOCKETS names a directory; the socket is called by the process' id.
+The socket answers one command per connection, in a thread of its own. Scraping `/metrics` for every request would cost
+more than most of the requests that are measured. STALL_SOCKETS names a directory; the socket is called by the process'
+id.
 
 The memory of the process is limited, so that a request that fills it does not take the host down.
 """

@@ -21,7 +21,9 @@ from stall.worlds import World
 GROWTH: Final = 5_000_000
 """Bytes that a request may leave behind."""
 EXPONENT: Final = 1.4
-"""Power of the size with which CPU time may grow, between the smallest size that takes a while and the largest. n log n has about 1.1."""
+"""Power of the size with which CPU time may grow, between the smallest size that takes a while and the largest. n log n
+has about 1.1.
+"""
 WORTH: Final = 0.25
 """Seconds of CPU time at the largest size below which growth is not judged."""
 _TOO_LARGE: Final = (413, 414, 431)
@@ -40,8 +42,8 @@ LEAST: Final = 0.03
 class Sample:
     """One size of a case, in seconds and bytes.
 
-    `caused` is the longest step or lag of an event loop by CPU time, in the process `where`; `waited` is the longest wait of the probe;
-    `peak` is how much the memory of the processes grew meanwhile.
+    `caused` is the longest step or lag of an event loop by CPU time, in the process `where`; `waited` is the longest
+    wait of the probe; `peak` is how much the memory of the processes grew meanwhile.
     """
 
     n: int
@@ -100,7 +102,15 @@ class Probe:
     """The process of `stall.probe`."""
 
     def __init__(self, world: World) -> None:
-        argv = [sys.executable, "-m", "stall.probe", world.url, str(world.ca), "probe-token", *map(str, world.pids.values())]
+        argv = [
+            sys.executable,
+            "-m",
+            "stall.probe",
+            world.url,
+            str(world.ca),
+            "probe-token",
+            *map(str, world.pids.values()),
+        ]
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def period(self) -> dict[str, float]:
@@ -127,10 +137,14 @@ class Measuring:
     def __init__(self, world: World, probe: Probe | None, doublings: int = 4, clock: str = "wall") -> None:
         self.world, self.probe, self._doublings, self._clock = world, probe, doublings, clock
         self.admin = Client(world.url, str(world.ca), "admin-token")
-        self._clients = {who: Client(world.url, str(world.ca), f"{who}-token" if who != "anonymous" else "") for who in WAITS}
+        self._clients = {
+            who: Client(world.url, str(world.ca), f"{who}-token" if who != "anonymous" else "") for who in WAITS
+        }
 
     async def case(self, case: Case) -> Result:
-        """Send all sizes of a case: the largest first, halved until the server accepts it, and then as many halves as are measured."""
+        """Send all sizes of a case: the largest first, halved until the server accepts it, and then as many halves as
+        are measured.
+        """
         result = Result(case.name, case.who)
         before = await self._memory()
         left, n = self._doublings, case.largest()
@@ -152,7 +166,10 @@ class Measuring:
         return result
 
     async def _surely(self, case: Case, n: int) -> Sample:
-        """Send one size of a case. A wait that no event loop explains is measured again: on a busy host others may have caused it."""
+        """Send one size of a case.
+
+        A wait that no event loop explains is measured again: on a busy host others may have caused it.
+        """
         sample = await self.sample(case, n)
         for _ in range(_REPEATED):
             if sample.caused > WAITS[case.who] or sample.waited <= WAITS[case.who]:
@@ -196,7 +213,9 @@ class Measuring:
                 break
 
     async def _memory(self) -> float:
-        """Return the memory of all processes after garbage collection, whose time must not count for the next request."""
+        """Return the memory of all processes after garbage collection, whose time must not count for the next
+        request.
+        """
         total = sum(one["rss"] for one in self.world.control("collect").values())
         await asyncio.sleep(0.05)
         return total

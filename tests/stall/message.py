@@ -46,7 +46,14 @@ class Message:
     def size(self) -> int:
         """Return the bytes of one copy: path, headers and body."""
         headers = sum(len(name) + len(value) + 4 for name, value in self.headers)
-        return len(self.path) + len(self.method) + len(self.media_type) + headers + len(self.body or b"") + len(self.trailing)
+        return (
+            len(self.path)
+            + len(self.method)
+            + len(self.media_type)
+            + headers
+            + len(self.body or b"")
+            + len(self.trailing)
+        )
 
     def encode(self, host: str, token: str) -> bytes:
         """Return the bytes of one copy, with the credential of its user."""

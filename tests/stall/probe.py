@@ -1,11 +1,12 @@
 """`python -m stall.probe URL CA TOKEN PID…`: another user's requests while the server is busy.
 
-One GET of an object and one of /readyz, every ten milliseconds each, on kept connections. Each line of input ends a period and is
-answered with the longest waits in it, in seconds, as JSON:
+One GET of an object and one of /readyz, every ten milliseconds each, on kept connections. Each line of input ends a
+period and is answered with the longest waits in it, in seconds, as JSON:
 
-- `wall`: without the time for which the server or the probe was ready to run but the kernel ran something else (/proc/…/schedstat).
-- `cpu`: at most the CPU time of the server's processes meanwhile. On a busy host this alone is the server's fault. It leaves out waits for
-  disks and the network.
+- `wall`: without the time for which the server or the probe was ready to run but the kernel ran something else
+  (/proc/…/schedstat).
+- `cpu`: at most the CPU time of the server's processes meanwhile. On a busy host this alone is the server's fault. It
+  leaves out waits for disks and the network.
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ class Probe:
             longest, self._longest = self._longest, {"wall": 0.0, "cpu": 0.0}
             if self._began:
                 took = time.monotonic() - self._began
-                longest = {"wall": max(longest["wall"], took), "cpu": max(longest["cpu"], min(took, used(self._pids[1:]) - self._cpu))}
+                longest = {
+                    "wall": max(longest["wall"], took),
+                    "cpu": max(longest["cpu"], min(took, used(self._pids[1:]) - self._cpu)),
+                }
             return longest
 
     def _run(self) -> None:
@@ -82,7 +86,10 @@ class Probe:
             took = time.monotonic() - began
             waits = {"wall": took, "cpu": took}
             if took > _LOOKED:
-                waits = {"wall": max(0.0, took - (delayed(self._pids) - delay)), "cpu": min(took, used(self._pids[1:]) - self._cpu)}
+                waits = {
+                    "wall": max(0.0, took - (delayed(self._pids) - delay)),
+                    "cpu": min(took, used(self._pids[1:]) - self._cpu),
+                }
             with self._lock:
                 self._longest = {clock: max(self._longest[clock], waits[clock]) for clock in waits}
                 self._began = 0.0

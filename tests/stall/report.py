@@ -19,18 +19,24 @@ _TITLES: Final = {"one": "one process", "four": "four services", "kube-apiserver
 
 _HEAD = """# Requests that could stall the server
 
-Written by `make stall` ({when}, commit {commit}, {cores} cores, Python {python}). Do not edit. Measured are {measured} of {all} cases, at
+Written by `make stall` ({when}, commit {commit}, {cores} cores, Python {python}). Do not edit. \
+Measured are {measured} of {all} cases, at
 a load average of {load:.0f}. On a host with more load than cores, CPU times and waits are longer than on an idle one.
 
-For operators who want to know what one user's request can cost all others, and for developers who change what a request passes.
-Each case is a request that grows with `n`; it is sent in sizes that double up to the largest that the server accepts. Meanwhile another
+For operators who want to know what one user's request can cost all others, and for developers who change what a \
+request passes.
+Each case is a request that grows with `n`; it is sent in sizes that double up to the largest that the server accepts. \
+Meanwhile another
 user reads an object and `/readyz` every 10 ms. The columns of each server, over all sizes of a case:
 
-- *wait*: the longest wait that the request caused, in milliseconds. It is the larger of two values: the other user's longest wait,
-  {clock}, and the longest step or lag of an event loop by CPU time ([docs/reference/observability.md](observability.md)).
+- *wait*: the longest wait that the request caused, in milliseconds. It is the larger of two values: the other user's \
+longest wait,
+  {clock}, and the longest step or lag of an event loop by CPU time \
+([docs/reference/observability.md](observability.md)).
 - *CPU*: seconds of all processes at the largest size.
 - *growth*: the power of the size with which CPU time grows; empty for requests that are cheap at every size.
-- *memory*: megabytes that the request leaves behind, after garbage collection. Caches and the pools of malloc grow with the first large
+- *memory*: megabytes that the request leaves behind, after garbage collection. Caches and the pools of malloc grow \
+with the first large
   requests and stay; if all sizes of a case leave more than {memory:.0f} MB, it is the mean of ten further requests.
 
 A case fails, and is set in bold, if one of these holds. Requests of administrators are shown only.
@@ -59,9 +65,10 @@ def line(form: str, result: Result) -> str:
     failures = "; ".join(result.failures())
     caused = max(sample.caused for sample in result.samples)
     return (
-        f"{form:5} {result.who:9} {result.case:52} {last.size:8} B {last.status:3} wait {_milliseconds(result.wait):>6} ms "
-        f"(step {_milliseconds(caused):>6} {last.where}) CPU {last.cpu:6.2f} s {exponent:6} {result.grown / 1e6:6.1f} MB "
-        f"(peak {max(sample.peak for sample in result.samples) / 1e6:.0f})  {failures}"
+        f"{form:5} {result.who:9} {result.case:52} {last.size:8} B {last.status:3} wait "
+        f"{_milliseconds(result.wait):>6} ms (step {_milliseconds(caused):>6} {last.where}) CPU {last.cpu:6.2f} s "
+        f"{exponent:6} {result.grown / 1e6:6.1f} MB (peak "
+        f"{max(sample.peak for sample in result.samples) / 1e6:.0f})  {failures}"
     )
 
 
@@ -97,10 +104,15 @@ def render(results: Mapping[str, Sequence[Result]], clock: str = "wall") -> str:
         exponent=EXPONENT,
         memory=GROWTH / 1e6,
     )
-    parts = [head, "\n## Summary\n\n| server | cases | fail | longest wait: anonymous, user, editor (ms) |\n|---|---|---|---|\n"]
+    parts = [
+        head,
+        "\n## Summary\n\n| server | cases | fail | longest wait: anonymous, user, editor (ms) |\n|---|---|---|---|\n",
+    ]
     for form, found in results.items():
         waits = [max((r.wait for r in found if r.who == who), default=0.0) for who in ("anonymous", "user", "editor")]
-        parts.append(f"| {_TITLES[form]} | {len(found)} | {len(failed(found))} | {', '.join(map(_milliseconds, waits))} |\n")
+        parts.append(
+            f"| {_TITLES[form]} | {len(found)} | {len(failed(found))} | {', '.join(map(_milliseconds, waits))} |\n"
+        )
     parts += [f"\n## {who.capitalize()}\n\n{_table(who, results)}" for who in WAITS]
     return "".join(parts)
 

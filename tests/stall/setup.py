@@ -40,7 +40,11 @@ GADGET: Final[dict[str, Any]] = {
                 "objects": {
                     "type": "array",
                     "x-kubernetes-list-type": "set",
-                    "items": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": {"type": "string"}}},
+                    "items": {
+                        "type": "object",
+                        "x-kubernetes-map-type": "atomic",
+                        "properties": {"a": {"type": "string"}},
+                    },
                 },
                 "numbers": {
                     "type": "array",
@@ -70,10 +74,15 @@ async def prepare(admin: Client) -> None:
         {"apiGroups": [GROUP], "resources": ["widgets", "gadgets"], "verbs": _ALL},
     ]
     await _grant(admin, "stall", "member", rules, "user", "editor")
-    await _grant(admin, "probe", "reader", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}], "probe")
+    await _grant(
+        admin, "probe", "reader", [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}], "probe"
+    )
     await _bind(admin, "stall", "admins", {"kind": "ClusterRole", "name": "admin"}, "editor")
     names = {f"m{number}": {"n": str(number)} for number in range(2000)}
-    maps = [("POST", MAPS, {"metadata": {"name": name, "labels": labels}, "data": {"a": "b" * 200}}) for name, labels in names.items()]
+    maps = [
+        ("POST", MAPS, {"metadata": {"name": name, "labels": labels}, "data": {"a": "b" * 200}})
+        for name, labels in names.items()
+    ]
     await asyncio.gather(*(admin.ask_all(maps[start::20]) for start in range(20)))
     for path in (WIDGETS, GADGETS):
         for _ in range(200):

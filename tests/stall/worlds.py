@@ -45,7 +45,10 @@ class World:
     def control(self, command: str) -> dict[str, dict[str, float]]:
         """Send a command to every process (launcher.py), and return the measurements of each."""
         if self.sockets is None:
-            return {name: {"step": 0.0, "wall": 0.0, "cpu": 0.0, "rss": _rss(pid), "peak": _rss(pid)} for name, pid in self.pids.items()}
+            return {
+                name: {"step": 0.0, "wall": 0.0, "cpu": 0.0, "rss": _rss(pid), "peak": _rss(pid)}
+                for name, pid in self.pids.items()
+            }
         return {name: _ask(self.sockets / str(pid), command) for name, pid in self.pids.items()}
 
     def cpu(self) -> float:

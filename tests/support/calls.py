@@ -23,14 +23,21 @@ class Answer(NamedTuple):
 
 
 def request_of(method: str, target: str, body: Any, user: UserInfo, **headers: str) -> Request:
-    """Build a request. A body other than bytes is encoded as JSON; header names are given with underscores for dashes."""
+    """Build a request.
+
+    A body other than bytes is encoded as JSON; header names are given with underscores for dashes.
+    """
     path, _, query = target.partition("?")
     data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
-    given = [(name.replace("_", "-").encode(), value.encode()) for name, value in {"user_agent": "test/1", **headers}.items()]
+    given = [
+        (name.replace("_", "-").encode(), value.encode()) for name, value in {"user_agent": "test/1", **headers}.items()
+    ]
     request = Request(method, path, query_string=query, headers=given, body=BytesBody(data), user=user)
     request.info = requestinfo.parse(method, path, query)
     return request
 
 
 def answer_of(request: Request, response: Response, body: bytes) -> Answer:
-    return Answer(response.status, {name.decode(): value.decode() for name, value in response.headers}, body, request.warnings)
+    return Answer(
+        response.status, {name.decode(): value.decode() for name, value in response.headers}, body, request.warnings
+    )

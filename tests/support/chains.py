@@ -13,7 +13,10 @@ from tetrapod.generic.certificates.authority import Authority
 
 
 def subordinate(parent: Authority, name: str, *, ca: bool = True) -> Authority:
-    """Return an authority signed by `parent`. With `ca=False` its certificate is marked as not a CA, although it can still sign."""
+    """Return an authority signed by `parent`.
+
+    With `ca=False` its certificate is marked as not a CA, although it can still sign.
+    """
     signer = x509.load_pem_x509_certificate(parent.certificate_pem)
     signing_key = serialization.load_pem_private_key(parent.key_pem, None)
     assert isinstance(signing_key, ec.EllipticCurvePrivateKey)

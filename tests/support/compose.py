@@ -1,4 +1,6 @@
-"""The four services as containers: images built on the local base image, and `docker compose` (or its older `docker-compose`)."""
+"""The four services as containers: images built on the local base image, and `docker compose` (or its older
+`docker-compose`).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTP_PROXY"
 def docker(*args: str, timeout: float = 600, errors: bool = False) -> str:
     # The classic builder is in every engine; BuildKit may need a plug-in that is not there.
     done = subprocess.run(
-        ["docker", *args], env={**os.environ, "DOCKER_BUILDKIT": "0"}, capture_output=True, text=True, timeout=timeout, check=False
+        ["docker", *args],
+        env={**os.environ, "DOCKER_BUILDKIT": "0"},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
     assert done.returncode == 0, f"docker {' '.join(args)}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done.stdout + done.stderr if errors else done.stdout
@@ -40,7 +47,9 @@ def build_images() -> None:
     """Build the images; unchanged layers come from the cache."""
     settings = [flag for name in _PIP if name in os.environ for flag in ("--build-arg", f"{name}={os.environ[name]}")]
     base = ("--build-arg", f"BASE={BASE}")
-    docker("build", "-q", "--network=host", *base, *settings, "-f", str(ROOT / "deploy/Dockerfile"), "-t", IMAGE, str(ROOT))
+    docker(
+        "build", "-q", "--network=host", *base, *settings, "-f", str(ROOT / "deploy/Dockerfile"), "-t", IMAGE, str(ROOT)
+    )
     docker("build", "-q", "--build-arg", f"IMAGE={IMAGE}", "-t", LIBRARY, str(ROOT / "deploy/examples/library"))
     images = ROOT / "tests/e2e/images"
     docker("build", "-q", *base, "-f", str(images / "etcd.Dockerfile"), "-t", ETCD, str(Path(etcd_36()).parent))
@@ -53,7 +62,9 @@ def _command() -> Sequence[str]:
         return ("docker", "compose")
     if shutil.which("docker-compose"):
         return ("docker-compose",)
-    raise AssertionError("neither `docker compose` nor docker-compose is there; tools/prepare.sh containers installs one")
+    raise AssertionError(
+        "neither `docker compose` nor docker-compose is there; tools/prepare.sh containers installs one"
+    )
 
 
 @dataclass
@@ -94,7 +105,10 @@ class Compose:
         return done.stdout
 
     def container(self, service: str) -> str:
-        """Return the container's id, also if it has ended. Old versions of compose list ended containers only with `--all`."""
+        """Return the container's id, also if it has ended.
+
+        Old versions of compose list ended containers only with `--all`.
+        """
         labels = (f"label=com.docker.compose.project={self.project}", f"label=com.docker.compose.service={service}")
         return docker("ps", "--all", "--quiet", "--filter", labels[0], "--filter", labels[1]).split()[0]
 
@@ -104,7 +118,9 @@ class Compose:
     def healthy(self, service: str) -> int:
         """Return how many replicas of the service are healthy."""
         labels = (f"label=com.docker.compose.project={self.project}", f"label=com.docker.compose.service={service}")
-        return len(docker("ps", "--quiet", "--filter", labels[0], "--filter", labels[1], "--filter", "health=healthy").split())
+        return len(
+            docker("ps", "--quiet", "--filter", labels[0], "--filter", labels[1], "--filter", "health=healthy").split()
+        )
 
     def copy(self, service: str, source: str, target: Path) -> Path:
         docker("cp", f"{self.container(service)}:{source}", str(target))
@@ -123,14 +139,18 @@ class Compose:
         deadline = time.monotonic() + timeout
         while True:
             try:
-                with urllib.request.urlopen(f"https://localhost:{self.port}/readyz", context=_create_unverified_context(), timeout=5):
+                with urllib.request.urlopen(
+                    f"https://localhost:{self.port}/readyz", context=_create_unverified_context(), timeout=5
+                ):
                     return
             except (urllib.error.URLError, OSError):
                 assert time.monotonic() < deadline, self.logs("aggregator")
                 time.sleep(0.1)
 
     def logs(self, service: str) -> str:
-        done = subprocess.run(["docker", "logs", "--tail=60", self.container(service)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["docker", "logs", "--tail=60", self.container(service)], capture_output=True, text=True, check=False
+        )
         return done.stdout + done.stderr
 
     def down(self) -> None:

@@ -31,6 +31,8 @@ def definition(
     }
 
 
-def version(name: str = "v1", *, storage: bool = True, schema: Mapping[str, Any] = ANYTHING, **more: Any) -> dict[str, Any]:
+def version(
+    name: str = "v1", *, storage: bool = True, schema: Mapping[str, Any] = ANYTHING, **more: Any
+) -> dict[str, Any]:
     """Return a served version of a CustomResourceDefinition."""
     return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}, **more}

@@ -1,4 +1,6 @@
-"""Start real etcd servers for tests: 3.6, built from its Go module by tools/etcd.sh, and Debian's if it is installed."""
+"""Start real etcd servers for tests: 3.6, built from its Go module by tools/etcd.sh, and Debian's if it is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -77,10 +79,25 @@ class Etcd:
         self.wait_healthy()
 
     def launch(self) -> None:
-        command = [self._binary, f"--name={self.name}", f"--data-dir={self.directory}", "--log-level=error", "--unsafe-no-fsync"]
-        if "3.4" in subprocess.run([self._binary, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[0]:
+        command = [
+            self._binary,
+            f"--name={self.name}",
+            f"--data-dir={self.directory}",
+            "--log-level=error",
+            "--unsafe-no-fsync",
+        ]
+        if (
+            "3.4"
+            in subprocess.run(
+                [self._binary, "--version"], check=True, stdout=subprocess.PIPE, text=True
+            ).stdout.splitlines()[0]
+        ):
             command.remove("--unsafe-no-fsync")
-        command += [f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}", f"--listen-metrics-urls={self.metrics}"]
+        command += [
+            f"--listen-client-urls={self.url}",
+            f"--advertise-client-urls={self.url}",
+            f"--listen-metrics-urls={self.metrics}",
+        ]
         command += [f"--listen-peer-urls={self.peer}", f"--initial-advertise-peer-urls={self.peer}"]
         command += ["--initial-cluster=" + ",".join(f"{member.name}={member.peer}" for member in self.cluster)]
         argv = [*self._network.command_prefix(self.name), *command, *self._flags]
@@ -102,7 +119,9 @@ class Etcd:
 
     def call(self, path: str, body: Any = None, timeout: float = 5) -> Any:
         """Call etcd's JSON gateway (`/v3/kv/range` …) without Tetrapod's own client. Raises OSError."""
-        request = urllib.request.Request(f"{self.url}{path}", json.dumps(body or {}).encode(), {"content-type": "application/json"})
+        request = urllib.request.Request(
+            f"{self.url}{path}", json.dumps(body or {}).encode(), {"content-type": "application/json"}
+        )
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             return json.load(answer)
 
@@ -131,7 +150,9 @@ class Etcd:
 class EtcdCluster:
     """An etcd cluster with members `etcd1`, `etcd2`, …, each with its own directory below `directory`."""
 
-    def __init__(self, binary: str, directory: Path, size: int = 3, flags: Sequence[str] = (), network: Network | None = None) -> None:
+    def __init__(
+        self, binary: str, directory: Path, size: int = 3, flags: Sequence[str] = (), network: Network | None = None
+    ) -> None:
         names = [f"etcd{number}" for number in range(1, size + 1)]
         self.members = [Etcd(binary, directory / name, flags, name=name, network=network) for name in names]
         for member in self.members:
@@ -150,7 +171,10 @@ class EtcdCluster:
             member.wait_healthy()
 
     def leader(self, timeout: float = 30) -> Etcd:
-        """Wait until a running member reports itself as the leader, and return it. Raises TimeoutError after `timeout` seconds."""
+        """Wait until a running member reports itself as the leader, and return it.
+
+        Raises TimeoutError after `timeout` seconds.
+        """
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             for member in self.members:

@@ -1,4 +1,6 @@
-"""Check that the time of an operation grows linearly: CPU time of this thread, at a size and at sixteen times that size."""
+"""Check that the time of an operation grows linearly: CPU time of this thread, at a size and at sixteen times that
+size.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,23 @@ from tetrapod.machinery.status import StatusError
 
 TIMES: Final = 16
 MOST: Final = 64.0
-"""The largest accepted ratio of the two times. Measured: a linear operation takes 16 to 45 times as long, because the larger input does not
-fit into the CPU's caches and needs new memory pages. A quadratic one takes 256 times as long.
+"""The largest accepted ratio of the two times. Measured: a linear operation takes 16 to 45 times as long, because the
+larger input does not fit into the CPU's caches and needs new memory pages. A quadratic one takes 256 times as long.
 """
 _ENOUGH: Final = 0.002
-"""The least CPU time in seconds at the smaller size. Less is noise: the size is doubled until the operation takes that long."""
+"""The least CPU time in seconds at the smaller size. Less is noise: the size is doubled until the operation takes that
+long.
+"""
 _LARGEST: Final = 16_000
 _RUNS: Final = 3
 _ATTEMPTS: Final = 4
 
 
 def assert_linear(
-    operation: Callable[[Any], object], make: Callable[[int], Any], size: int = 500, errors: tuple[type[Exception], ...] = (StatusError,)
+    operation: Callable[[Any], object],
+    make: Callable[[int], Any],
+    size: int = 500,
+    errors: tuple[type[Exception], ...] = (StatusError,),
 ) -> None:
     """Run `operation` on inputs of a size and of `TIMES` that size.
 
@@ -45,7 +52,9 @@ def assert_linear(
     raise AssertionError(f"{TIMES} times {size} takes {min(ratios):.1f} times as long ({once * 1000:.0f} ms at {size})")
 
 
-def _fastest(operation: Callable[[Any], object], errors: tuple[type[Exception], ...], make: Callable[[int], Any], size: int) -> float:
+def _fastest(
+    operation: Callable[[Any], object], errors: tuple[type[Exception], ...], make: Callable[[int], Any], size: int
+) -> float:
     return min(_seconds(operation, errors, make(size)) for _ in range(_RUNS))
 
 

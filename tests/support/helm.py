@@ -39,7 +39,9 @@ def run(*args: str, kubectl: Kubectl | None = None, timeout: float = 100) -> sub
     """Run helm and return the result, also if it failed. Uses the cluster and namespace of `kubectl`."""
     where = ["--namespace", kubectl.namespace] if kubectl else []
     env = kubectl.env() if kubectl else None
-    return subprocess.run([executable(), *where, *args], env=env, capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run(
+        [executable(), *where, *args], env=env, capture_output=True, text=True, timeout=timeout, check=False
+    )
 
 
 def helm(*args: str, kubectl: Kubectl | None = None, timeout: float = 100) -> str:
@@ -52,7 +54,11 @@ def settings(**values: object) -> list[str]:
     """Return `--set-json` flags for values by path, where a double underscore represents a dot."""
     import json
 
-    return [flag for key, value in values.items() for flag in ("--set-json", f"{key.replace('__', '.')}={json.dumps(value)}")]
+    return [
+        flag
+        for key, value in values.items()
+        for flag in ("--set-json", f"{key.replace('__', '.')}={json.dumps(value)}")
+    ]
 
 
 def render(*flags: str, release: str = "rel", namespace: str = "ns") -> list[Object]:

@@ -1,7 +1,7 @@
 """A substitute for kubelet and job controller: runs the jobs and pods that a `helm` command waits for.
 
-It polls a namespace for jobs and bare pods, passes each to a `run` function of the test (which starts a process or a container), and
-writes the result to the object's status.
+It polls a namespace for jobs and bare pods, passes each to a `run` function of the test (which starts a process or a
+container), and writes the result to the object's status.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ def _finish(kubectl: Kubectl, obj: Object, run: Run) -> None:
         code = run(name, obj["spec"]["template"]["spec"])
         now = "2026-01-01T00:00:00Z"
         ends = ("FailureTarget", "Failed") if code else ("SuccessCriteriaMet", "Complete")
-        status = {"startTime": now, "conditions": [{"type": end, "status": "True", "lastTransitionTime": now} for end in ends]}
+        status = {
+            "startTime": now,
+            "conditions": [{"type": end, "status": "True", "lastTransitionTime": now} for end in ends],
+        }
         status |= {"failed": 1} if code else {"succeeded": 1, "completionTime": now}
     kubectl("patch", kind.lower(), name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
 

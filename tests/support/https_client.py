@@ -61,6 +61,8 @@ class HttpsClient:
         except ValueError:
             return text.decode()
 
-    def until(self, condition: Callable[[Reply], bool], method: str, path: str, body: Any = None, timeout: float = 15) -> Reply:
+    def until(
+        self, condition: Callable[[Reply], bool], method: str, path: str, body: Any = None, timeout: float = 15
+    ) -> Reply:
         """Repeat a request until `condition` is true of the reply, and return that reply."""
         return until(lambda: self.call(method, path, body), condition, timeout=timeout, description=f"{method} {path}")

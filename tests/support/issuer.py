@@ -42,7 +42,9 @@ class Issuer:
     def add_key(self, name: str, algorithm: str = "RS256") -> None:
         made: Any = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         if algorithm.startswith("ES"):
-            made = ec.generate_private_key({"ES256": ec.SECP256R1(), "ES384": ec.SECP384R1(), "ES512": ec.SECP521R1()}[algorithm])
+            made = ec.generate_private_key(
+                {"ES256": ec.SECP256R1(), "ES384": ec.SECP384R1(), "ES512": ec.SECP521R1()}[algorithm]
+            )
         self.keys[name] = (made, algorithm)
 
     def jwk(self, name: str) -> dict[str, Any]:
@@ -53,7 +55,9 @@ class Issuer:
     def _answer_keys(self, _: Any) -> Any:
         import json
 
-        headers = {"content-type": "application/json"} | ({"cache-control": self.cache_control} if self.cache_control else {})
+        headers = {"content-type": "application/json"} | (
+            {"cache-control": self.cache_control} if self.cache_control else {}
+        )
         return Answer(body=json.dumps({"keys": [self.jwk(name) for name in self.keys]}).encode(), headers=headers)
 
     def claims(self, **more: Any) -> dict[str, Any]:

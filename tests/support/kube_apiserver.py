@@ -1,4 +1,6 @@
-"""Upstream's kube-apiserver as a child process over its own etcd: for aggregating Tetrapod's servers, and for comparison with them."""
+"""Upstream's kube-apiserver as a child process over its own etcd: for aggregating Tetrapod's servers, and for
+comparison with them.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,10 @@ def running(binary: Path, directory: Path, tokens: str = TOKENS) -> Iterator[Kub
 def running_over(
     etcd: str, binary: Path, directory: Path, *flags: str, pki: Pki | None = None, tokens: str = TOKENS
 ) -> Iterator[KubeApiserver]:
-    """Run a kube-apiserver over an existing etcd and yield it when it is ready. `flags` come last, so that they override the defaults."""
+    """Run a kube-apiserver over an existing etcd and yield it when it is ready.
+
+    `flags` come last, so that they override the defaults.
+    """
     directory.mkdir(exist_ok=True)
     pki = pki or write_pki(directory / "pki", ["localhost", "127.0.0.1"])
     (directory / "tokens.csv").write_text(tokens)

@@ -31,7 +31,9 @@ class Kubectl:
     namespace: str = ""
     environment: dict[str, str] = field(default_factory=dict)
 
-    def run(self, *args: str, stdin: str = "", env: dict[str, str] | None = None, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *args: str, stdin: str = "", env: dict[str, str] | None = None, timeout: float = 60
+    ) -> subprocess.CompletedProcess[str]:
         """Run kubectl and return the result, also if it failed."""
         return subprocess.run(
             [*self.command(), *args],
@@ -46,7 +48,9 @@ class Kubectl:
     def __call__(self, *args: str, stdin: str = "", env: dict[str, str] | None = None, timeout: float = 60) -> str:
         """Run kubectl and return its output; fail the test if the command fails."""
         done = self.run(*args, stdin=stdin, env=env, timeout=timeout)
-        assert done.returncode == 0, f"kubectl {' '.join(args)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == 0, (
+            f"kubectl {' '.join(args)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        )
         return done.stdout
 
     def fails(self, *args: str, stdin: str = "", env: dict[str, str] | None = None) -> str:
@@ -56,7 +60,10 @@ class Kubectl:
         return done.stderr
 
     def exists(self, *args: str, timeout: float = 30) -> None:
-        """Wait until an object exists. The older kubectls in the test matrix do not have `kubectl wait --for=create`."""
+        """Wait until an object exists.
+
+        The older kubectls in the test matrix do not have `kubectl wait --for=create`.
+        """
         deadline = time.monotonic() + timeout
         while self.run("get", *args).returncode != 0:
             assert time.monotonic() < deadline, f"{' '.join(args)} does not exist after {timeout} s"

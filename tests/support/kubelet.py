@@ -30,10 +30,18 @@ def fake_kubelet(directory: Path) -> Iterator[FakeKubelet]:
     """Run a fake kubelet. Its CA is written to `kubelet-ca.crt` in `directory`."""
     authority = Authority.create("kubelet-ca")
     certificate, key = authority.issue_server("kubelet", ["127.0.0.1"])
-    for name, data in (("kubelet-ca.crt", authority.certificate_pem), ("kubelet.crt", certificate), ("kubelet.key", key)):
+    for name, data in (
+        ("kubelet-ca.crt", authority.certificate_pem),
+        ("kubelet.crt", certificate),
+        ("kubelet.key", key),
+    ):
         (directory / name).write_bytes(data)
     log = directory / "kubelet.log"
-    argv = [str(build_go_program(SOURCE, "fakekubelet")), f"-certificate={directory / 'kubelet.crt'}", f"-key={directory / 'kubelet.key'}"]
+    argv = [
+        str(build_go_program(SOURCE, "fakekubelet")),
+        f"-certificate={directory / 'kubelet.crt'}",
+        f"-key={directory / 'kubelet.key'}",
+    ]
     with log.open("wb") as out, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=out, text=True) as process:
         try:
             assert process.stdout is not None

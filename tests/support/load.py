@@ -1,7 +1,9 @@
-"""A mixed load of clients that, like kubectl, do not retry. Every request uses a new connection to an aggregator that is ready.
+"""A mixed load of clients that, like kubectl, do not retry.
 
-Responses that every Kubernetes client must expect are not failures and have counters of their own: a watch that ended, and a 429 or 503
-with Retry-After.
+Every request uses a new connection to an aggregator that is ready.
+
+Responses that every Kubernetes client must expect are not failures and have counters of their own: a watch that ended,
+and a 429 or 503 with Retry-After.
 """
 
 from __future__ import annotations
@@ -89,7 +91,9 @@ class Load:
         self.made: set[str] = set()
         self.seen: set[str] = set()
 
-    def _try(self, verb: str, method: str, path: str, body: Any = None, *, expect: int = 200, kind: str = "json") -> Any:
+    def _try(
+        self, verb: str, method: str, path: str, body: Any = None, *, expect: int = 200, kind: str = "json"
+    ) -> Any:
         """Send a request and return the decoded response, or None if it failed or has a Retry-After."""
         began = time.monotonic()
         try:
@@ -100,7 +104,9 @@ class Load:
                 connection.close()
         except (OSError, http.client.HTTPException) as error:
             with self._lock:
-                self.failures.append(f"{verb} {path}: {type(error).__name__} {error} after {time.monotonic() - began:.2f} s")
+                self.failures.append(
+                    f"{verb} {path}: {type(error).__name__} {error} after {time.monotonic() - began:.2f} s"
+                )
             return None
         with self._lock:
             if response.status == expect:
@@ -109,13 +115,17 @@ class Load:
             if response.status in (429, 503) and response.headers.get("Retry-After"):
                 self.retry_later[verb] += 1
             else:
-                self.failures.append(f"{verb} {path}: {response.status} {data[:300]!r} after {time.monotonic() - began:.2f} s")
+                self.failures.append(
+                    f"{verb} {path}: {response.status} {data[:300]!r} after {time.monotonic() - began:.2f} s"
+                )
         return None
 
     def write(self, worker: int) -> None:
         for number in itertools.count():
             name = f"c{worker}-{number}"
-            made = self._try("create", "POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {"a": "1"}}, expect=201)
+            made = self._try(
+                "create", "POST", CONFIG_MAPS, {"metadata": {"name": name}, "data": {"a": "1"}}, expect=201
+            )
             if made is not None:
                 self.made.add(name)
                 made["data"]["a"] = "2"
@@ -133,12 +143,19 @@ class Load:
         """Send requests to the services other than core."""
         review = {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}
         for number in itertools.count():
-            custom = {"apiVersion": "load.example.com/v1", "kind": "Widget", "metadata": {"name": f"w{worker}-{number}"}, "spec": {}}
+            custom = {
+                "apiVersion": "load.example.com/v1",
+                "kind": "Widget",
+                "metadata": {"name": f"w{worker}-{number}"},
+                "spec": {},
+            }
             self._try("create custom", "POST", self._custom, custom, expect=201)
             self._try("list custom", "GET", self._custom)
             self._try("list", "GET", f"{CONFIG_MAPS}?limit=20")
             self._try("review", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, expect=201)
-            self._try("token", "POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}, expect=201)
+            self._try(
+                "token", "POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}, expect=201
+            )
             self._try("roles", "GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles?limit=5")
             self._try("discovery", "GET", "/apis")
             if self._ending.wait(_PAUSE):

@@ -28,7 +28,13 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _WIDGETS = f"/apis/{_GROUP}/v1/namespaces/{SPACE}/widgets"
 _APISERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 _OURS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": SPACE}}}
-_RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"], "scope": "*"}
+_RULE = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE", "UPDATE"],
+    "resources": ["configmaps"],
+    "scope": "*",
+}
 
 
 class Family(TypedDict):
@@ -45,7 +51,9 @@ class TokenClient:
         self.url = url
         self._context = ssl._create_unverified_context()
 
-    def __call__(self, method: str, path: str, body: Any = None, *, token: str = ADMIN, **headers: str) -> tuple[int, bytes]:
+    def __call__(
+        self, method: str, path: str, body: Any = None, *, token: str = ADMIN, **headers: str
+    ) -> tuple[int, bytes]:
         """Send a request and return status and body. Header names are given with underscores."""
         data = None if body is None else json.dumps(body).encode()
         sent = {"authorization": f"Bearer {token}", "content-type": "application/json"}
@@ -92,8 +100,11 @@ def metric_load(url: str, admission_url: str = "") -> Iterator[TokenClient]:
         _services_and_pods(ask)
         for scenario in (_definitions, _policies, partial(_webhooks, admission), _unavailable_apiservice):
             stack.callback(scenario(ask))
-        watch = stack.enter_context(ask.watching(f"{_MAPS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
-                                                 "&allowWatchBookmarks=true"))  # fmt: skip
+        watch = stack.enter_context(
+            ask.watching(
+                f"{_MAPS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+            )
+        )
         ask("POST", _MAPS, _map("seen"))
         while b'"seen"' not in watch.readline():
             pass
@@ -106,10 +117,24 @@ def _objects(ask: TokenClient) -> None:
     ask("GET", _MAPS)
     ask("GET", f"{_MAPS}?limit=1&resourceVersion=0")
     ask("GET", "/api/v1/configmaps?labelSelector=no%3Dsuch")
-    ask("PATCH", f"{_MAPS}/counted?fieldManager=m&force=true", _map("counted", a="c"), content_type="application/apply-patch+yaml")
-    ask("PATCH", f"{_MAPS}/counted?fieldValidation=Strict", {"data": {"a": "d"}}, content_type="application/merge-patch+json")
+    ask(
+        "PATCH",
+        f"{_MAPS}/counted?fieldManager=m&force=true",
+        _map("counted", a="c"),
+        content_type="application/apply-patch+yaml",
+    )
+    ask(
+        "PATCH",
+        f"{_MAPS}/counted?fieldValidation=Strict",
+        {"data": {"a": "d"}},
+        content_type="application/merge-patch+json",
+    )
     ask("PUT", f"{_MAPS}/counted?dryRun=All", _map("counted", a="e"))
-    ask("POST", f"{_NAMESPACE}/events", {"metadata": {"name": "happened"}, "involvedObject": {"namespace": SPACE}, "reason": "Load"})
+    ask(
+        "POST",
+        f"{_NAMESPACE}/events",
+        {"metadata": {"name": "happened"}, "involvedObject": {"namespace": SPACE}, "reason": "Load"},
+    )
     ask("DELETE", f"{_MAPS}/counted")
     ask("GET", f"{_NAMESPACE}/endpoints")  # deprecated
     for path in ("/version", "/readyz", "/apis", "/openapi/v3", "/api"):
@@ -142,15 +167,26 @@ def _identities(ask: TokenClient) -> None:
 def _services_and_pods(ask: TokenClient) -> None:
     spec = {"type": "NodePort", "ports": [{"port": 80}]}
     ask("POST", f"{_NAMESPACE}/services", {"metadata": {"name": "served"}, "spec": spec})
-    ask("POST", f"{_NAMESPACE}/services", {"metadata": {"name": "again"}, "spec": {**spec, "ports": [{"port": 80, "nodePort": 1}]}})
-    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "worker"}}
+    ask(
+        "POST",
+        f"{_NAMESPACE}/services",
+        {"metadata": {"name": "again"}, "spec": {**spec, "ports": [{"port": 80, "nodePort": 1}]}},
+    )
+    pod = {
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "worker"},
+    }
     ask("POST", f"{_NAMESPACE}/pods", pod)  # not secure enough
     ask("GET", f"{_NAMESPACE}/pods/p/log")
 
 
 def _definitions(ask: TokenClient) -> Callable[[], Any]:
     name = f"widgets.{_GROUP}"
-    spec = {"type": "object", "properties": {"size": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": "self.size < 10"}]}
+    spec = {
+        "type": "object",
+        "properties": {"size": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "self.size < 10"}],
+    }
     schema = {"type": "object", "properties": {"spec": spec}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
@@ -180,7 +216,9 @@ def _policies(ask: TokenClient) -> Callable[[], Any]:
     )
     actions = {"validationActions": ["Deny", "Audit"]}
     for resource, spec in zip(
-        made, (validation, {"policyName": "metrics-load", **actions}, mutation, {"policyName": "metrics-load"}), strict=True
+        made,
+        (validation, {"policyName": "metrics-load", **actions}, mutation, {"policyName": "metrics-load"}),
+        strict=True,
     ):
         ask("POST", f"{_POLICIES}/{resource}", {**named, "spec": spec})
     ask.until(lambda status: status == 422, "POST", f"{_MAPS}?dryRun=All", _map("denied"))
@@ -194,7 +232,9 @@ def _policies(ask: TokenClient) -> Callable[[], Any]:
 
 
 def _webhooks(admission: TokenClient, ask: TokenClient) -> Callable[[], Any]:
-    """Register webhooks without a server, whose failure policy is Ignore, and wait until the calls that failed open are counted."""
+    """Register webhooks without a server, whose failure policy is Ignore, and wait until the calls that failed open are
+    counted.
+    """
     hook = {
         "name": "hook.load.example.com",
         "clientConfig": {"url": "https://127.0.0.1:1/"},
@@ -209,7 +249,10 @@ def _webhooks(admission: TokenClient, ask: TokenClient) -> Callable[[], Any]:
     for resource in made:
         ask("POST", f"{_POLICIES}/{resource}", {"metadata": {"name": "metrics-load"}, "webhooks": [hook]})
     deadline = time.monotonic() + 20
-    while b"fail_open_count" not in (text := admission("GET", "/metrics")[1]) or b'hook.load.example.com",type="validating"' not in text:
+    while (
+        b"fail_open_count" not in (text := admission("GET", "/metrics")[1])
+        or b'hook.load.example.com",type="validating"' not in text
+    ):
         assert time.monotonic() < deadline
         ask("POST", f"{_MAPS}?dryRun=All", _map("hooked"))
         ask("POST", f"{_MAPS}?dryRun=All", _map("excluded"))
@@ -240,7 +283,10 @@ _LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
 
 
 def families(text: str) -> Mapping[str, Family]:
-    """Parse the text exposition format. Return the families by the name in their TYPE line, with the labels and buckets of all samples."""
+    """Parse the text exposition format.
+
+    Return the families by the name in their TYPE line, with the labels and buckets of all samples.
+    """
     parsed: dict[str, Family] = {}
     name, texts = "", dict[str, str]()
     for line in text.splitlines():

@@ -1,7 +1,9 @@
-"""The networks of a test's processes: all on loopback, or each in its own network namespace, so that connections can be cut.
+"""The networks of a test's processes: all on loopback, or each in its own network namespace, so that connections can be
+cut.
 
-All namespaces are attached to one bridge, on which the test itself has an address. The bridge is in a namespace too, where firewall
-rules of the host do not apply. A cut is silent, like a broken switch: packets are sent to a hardware address that does not exist.
+All namespaces are attached to one bridge, on which the test itself has an address. The bridge is in a namespace too,
+where firewall rules of the host do not apply. A cut is silent, like a broken switch: packets are sent to a hardware
+address that does not exist.
 """
 
 from __future__ import annotations
@@ -75,7 +77,10 @@ def namespaces_allowed() -> bool:
 
 
 class Namespaces:
-    """A network namespace for each member. In each, the members' names resolve to their addresses, because certificates are for names."""
+    """A network namespace for each member.
+
+    In each, the members' names resolve to their addresses, because certificates are for names.
+    """
 
     def __init__(self) -> None:
         self._id = f"tp{os.getpid()}x{next(_numbers)}"

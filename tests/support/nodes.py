@@ -1,4 +1,5 @@
-"""Simulated nodes: post the statuses of nodes and of the pods bound to them as kubelets do, so that schedulers and controllers proceed.
+"""Simulated nodes: post the statuses of nodes and of the pods bound to them as kubelets do, so that schedulers and
+controllers proceed.
 
 Pods with restart policy Never succeed; all others run and are ready until they are deleted. No container is started.
 """
@@ -68,7 +69,11 @@ class Nodes:
     def _post_statuses(self) -> None:
         for name in self.names:
             if name not in self.silent:
-                self._expect(self._ask("PATCH", f"/api/v1/nodes/{name}/status", {"status": _node_status(name)}, _STRATEGIC), 200, 404)
+                self._expect(
+                    self._ask("PATCH", f"/api/v1/nodes/{name}/status", {"status": _node_status(name)}, _STRATEGIC),
+                    200,
+                    404,
+                )
                 self._renew_lease(name)
 
     def _renew_lease(self, name: str) -> None:
@@ -86,7 +91,9 @@ class Nodes:
                 body = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
                 self._expect(self._ask("DELETE", path, body), 200, 404, 409)
             elif pod["status"].get("phase") == "Pending":
-                self._expect(self._ask("PATCH", f"{path}/status", {"status": self._pod_status(pod)}, _STRATEGIC), 200, 404)
+                self._expect(
+                    self._ask("PATCH", f"{path}/status", {"status": self._pod_status(pod)}, _STRATEGIC), 200, 404
+                )
 
     def _pod_status(self, pod: Any) -> Any:
         ended = pod["spec"]["restartPolicy"] == "Never"
@@ -101,7 +108,14 @@ class Nodes:
             "startTime": now(),
             "conditions": [_condition(kind, ready) for kind in ("Initialized", "Ready", "ContainersReady")],
             "containerStatuses": [
-                {"name": c["name"], "image": c["image"], "imageID": "x", "ready": not ended, "restartCount": 0, "state": state}
+                {
+                    "name": c["name"],
+                    "image": c["image"],
+                    "imageID": "x",
+                    "ready": not ended,
+                    "restartCount": 0,
+                    "state": state,
+                }
                 for c in pod["spec"]["containers"]
             ],
         }
@@ -116,7 +130,13 @@ _MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 def _condition(kind: str, status: str) -> dict[str, str]:
-    return {"type": kind, "status": status, "lastTransitionTime": now(), "reason": "Kubelet", "message": "as a kubelet would say"}
+    return {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": now(),
+        "reason": "Kubelet",
+        "message": "as a kubelet would say",
+    }
 
 
 def _node_status(name: str) -> Any:

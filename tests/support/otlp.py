@@ -1,4 +1,7 @@
-"""A minimal OpenTelemetry collector: receives OTLP over gRPC and stores the spans. It uses grpcio, independent of Tetrapod's own gRPC."""
+"""A minimal OpenTelemetry collector: receives OTLP over gRPC and stores the spans.
+
+It uses grpcio, independent of Tetrapod's own gRPC.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,9 @@ class Collector:
         self._arrived = threading.Condition()
         self._server = grpc.server(ThreadPoolExecutor(2))
         handler = grpc.unary_unary_rpc_method_handler(
-            self._export, service.ExportTraceServiceRequest.FromString, service.ExportTraceServiceResponse.SerializeToString
+            self._export,
+            service.ExportTraceServiceRequest.FromString,
+            service.ExportTraceServiceResponse.SerializeToString,
         )
         name = "opentelemetry.proto.collector.trace.v1.TraceService"
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, {"Export": handler}),))
@@ -80,5 +85,7 @@ class Collector:
         self._server.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._server.stop(None).wait()

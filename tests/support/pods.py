@@ -1,7 +1,8 @@
 """Run the pods of a rendered chart as Docker containers, in the place of kubelet and Services.
 
-Each Service is a network. A container is connected to the networks of all Services that do not select it, as their client. Once its
-readiness probe succeeds, it joins the networks of the Services that select it under their names, so that only ready pods are found.
+Each Service is a network. A container is connected to the networks of all Services that do not select it, as their
+client. Once its readiness probe succeeds, it joins the networks of the Services that select it under their names, so
+that only ready pods are found.
 """
 
 from __future__ import annotations
@@ -46,7 +47,14 @@ class Pods:
         self.running[name] = template
         labels = template["metadata"]["labels"]
         (container,) = template["spec"]["containers"]
-        docker("create", "--name", self.container(name), "--network", "none", *self._flags(name, template["spec"], container))
+        docker(
+            "create",
+            "--name",
+            self.container(name),
+            "--network",
+            "none",
+            *self._flags(name, template["spec"], container),
+        )
         docker("network", "disconnect", "none", self.container(name))
         for service, spec in self.services.items():
             if not selects(spec, labels):
@@ -67,7 +75,10 @@ class Pods:
         return code
 
     def wait_ready(self, *names: str, timeout: float = 90) -> None:
-        """Wait until all are ready. Each joins its Services as soon as it is ready, so that pods can wait for each other."""
+        """Wait until all are ready.
+
+        Each joins its Services as soon as it is ready, so that pods can wait for each other.
+        """
         deadline = time.monotonic() + timeout
         waiting = set(names)
         while waiting:
@@ -78,7 +89,9 @@ class Pods:
                     for service, spec in self.services.items():
                         if selects(spec, template["metadata"]["labels"]) and not spec.get("publishNotReadyAddresses"):
                             self._join(service, name, template["metadata"]["labels"])
-            assert time.monotonic() < deadline, "\n".join(f"--- {name} is not ready:\n{self.logs(name)}" for name in waiting)
+            assert time.monotonic() < deadline, "\n".join(
+                f"--- {name} is not ready:\n{self.logs(name)}" for name in waiting
+            )
             time.sleep(0.2)  # other processes send no notification
 
     def write_volumes(self, name: str) -> None:
@@ -123,7 +136,13 @@ class Pods:
         security, pod = container["securityContext"], spec["securityContext"]
         env = {item["name"]: item.get("value", name) for item in container.get("env", [])}
         words = [expand(str(word), env) for word in [*container.get("command", []), *container.get("args", [])]]
-        flags = ["--user", f"{pod['runAsUser']}:{pod['runAsGroup']}", "--security-opt", "no-new-privileges:true", "--no-healthcheck"]
+        flags = [
+            "--user",
+            f"{pod['runAsUser']}:{pod['runAsGroup']}",
+            "--security-opt",
+            "no-new-privileges:true",
+            "--no-healthcheck",
+        ]
         flags += [flag for capability in security["capabilities"]["drop"] for flag in ("--cap-drop", capability)]
         flags += ["--read-only"] if security["readOnlyRootFilesystem"] else []
         flags += [flag for key, value in env.items() for flag in ("--env", f"{key}={value}")]
@@ -137,7 +156,10 @@ class Pods:
                 source = self._write_volume(name, volume)
                 flags += ["--volume", f"{source}:{mount['mountPath']}{':ro' if mount.get('readOnly') else ''}"]
         if spec.get("automountServiceAccountToken"):
-            flags += ["--volume", f"{self.directory / name / 'account'}:/var/run/secrets/kubernetes.io/serviceaccount:ro"]
+            flags += [
+                "--volume",
+                f"{self.directory / name / 'account'}:/var/run/secrets/kubernetes.io/serviceaccount:ro",
+            ]
         if container.get("command"):
             flags += ["--entrypoint", words.pop(0)]
         return [*flags, container["image"], *words]
@@ -159,13 +181,16 @@ class Pods:
         found: dict[str, bytes] = {}
         for source in [volume, *volume.get("projected", {}).get("sources", [])]:
             if "secret" in source:
-                secret = self.kubectl.json("get", "secret", source["secret"].get("secretName") or source["secret"]["name"])
+                secret = self.kubectl.json(
+                    "get", "secret", source["secret"].get("secretName") or source["secret"]["name"]
+                )
                 data = {key: base64.b64decode(value) for key, value in secret["data"].items()}
                 items = source["secret"].get("items") or [{"key": key, "path": key} for key in data]
                 found |= {item["path"]: data[item["key"]] for item in items}
             if "configMap" in source:
                 found |= {
-                    key: value.encode() for key, value in self.kubectl.json("get", "configmap", source["configMap"]["name"])["data"].items()
+                    key: value.encode()
+                    for key, value in self.kubectl.json("get", "configmap", source["configMap"]["name"])["data"].items()
                 }
         return found
 

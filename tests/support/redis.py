@@ -29,7 +29,19 @@ class Redis:
         binary = shutil.which("redis-server")
         assert binary, "redis-server is installed by tools/prepare.sh"
         where = self._network.address("redis")
-        argv = [binary, "--bind", where, "--protected-mode", "no", "--port", str(self._port), "--save", "", "--dir", str(self._directory)]
+        argv = [
+            binary,
+            "--bind",
+            where,
+            "--protected-mode",
+            "no",
+            "--port",
+            str(self._port),
+            "--save",
+            "",
+            "--dir",
+            str(self._directory),
+        ]
         self._process = subprocess.Popen([*self._network.command_prefix("redis"), *argv], stdout=subprocess.DEVNULL)
         until(lambda: self._listens(where), timeout=10, description="redis")
 

@@ -1,7 +1,7 @@
 """Check out the previous release from git, to run it beside this one.
 
-The previous release is the newest tag before this commit. Without tags it is the parent of the commit that raised `version` in
-pyproject.toml. TETRAPOD_PREVIOUS may name another revision.
+The previous release is the newest tag before this commit. Without tags it is the parent of the commit that raised
+`version` in pyproject.toml. TETRAPOD_PREVIOUS may name another revision.
 """
 
 from __future__ import annotations
@@ -85,15 +85,22 @@ def previous_release(directory: Path) -> Release:
     _add_descriptions(directory)
     release = Release(revision, directory / "services", _python(directory))
     argv = [release.python, "-c", "import tetrapod; print(*tetrapod.__path__)"]
-    loaded = subprocess.run(argv, check=True, capture_output=True, text=True, cwd=directory, env={**os.environ, **release.environment})
+    loaded = subprocess.run(
+        argv, check=True, capture_output=True, text=True, cwd=directory, env={**os.environ, **release.environment}
+    )
     assert loaded.stdout.strip() == str(release.services / "tetrapod"), loaded.stdout
     return release
 
 
 def _add_descriptions(directory: Path) -> None:
-    """Copy the descriptions for `kubectl explain` from this tree if both releases are built from the same Kubernetes version."""
+    """Copy the descriptions for `kubectl explain` from this tree if both releases are built from the same Kubernetes
+    version.
+    """
     ours = ROOT / _DESCRIPTIONS
-    made_of = {tuple(re.findall(r"^VERSION = .*$", (root / "hatch_build.py").read_text(), re.MULTILINE)) for root in (ROOT, directory)}
+    made_of = {
+        tuple(re.findall(r"^VERSION = .*$", (root / "hatch_build.py").read_text(), re.MULTILINE))
+        for root in (ROOT, directory)
+    }
     if ours.exists() and len(made_of) == 1:
         shutil.copyfile(ours, directory / _DESCRIPTIONS)
 
@@ -103,7 +110,9 @@ def _locked(directory: Path) -> set[str]:
 
 
 def _python(directory: Path) -> str:
-    """Return this interpreter if it has all locked dependencies of the release, otherwise that of a new virtual environment."""
+    """Return this interpreter if it has all locked dependencies of the release, otherwise that of a new virtual
+    environment.
+    """
     if _locked(directory) <= _locked(ROOT):
         return sys.executable
     environment = directory / "venv"

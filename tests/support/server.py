@@ -61,8 +61,8 @@ class Server:
 def _candidates() -> Iterator[int]:
     """Yield the ports of this test process for ever, in random order.
 
-    They lie below the kernel's range for outgoing connections. Each worker of pytest-xdist has a range of its own, so that two workers
-    never hand out the same port.
+    They lie below the kernel's range for outgoing connections. Each worker of pytest-xdist has a range of its own, so
+    that two workers never hand out the same port.
     """
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -75,7 +75,10 @@ _PORTS = _candidates()
 
 
 def free_port() -> int:
-    """Return a port for a server to bind later. No outgoing connection uses it before, and this process does not get it again."""
+    """Return a port for a server to bind later.
+
+    No outgoing connection uses it before, and this process does not get it again.
+    """
     for port in _PORTS:
         with socket.socket() as s:
             try:
@@ -94,7 +97,9 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(SERVICES)}
 
 
-def wait_ready(url: str, process: subprocess.Popen[bytes] | None, log: Path, timeout: float = 60, path: str = "/readyz") -> None:
+def wait_ready(
+    url: str, process: subprocess.Popen[bytes] | None, log: Path, timeout: float = 60, path: str = "/readyz"
+) -> None:
     context = ssl._create_unverified_context()
     deadline = time.monotonic() + timeout
     while True:
@@ -126,7 +131,9 @@ def start(data_dir: Path, *flags: str, port: int = 0) -> Server:
     port = port or free_port()
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "server.log"
-    argv: Sequence[str] = command("up", "--data-dir", str(data_dir), "--bind-address", "127.0.0.1", "--secure-port", str(port), *flags)
+    argv: Sequence[str] = command(
+        "up", "--data-dir", str(data_dir), "--bind-address", "127.0.0.1", "--secure-port", str(port), *flags
+    )
     with log.open("ab") as out:
         process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment())
     server = Server(process, f"https://127.0.0.1:{port}", data_dir, log)

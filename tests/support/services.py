@@ -1,4 +1,6 @@
-"""The four services as four processes over one real etcd, for tests of behaviour that differs from that of one process."""
+"""The four services as four processes over one real etcd, for tests of behaviour that differs from that of one
+process.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ def replica_keys(name: str, count: int) -> list[str]:
 class Services:
     """The processes of the four services and their etcd.
 
-    Each process has a key: the name of its service, followed by a number from the second replica on (`core-2`). Each process gets the
-    URLs of all replicas of the services that it calls.
+    Each process has a key: the name of its service, followed by a number from the second replica on (`core-2`). Each
+    process gets the URLs of all replicas of the services that it calls.
 
     Args:
         etcd: a single member if None.
@@ -82,11 +84,19 @@ class Services:
     def log(self, name: str) -> Path:
         return self.directory / f"{name}.log"
 
-    def start(self, key: str, *flags: str, env: Mapping[str, str] | None = None, release: Release | None = None) -> None:
+    def start(
+        self, key: str, *flags: str, env: Mapping[str, str] | None = None, release: Release | None = None
+    ) -> None:
         """Start a process, of another release if `release` is given."""
         name = key.partition("-")[0]
         argv = command(
-            "serve", name, "--data-dir", str(self.certs / name), "--bind-address", self.network.address(key), module=self._module
+            "serve",
+            name,
+            "--data-dir",
+            str(self.certs / name),
+            "--bind-address",
+            self.network.address(key),
+            module=self._module,
         )
         argv += ["--secure-port", str(self.ports[key]), "--etcd-servers", self.etcd.url, *flags]
         for other in _SPEAKS_TO[name]:
@@ -95,7 +105,9 @@ class Services:
         if release is not None:
             argv[0], variables = release.python, {**variables, **release.environment}
         with self.log(key).open("ab") as out:
-            self.processes[key] = subprocess.Popen([*self.network.command_prefix(key), *argv], stdout=out, stderr=out, env=variables)
+            self.processes[key] = subprocess.Popen(
+                [*self.network.command_prefix(key), *argv], stdout=out, stderr=out, env=variables
+            )
 
     def _urls(self, name: str) -> str:
         """Return the URLs of all replicas of a service, separated by commas."""
@@ -128,7 +140,9 @@ class Services:
 
 
 @contextmanager
-def running_services(directory: Path, replicas: Mapping[str, int] | None = None, /, **flags: tuple[str, ...]) -> Iterator[Services]:
+def running_services(
+    directory: Path, replicas: Mapping[str, int] | None = None, /, **flags: tuple[str, ...]
+) -> Iterator[Services]:
     """Run all services and yield them when they are ready. `flags` are by service, or by key for a single replica."""
     services = Services(directory, replicas=replicas)
     services.etcd.start()

@@ -53,7 +53,10 @@ class Component:
 
 
 def binaries() -> dict[str, Path]:
-    """Return the paths of the binaries by name. Skip the test if tools/stock.sh has not built them: the build takes minutes."""
+    """Return the paths of the binaries by name.
+
+    Skip the test if tools/stock.sh has not built them: the build takes minutes.
+    """
     directory = subprocess.run([BUILDER, "--where"], capture_output=True, text=True, check=True).stdout.strip()
     found = {name: Path(directory) / name for name in NAMES}
     if not all(path.exists() for path in found.values()):
@@ -73,7 +76,10 @@ def stock_components(directory: Path, kubeconfig: Path, keys: Keys) -> Iterator[
 
 @contextmanager
 def sample_apiserver(directory: Path, kubeconfig: Path, etcd: str) -> Iterator[tuple[Component, int]]:
-    """Run upstream's example of an aggregated API server, which trusts only the front proxy. Yield it and its port, on all addresses."""
+    """Run upstream's example of an aggregated API server, which trusts only the front proxy.
+
+    Yield it and its port, on all addresses.
+    """
     port = free_port()
     flags = (f"--etcd-servers={etcd}", f"--secure-port={port}", "--bind-address=0.0.0.0")
     with _running(binaries()[NAMES[2]], directory, kubeconfig, *flags) as component:
@@ -101,7 +107,13 @@ def _manager_flags(keys: Keys) -> list[str]:
 def _running(binary: Path, directory: Path, kubeconfig: Path, *flags: str) -> Iterator[Component]:
     log = directory / f"{binary.name}.log"
     argv = [str(binary), *(f"--{name}kubeconfig={kubeconfig}" for name in ("", "authentication-", "authorization-"))]
-    argv += [f"--secure-port={free_port()}", "--bind-address=127.0.0.1", f"--cert-dir={directory / f'{binary.name}-certs'}", "-v=2", *flags]
+    argv += [
+        f"--secure-port={free_port()}",
+        "--bind-address=127.0.0.1",
+        f"--cert-dir={directory / f'{binary.name}-certs'}",
+        "-v=2",
+        *flags,
+    ]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
     with log.open("wb") as out:
         process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment)

@@ -1,4 +1,7 @@
-"""Polling helpers: tests wait for a condition, never for a fixed time. `eventually` is the counterpart of `until` for coroutines."""
+"""Polling helpers: tests wait for a condition, never for a fixed time.
+
+`eventually` is the counterpart of `until` for coroutines.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(get: Callable[[], T], condition: Callable[[T], object] = bool, *, timeout: float = 60, description: str = "condition") -> T:
+def until(
+    get: Callable[[], T],
+    condition: Callable[[T], object] = bool,
+    *,
+    timeout: float = 60,
+    description: str = "condition",
+) -> T:
     """Call `get` until `condition` is true of its result, and return that result.
 
     It polls, because changes in other processes and threads cause no notification.
@@ -30,9 +39,16 @@ def until(get: Callable[[], T], condition: Callable[[T], object] = bool, *, time
 
 
 async def eventually(
-    get: Callable[[], Awaitable[T]], condition: Callable[[T], object] = bool, *, timeout: float = 20, description: str = "condition"
+    get: Callable[[], Awaitable[T]],
+    condition: Callable[[T], object] = bool,
+    *,
+    timeout: float = 20,
+    description: str = "condition",
 ) -> T:
-    """Await `get` until `condition` is true of its result, and return it. Sleeps between two calls; raises as `until` does."""
+    """Await `get` until `condition` is true of its result, and return it.
+
+    Sleeps between two calls; raises as `until` does.
+    """
     deadline = time.monotonic() + timeout
     while not condition(value := await get()):
         assert time.monotonic() < deadline, _message(description, timeout, value)

@@ -1,7 +1,7 @@
 """A webhook server over TLS with its own CA, whose responses can be late, truncated, huge, or not HTTP.
 
-The response of a path is a function of the decoded request body. It returns an object (sent as JSON with status 200), an `Answer`, raw
-bytes, or `HOLD`.
+The response of a path is a function of the decoded request body. It returns an object (sent as JSON with status 200),
+an `Answer`, raw bytes, or `HOLD`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ class WebhookServer:
     """A webhook server. `seen` lists its requests as (method and path with query, headers, decoded body)."""
 
     def __init__(
-        self, hosts: tuple[str, ...] = ("127.0.0.1", "localhost"), *, authority: Authority | None = None, tls: bool = True
+        self,
+        hosts: tuple[str, ...] = ("127.0.0.1", "localhost"),
+        *,
+        authority: Authority | None = None,
+        tls: bool = True,
     ) -> None:
         self.authority = authority or Authority.create("webhook-ca")
         self.hosts, self.tls = hosts, tls
@@ -103,7 +107,10 @@ class WebhookServer:
     async def _send(self, writer: asyncio.StreamWriter, answer: Answer) -> None:
         if answer.after:
             await asyncio.sleep(answer.after)
-        lines = [f"HTTP/1.1 {answer.status} X", f"content-length: {len(answer.body) if answer.length is None else answer.length}"]
+        lines = [
+            f"HTTP/1.1 {answer.status} X",
+            f"content-length: {len(answer.body) if answer.length is None else answer.length}",
+        ]
         lines += [f"{k}: {v}" for k, v in answer.headers.items()]
         writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + answer.body)
         await writer.drain()

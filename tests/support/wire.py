@@ -47,7 +47,10 @@ class Answer:
 
 
 def is_accidental_error(answer: Answer) -> bool:
-    """Report whether the server failed by accident: a 5xx without a Status. Upstream sends a few 500s deliberately, with a Status."""
+    """Report whether the server failed by accident: a 5xx without a Status.
+
+    Upstream sends a few 500s deliberately, with a Status.
+    """
     if answer.status < 500 or answer.status in (501, 503, 504):
         return False
     try:
@@ -95,7 +98,9 @@ class Client:
             self._connection.putheader("Content-Length", str(len(body)))
         self._connection.endheaders()
         if body is not None:
-            with contextlib.suppress(ConnectionError, ssl.SSLError):  # the server may have answered before it has read the whole body
+            with contextlib.suppress(
+                ConnectionError, ssl.SSLError
+            ):  # the server may have answered before it has read the whole body
                 self._connection.send(body)
         response = self._connection.getresponse()
         answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())

@@ -25,16 +25,24 @@ _FEW: Final = {
     "generic/rpc/headers.py request_block": "methods of etcd and of KMS plugins, with tokens of etcd: 256 of them",
     "generic/storage/etcd/connection.py progress_reliable": "versions of the members of etcd",
     "machinery/cel/antlr.py _automaton": "names of two grammars",
-    "machinery/cel/library/registry.py _dispatcher": "functions of the libraries; another name is an exception, which is not stored",
+    "machinery/cel/library/registry.py _dispatcher": (
+        "functions of the libraries; another name is an exception, which is not stored"
+    ),
     "machinery/cel/overloads.py parse_type": "types in a file of the package",
     "machinery/protobuf/decoding.py _reader": "messages of built-in kinds",
     "machinery/protobuf/encoding.py body": "messages of built-in kinds",
-    "machinery/protobuf/messages.py fields": "messages of built-in kinds; another name is an exception, which is not stored",
-    "machinery/protobuf/messages.py _package": "packages of built-in kinds; another name is an exception, which is not stored",
+    "machinery/protobuf/messages.py fields": (
+        "messages of built-in kinds; another name is an exception, which is not stored"
+    ),
+    "machinery/protobuf/messages.py _package": (
+        "packages of built-in kinds; another name is an exception, which is not stored"
+    ),
     "machinery/protobuf/messages.py message_of": "built-in kinds; another name is an exception, which is not stored",
     "machinery/types/definitions.py load": "built-in definitions; another name is an exception, which is not stored",
     "machinery/types/definitions.py schema_for": "built-in kinds; another name is an exception, which is not stored",
-    "machinery/types/definitions.py _package": "packages of built-in definitions; another name is an exception, which is not stored",
+    "machinery/types/definitions.py _package": (
+        "packages of built-in definitions; another name is an exception, which is not stored"
+    ),
     "machinery/types/definitions.py _lazy": "built-in definitions",
 }
 _UNBOUNDED: Final = frozenset({"cache", "lru_cache"})
@@ -58,7 +66,9 @@ class Cache(NamedTuple):
 
 
 def _called(node: ast.expr) -> str:
-    """Return the name of the called function: `functools.lru_cache(1)`, `BoundedCache[str, int]()` and `cache` alike."""
+    """Return the name of the called function: `functools.lru_cache(1)`, `BoundedCache[str, int]()` and `cache`
+    alike.
+    """
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
@@ -74,7 +84,9 @@ def _calls(names: frozenset[str]) -> Iterator[Cache]:
         constants = {
             node.target.id: node.value.value
             for node in tree.body
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Constant)
+            if isinstance(node, ast.AnnAssign)
+            and isinstance(node.target, ast.Name)
+            and isinstance(node.value, ast.Constant)
             if isinstance(node.value.value, int)
         }
         for name, call in _uses(tree, "", names):
@@ -96,13 +108,21 @@ def _uses(parent: ast.AST, owner: str, names: frozenset[str]) -> Iterator[tuple[
 def _listed() -> dict[str, tuple[int, int]]:
     """Return the rows of the table in SECURITY.md: the most entries and bytes of each cache."""
     units = {"KiB": 1 << 10, "MiB": 1 << 20}
-    rows = re.findall(r"(?m)^\| `(\S+\.py)` `(\S+)` \|[^|]*\| ([0-9,]+) \| ([0-9]+) (KiB|MiB) \|$", (_ROOT / "SECURITY.md").read_text())
-    return {f"{file} {name}": (int(count.replace(",", "")), int(size) * units[unit]) for file, name, count, size, unit in rows}
+    rows = re.findall(
+        r"(?m)^\| `(\S+\.py)` `(\S+)` \|[^|]*\| ([0-9,]+) \| ([0-9]+) (KiB|MiB) \|$",
+        (_ROOT / "SECURITY.md").read_text(),
+    )
+    return {
+        f"{file} {name}": (int(count.replace(",", "")), int(size) * units[unit])
+        for file, name, count, size, unit in rows
+    }
 
 
 def test_functions_are_cached_without_a_bound_in_bytes_only_where_their_arguments_are_few() -> None:
     used = {cache.name for cache in _calls(_UNBOUNDED)}
-    assert used - _FEW.keys() == set(), "use `bounded` of machinery/boundedcache.py if arguments come from requests; else list it here"
+    assert used - _FEW.keys() == set(), (
+        "use `bounded` of machinery/boundedcache.py if arguments come from requests; else list it here"
+    )
     assert _FEW.keys() - used == set(), "is listed here, but there no longer"
 
 

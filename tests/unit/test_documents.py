@@ -15,7 +15,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 MARKDOWN = sorted(
     path
-    for path in (*ROOT.glob("*.md"), *(page for folder in ("docs", "deploy", "charts", "tests") for page in (ROOT / folder).rglob("*.md")))
+    for path in (
+        *ROOT.glob("*.md"),
+        *(page for folder in ("docs", "deploy", "charts", "tests") for page in (ROOT / folder).rglob("*.md")),
+    )
     if "node_modules" not in path.parts
 )
 _CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -24,7 +27,9 @@ _LINK = re.compile(r"\]\(([^()\s]+)\)")
 
 def anchors(text: str) -> set[str]:
     """Return the fragments that GitHub generates for the headings of a Markdown text."""
-    headings = re.findall(r"^#+ +(.+?) *$", re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    headings = re.findall(
+        r"^#+ +(.+?) *$", re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
     found: set[str] = set()
     for heading in headings:
         slug = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-")
@@ -78,7 +83,10 @@ def test_the_index_of_docs_links_every_page() -> None:
 
 def test_broken_links_are_detected(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# A `b` c\n[ok](#a-b-c) [ok](page.md#a-b-c) [no](#d) [no](other.md) [web](https://example.com) `[code](x.md)`\n")
+    page.write_text(
+        "# A `b` c\n[ok](#a-b-c) [ok](page.md#a-b-c) [no](#d) [no](other.md) [web](https://example.com) "
+        "`[code](x.md)`\n"
+    )
     assert broken_links(page) == ["#d", "other.md"]
 
 
@@ -87,14 +95,22 @@ def test_every_dependency_has_its_reason_and_no_other_has() -> None:
     lines = section.splitlines()
     told = [line.split("|")[1].replace("(build only)", "").split(",") for line in lines if line.startswith("| ")][1:]
     extras = PROJECT["project"].get("optional-dependencies", {}).values()
-    wanted = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"], *(each for extra in extras for each in extra)]
-    assert {name.strip() for names in told for name in names} == {re.split(r"[=<>\[]", each)[0] for each in wanted} - {"hatchling"}
+    wanted = [
+        *PROJECT["project"]["dependencies"],
+        *PROJECT["build-system"]["requires"],
+        *(each for extra in extras for each in extra),
+    ]
+    assert {name.strip() for names in told for name in names} == {re.split(r"[=<>\[]", each)[0] for each in wanted} - {
+        "hatchling"
+    }
 
 
 def test_documents_install_our_distribution_and_not_the_project_called_tetrapod_on_pypi() -> None:
     assert PROJECT["project"]["name"] == "tetrapod-apiserver"
     places = [
-        path for suffix in ("md", "toml", "yaml", "py") for path in (*ROOT.glob(f"*.{suffix}"), *(ROOT / "docs").rglob(f"*.{suffix}"))
+        path
+        for suffix in ("md", "toml", "yaml", "py")
+        for path in (*ROOT.glob(f"*.{suffix}"), *(ROOT / "docs").rglob(f"*.{suffix}"))
     ]
     places += [path for folder in ("deploy", "charts") for path in (ROOT / folder).rglob("*") if path.is_file()]
     installs = re.compile(r"\b(?:pip|pipx|uv|uvx) (?:install|run|tool)[^\n`]*? tetrapod(?:\s|`|\[|=|$)", re.MULTILINE)

@@ -1,14 +1,18 @@
-"""No exception object is kept and raised again: its traceback would keep the frames, and the requests, of all its raises.
+"""No exception object is kept and raised again: its traceback would keep the frames, and the requests, of all its
+raises.
 
 The rules are checked on the syntax tree of every module:
 
-- `raise` takes a new exception (a call or a class), or the name that the enclosing `except … as name` binds.
-  A local variable may be raised inside `try: … finally: del name`, which breaks the reference cycle of frame, exception and traceback.
-- No attribute, class field or module variable is declared to hold an exception, and none is assigned the name of an `except` clause.
+- `raise` takes a new exception (a call or a class), or the name that the enclosing `except … as name` binds. A local
+  variable may be raised inside `try: … finally: del name`, which breaks the reference cycle of frame, exception and
+  traceback.
+- No attribute, class field or module variable is declared to hold an exception, and none is assigned the name of an
+  `except` clause.
 - `set_exception` takes a new exception, since several waiters may raise it.
 - `asyncio.shield` is not used: it raises one exception in all waiters of a task.
 
-Use `tetrapod.machinery.failure` instead: `Failure` keeps the content of an exception as a value, `result_of` awaits a shared task.
+Use `tetrapod.machinery.failure` instead: `Failure` keeps the content of an exception as a value, `result_of` awaits a
+shared task.
 """
 
 from __future__ import annotations
@@ -21,7 +25,9 @@ from pathlib import Path
 import pytest
 
 SERVICES = Path(__file__).parents[2] / "services"
-BUILTIN = {name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)}
+BUILTIN = {
+    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
+}
 ALLOWED = {
     "failures.append(error)": "the coroutine that takes it out again is the one that put it in, in its next step",
     "self._ctx.exception = error": "ANTLR's protocol; the context is dropped with the parser",
@@ -30,10 +36,15 @@ LIBRARIES = {"CancelledError", "SSLError", "SSLWantReadError", "HTTPError", "PyJ
 
 
 def exception_classes(trees: Iterable[ast.Module]) -> set[str]:
-    """Return the names of all exception classes: built-in ones, and those that are declared with one of them as a base."""
+    """Return the names of all exception classes: built-in ones, and those that are declared with one of them as a
+    base.
+    """
     known = BUILTIN | LIBRARIES
     bases = {
-        node.name: {_last_name(base) for base in node.bases} for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+        node.name: {_last_name(base) for base in node.bases}
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
     }
     while more := {name for name, of in bases.items() if of & known} - known:
         known |= more
@@ -89,19 +100,30 @@ def _is_new(value: ast.expr, raisable: tuple[str, ...], exceptions: set[str]) ->
 
 
 def _outlives_its_function(node: ast.AnnAssign) -> bool:
-    """Tell an attribute, a class field or a module variable from a local variable, by the mark that `marked` has put on it."""
+    """Tell an attribute, a class field or a module variable from a local variable, by the mark that `marked` has put on
+    it.
+    """
     return isinstance(node.target, ast.Attribute) or not getattr(node, "local", False)
 
 
 def _mentions(annotation: ast.expr, exceptions: set[str]) -> bool:
-    """Tell whether an annotation allows an instance of an exception: `type[X]`, `Callable[…, X]` and `Failure[X]` hold none."""
+    """Tell whether an annotation allows an instance of an exception: `type[X]`, `Callable[…, X]` and `Failure[X]` hold
+    none.
+    """
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return _mentions(ast.parse(annotation.value, mode="eval").body, exceptions)
-    if isinstance(annotation, ast.Subscript) and _last_name(annotation.value) in ("type", "Callable", "Failure", "ClassVar"):
+    if isinstance(annotation, ast.Subscript) and _last_name(annotation.value) in (
+        "type",
+        "Callable",
+        "Failure",
+        "ClassVar",
+    ):
         return False
     if _last_name(annotation) in exceptions:
         return True
-    return any(_mentions(child, exceptions) for child in ast.iter_child_nodes(annotation) if isinstance(child, ast.expr))
+    return any(
+        _mentions(child, exceptions) for child in ast.iter_child_nodes(annotation) if isinstance(child, ast.expr)
+    )
 
 
 def _deleted(statements: Iterable[ast.stmt]) -> Iterator[str]:
@@ -131,7 +153,9 @@ def parsed(text: str) -> ast.Module:
 
 
 def test_no_exception_object_is_kept_and_raised_again() -> None:
-    modules = {path: parsed(path.read_text()) for path in sorted(SERVICES.rglob("*.py")) if not path.stem.endswith("_pb2")}
+    modules = {
+        path: parsed(path.read_text()) for path in sorted(SERVICES.rglob("*.py")) if not path.stem.endswith("_pb2")
+    }
     exceptions = exception_classes(modules.values())
     found = [
         f"{path.relative_to(SERVICES)}:{line}: {text}"
@@ -144,28 +168,41 @@ def test_no_exception_object_is_kept_and_raised_again() -> None:
 
 KEPT = {
     "an attribute": "def f(self):\n    raise self._error",
-    "a cached value": "def f(self, key):\n    cached = self._cache[key]\n    if isinstance(cached, ValueError):\n        raise cached",
+    "a cached value": (
+        "def f(self, key):\n    cached = self._cache[key]\n    if isinstance(cached, ValueError):\n        raise cached"
+    ),
     "a constant": "GONE = ValueError('gone')\ndef f():\n    raise GONE",
     "a parameter": "def f(error):\n    raise error",
     "a variable": "def f():\n    error = make()\n    raise error",
     "one of two": "def f(self):\n    raise self._error or ValueError('no answer')",
     "an element": "def f(errors):\n    raise errors[0]",
     "a declared attribute": "class A:\n    def __init__(self):\n        self._error: ValueError | None = None",
-    "a declared cache": "class A:\n    def __init__(self):\n        self._verdicts: dict[str, int | Mine] = {}\nclass Mine(KeyError): ...",
+    "a declared cache": (
+        "class A:\n    def __init__(self):\n        self._verdicts: dict[str, int | Mine] = {}\n"
+        "class Mine(KeyError): ..."
+    ),
     "a declared field": "class A:\n    error: Exception | None",
     "a caught one in an attribute": "def f(self):\n    try: g()\n    except ValueError as e:\n        self.x = e",
     "a caught one in a list": "def f(self):\n    try: g()\n    except ValueError as e:\n        self.x.append(e)",
-    "a caught one for waiters": "def f(self):\n    try: g()\n    except ValueError as e:\n        self.x.set_exception(e)",
+    "a caught one for waiters": (
+        "def f(self):\n    try: g()\n    except ValueError as e:\n        self.x.set_exception(e)"
+    ),
     "a shared task's": "async def f(self):\n    await asyncio.shield(self.task)",
 }
 NEW = {
     "a new one": "def f():\n    raise ValueError('x')",
     "one that is made": "async def f():\n    raise await made()",
     "a class": "def f():\n    raise ValueError",
-    "again what is being handled": "def f():\n    try: g()\n    except ValueError as error:\n        raise error from None",
-    "one or the other": "def f():\n    try: g()\n    except ValueError as error:\n        raise KeyError() if x else error",
+    "again what is being handled": (
+        "def f():\n    try: g()\n    except ValueError as error:\n        raise error from None"
+    ),
+    "one or the other": (
+        "def f():\n    try: g()\n    except ValueError as error:\n        raise KeyError() if x else error"
+    ),
     "a variable that is deleted": "def f():\n    error = make()\n    try: raise error\n    finally: del error",
-    "a failure": "class A:\n    def f(self):\n        self.x: Failure[ValueError] | None = None\n        raise self.x.error()",
+    "a failure": (
+        "class A:\n    def f(self):\n        self.x: Failure[ValueError] | None = None\n        raise self.x.error()"
+    ),
     "a local variable": "def f():\n    error: ValueError | None = None",
     "a class in an attribute": "class A:\n    kind: type[ValueError]",
 }

@@ -1,4 +1,6 @@
-"""Tests of ports for servers that bind them later: they lie outside the ephemeral range, and none is given out twice."""
+"""Tests of ports for servers that bind them later: they lie outside the ephemeral range, and none is given out
+twice.
+"""
 
 from __future__ import annotations
 

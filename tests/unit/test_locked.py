@@ -29,14 +29,19 @@ def locked(file: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("file", "wanted"),
-    [("requirements.lock", PROJECT["project"]["dependencies"]), ("requirements-build.lock", PROJECT["build-system"]["requires"])],
+    [
+        ("requirements.lock", PROJECT["project"]["dependencies"]),
+        ("requirements-build.lock", PROJECT["build-system"]["requires"]),
+    ],
 )
 def test_every_requirement_is_locked_in_its_version(file: str, wanted: list[str]) -> None:
     found = locked(file)
     for requirement in wanted:
         version = found.get(name_of(requirement))
         assert version is not None, f"{requirement} is not in {file}: make lock"
-        assert "==" not in requirement or requirement.split("==")[1] == version, f"{requirement} is {version} in {file}: make lock"
+        assert "==" not in requirement or requirement.split("==")[1] == version, (
+            f"{requirement} is {version} in {file}: make lock"
+        )
 
 
 def test_every_locked_package_is_required() -> None:

@@ -1,4 +1,6 @@
-"""Tests of log lines: in klog's format, which collectors of Kubernetes' logs parse, or one JSON object each with zap's keys."""
+"""Tests of log lines: in klog's format, which collectors of Kubernetes' logs parse, or one JSON object each with zap's
+keys.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ import pytest
 from tetrapod.generic.observability.logs import ACCESS, JSONFormatter, TextFormatter
 
 KLOG = re.compile(
-    r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} {1,7}(?P<process>\d+) (?P<file>[^:]+):(?P<line>\d+)\] (?P<said>.*)", re.DOTALL
+    r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} {1,7}(?P<process>\d+) (?P<file>[^:]+):(?P<line>\d+)\] (?P<said>.*)",
+    re.DOTALL,
 )
 
 
@@ -22,7 +25,8 @@ def _record(level: int, message: str, name: str = "tetrapod.core", **more: Any) 
 
 
 @pytest.mark.parametrize(
-    ("level", "letter"), [(logging.DEBUG, "I"), (logging.INFO, "I"), (logging.WARNING, "W"), (logging.ERROR, "E"), (logging.CRITICAL, "F")]
+    ("level", "letter"),
+    [(logging.DEBUG, "I"), (logging.INFO, "I"), (logging.WARNING, "W"), (logging.ERROR, "E"), (logging.CRITICAL, "F")],
 )
 def test_a_text_line_begins_as_klogs(level: int, letter: str) -> None:
     found = KLOG.fullmatch(TextFormatter().format(_record(level, "it's done")))
@@ -31,17 +35,30 @@ def test_a_text_line_begins_as_klogs(level: int, letter: str) -> None:
 
 
 def test_key_value_pairs_are_formatted_like_klogs() -> None:
-    record = _record(logging.INFO, "HTTP", URI='/a?b="c"', resp=200, hijacked=True, none=None, share=0.5, stack="one\ntwo\n")
+    record = _record(
+        logging.INFO, "HTTP", URI='/a?b="c"', resp=200, hijacked=True, none=None, share=0.5, stack="one\ntwo\n"
+    )
     found = KLOG.fullmatch(TextFormatter().format(record))
     assert found is not None
-    assert found["said"] == '"HTTP" URI="/a?b=\\"c\\"" resp=200 hijacked=true none=null share=0.5 stack=<\n\tone\n\ttwo\n >'
+    assert (
+        found["said"]
+        == '"HTTP" URI="/a?b=\\"c\\"" resp=200 hijacked=true none=null share=0.5 stack=<\n\tone\n\ttwo\n >'
+    )
 
 
 def test_json_has_the_keys_of_zap() -> None:
     line = orjson.loads(JSONFormatter().format(_record(logging.INFO, "HTTP", ACCESS, verb="GET")))
-    assert (line["msg"], line["caller"], line["v"], line["verb"], line["level"]) == ("HTTP", "core/service.py:12", 3, "GET", "info")
+    assert (line["msg"], line["caller"], line["v"], line["verb"], line["level"]) == (
+        "HTTP",
+        "core/service.py:12",
+        3,
+        "GET",
+        "info",
+    )
     assert abs(line["ts"] / 1000 - _record(logging.INFO, "").created) < 600
-    assert [orjson.loads(JSONFormatter().format(_record(level, "")))["v"] for level in (logging.DEBUG, logging.WARNING)] == [4, 0]
+    assert [
+        orjson.loads(JSONFormatter().format(_record(level, "")))["v"] for level in (logging.DEBUG, logging.WARNING)
+    ] == [4, 0]
 
 
 def test_an_error_says_where_it_came_from() -> None:

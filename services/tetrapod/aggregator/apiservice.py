@@ -40,7 +40,13 @@ def service_of(obj: Object) -> Object | None:
 
 def condition(status: str, reason: str, message: str) -> Object:
     """Return an Available condition with the current time."""
-    return {"type": AVAILABLE, "status": status, "lastTransitionTime": now_rfc3339(), "reason": reason, "message": message}
+    return {
+        "type": AVAILABLE,
+        "status": status,
+        "lastTransitionTime": now_rfc3339(),
+        "reason": reason,
+        "message": message,
+    }
 
 
 def local_condition() -> Object:
@@ -56,11 +62,13 @@ def is_available(obj: Object) -> bool:
 def by_priority(objects: Iterable[Object]) -> list[tuple[str, list[Object]]]:
     """Return the groups in the order of `/apis`, each with its APIServices.
 
-    Groups are ordered by the highest priority of their APIServices, and then by the names of these. Names begin with the version, so
-    that `v1.b` comes before `v1beta1.a`.
+    Groups are ordered by the highest priority of their APIServices, and then by the names of these. Names begin with
+    the version, so that `v1.b` comes before `v1beta1.a`.
     """
     groups: dict[str, list[Object]] = {}
-    for obj in sorted(objects, key=lambda obj: (-int(obj["spec"].get("groupPriorityMinimum", 0)), obj["metadata"]["name"])):
+    for obj in sorted(
+        objects, key=lambda obj: (-int(obj["spec"].get("groupPriorityMinimum", 0)), obj["metadata"]["name"])
+    ):
         groups.setdefault(group_version(obj).group, []).append(obj)
     return [(group, sorted(members, key=_version_order)) for group, members in groups.items()]
 

@@ -1,7 +1,7 @@
 """The controller that maintains the APIServices of local group-versions.
 
-Those of built-in groups are created once per start ("onstart"). Those of custom resources are restored whenever they differ ("true").
-APIServices without the label of this controller are not modified.
+Those of built-in groups are created once per start ("onstart"). Those of custom resources are restored whenever they
+differ ("true"). APIServices without the label of this controller are not modified.
 
 Upstream: kube-aggregator/pkg/controllers/autoregister.
 """
@@ -31,14 +31,22 @@ class AutoRegistration:
         self._synced: set[str] = set()
         self._pending: set[str] = set()  # wanted at the start, and not available yet
         self._all_available = asyncio.Event()
-        self._complete = False  # whether all custom resources have been listed, so that APIServices that are not wanted can be deleted
+        # whether all custom resources have been listed, so that APIServices that are not wanted can be deleted
+        self._complete = False
         self.queue: WorkQueue[str] = WorkQueue("apiservice-registration", self.reconcile)
 
     def want(self, gv: GroupVersion, priorities: tuple[int, int], *, always: bool) -> None:
-        """Register a local group-version. Its APIService is created at the start, or, with `always`, restored on every difference."""
+        """Register a local group-version.
+
+        Its APIService is created at the start, or, with `always`, restored on every difference.
+        """
         group_priority, version_priority = priorities
         name = name_for(gv)
-        spec: Object = {"version": gv.version, "groupPriorityMinimum": group_priority, "versionPriority": version_priority}
+        spec: Object = {
+            "version": gv.version,
+            "groupPriorityMinimum": group_priority,
+            "versionPriority": version_priority,
+        }
         if gv.group:
             spec = {"group": gv.group, **spec}
         desired: Object = {
@@ -59,7 +67,10 @@ class AutoRegistration:
             self.queue.add(name_for(gv))
 
     def complete(self) -> None:
-        """Allow the deletion of APIServices of custom resources that no longer exist, because all definitions have been listed."""
+        """Allow the deletion of APIServices of custom resources that no longer exist.
+
+        This is safe because all definitions have been listed.
+        """
         self._complete = True
         for name in self._records.names():
             self.queue.add(name)

@@ -1,7 +1,7 @@
 """The controller of the condition Available of APIServices.
 
-Local APIServices are always available. An external API server is probed when its APIService, Service or endpoints change, every 30
-seconds, and sooner after a failure.
+Local APIServices are always available. An external API server is probed when its APIService, Service or endpoints
+change, every 30 seconds, and sooner after a failure.
 
 Upstream: kube-aggregator/pkg/controllers/status/{local,remote}.
 """
@@ -32,7 +32,9 @@ PATIENCE: Final = 5.0
 WORKERS: Final = 5
 _CERTIFICATES: Final = CertificateFailures("apiserver_kube_aggregator")
 _UNAVAILABLE: Final = Gauge(
-    "aggregator_unavailable_apiservice", "Gauge of APIServices which are marked as unavailable broken down by APIService name.", ("name",)
+    "aggregator_unavailable_apiservice",
+    "Gauge of APIServices which are marked as unavailable broken down by APIService name.",
+    ("name",),
 )
 _TIMES_UNAVAILABLE: Final = Counter(
     "aggregator_unavailable_apiservice_total",
@@ -46,7 +48,10 @@ class Unavailable(Exception):
 
 
 class AvailabilityController:
-    """The controller of the condition Available. Upstream: kube-aggregator/pkg/controllers/status (local and remote)."""
+    """The controller of the condition Available.
+
+    Upstream: kube-aggregator/pkg/controllers/status (local and remote).
+    """
 
     def __init__(self, client: Client, records: Records, cluster: Cluster, backends: Backends) -> None:
         self._client = client
@@ -69,7 +74,9 @@ class AvailabilityController:
 
         As upstream, an APIService is queued again after this controller's own status updates.
         """
-        if new is not None and (old is None or old["metadata"]["resourceVersion"] != new["metadata"]["resourceVersion"]):
+        if new is not None and (
+            old is None or old["metadata"]["resourceVersion"] != new["metadata"]["resourceVersion"]
+        ):
             queue = self.local if service_of(new) is None else self.remote
             queue.add(new["metadata"]["name"])
         elif new is None and old is not None:

@@ -1,4 +1,7 @@
-"""Connections to external API servers: their current endpoint, the trusted CAs, and the front-proxy client certificate."""
+"""Connections to external API servers.
+
+The module provides their current endpoint, the trusted CAs, and the front-proxy client certificate.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +132,12 @@ class Backends:
         return endpoint
 
     async def ask(
-        self, obj: Object, target: str, accept: str = "application/json", etag: str = "", endpoint: Endpoint | None = None
+        self,
+        obj: Object,
+        target: str,
+        accept: str = "application/json",
+        etag: str = "",
+        endpoint: Endpoint | None = None,
     ) -> BackendConnection:
         """Send a GET request as the aggregator itself. The caller must read the response or close the connection.
 

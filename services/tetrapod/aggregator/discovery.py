@@ -1,7 +1,7 @@
 """Merged discovery: the groups of all APIServices with their resources.
 
-Local services are queried in memory (`DiscoverySource`). External API servers are queried by their aggregated discovery documents,
-which are cached. The resources of an unavailable server are unknown: its versions are listed as stale.
+Local services are queried in memory (`DiscoverySource`). External API servers are queried by their aggregated discovery
+documents, which are cached. The resources of an unavailable server are unknown: its versions are listed as stale.
 
 Upstream: kube-aggregator/pkg/apiserver/handler_discovery.go (DiscoveryManager) and handler_apis.go.
 """
@@ -64,13 +64,15 @@ class MergedDiscovery:
         ]
 
     def resources(self, group: str, version: str) -> Object | None:
-        return next((resources for source in self._local if (resources := source.resources(group, version)) is not None), None)
+        return next(
+            (resources for source in self._local if (resources := source.resources(group, version)) is not None), None
+        )
 
     def aggregated(self, core: bool) -> list[Object]:
         """Return the groups for aggregated discovery.
 
-        The versions of local services have built-in priorities, not those of their APIServices. Versions of external servers
-        replace local ones.
+        The versions of local services have built-in priorities, not those of their APIServices. Versions of external
+        servers replace local ones.
         """
         if core:
             return [item for source in self._local for item in source.aggregated(True)]
@@ -85,7 +87,9 @@ class MergedDiscovery:
             groups.setdefault(gv.group, []).append(ranked)
         return [
             documents.aggregated_group(group, [ranked.document for ranked in sorted(members, key=_preferred)])
-            for group, members in sorted(groups.items(), key=lambda item: (-max(ranked.group for ranked in item[1]), item[0]))
+            for group, members in sorted(
+                groups.items(), key=lambda item: (-max(ranked.group for ranked in item[1]), item[0])
+            )
         ]
 
     def _local_versions(self) -> Mapping[GroupVersion, Object]:
@@ -117,7 +121,11 @@ def _preferred(ranked: _Ranked) -> tuple[int, Any]:
 
 def index_of(items: Sequence[Object]) -> dict[GroupVersion, Object]:
     """Return the version documents in an aggregated document by group-version."""
-    return {GroupVersion(item["metadata"].get("name", ""), version["version"]): version for item in items for version in item["versions"]}
+    return {
+        GroupVersion(item["metadata"].get("name", ""), version["version"]): version
+        for item in items
+        for version in item["versions"]
+    }
 
 
 class NotDiscovered(Exception):
@@ -141,7 +149,10 @@ class ExternalDiscovery:
         lifecycle.background("apiservice-discovery", self._queue.run(4))
 
     def version(self, obj: Object) -> Object:
-        """Return the version document of an APIService, marked as stale if it is unknown or the server is unavailable."""
+        """Return the version document of an APIService.
+
+        The document is marked as stale if it is unknown or the server is unavailable.
+        """
         known = self._known.get(obj["metadata"]["name"])
         return known.document if known is not None and is_available(obj) else _stale(group_version(obj))
 
@@ -181,7 +192,8 @@ class ExternalDiscovery:
     async def _fetch(self, obj: Object, etag: str) -> _Known | None:
         """Fetch the document of an APIService, or None if it was not modified.
 
-        If a server's document lacks the group-version that it is registered for, the version is current and has no resources.
+        If a server's document lacks the group-version that it is registered for, the version is current and has no
+        resources.
         """
         gv = group_version(obj)
         answer = await self._backends.fetch(obj, "/apis" if gv.group else "/api", _ACCEPT, etag)

@@ -127,7 +127,9 @@ def read_classic(gv: GroupVersion, body: bytes) -> Object:
             continue
         parent = resources.setdefault(name, _Resource(resource=name, scope=entry.scope, subresources=[]))
         if parent.scope != entry.scope:
-            raise ValueError(f"{name} (scope: {parent.scope}) and its {subresource} (scope: {entry.scope}) do not match")
+            raise ValueError(
+                f"{name} (scope: {parent.scope}) and its {subresource} (scope: {entry.scope}) do not match"
+            )
         assert parent.subresources is not None
         parent.subresources.append(_Subresource(subresource, entry.response_kind, None, entry.verbs))
     return _version(gv.version, list(resources.values()))
@@ -165,6 +167,9 @@ def _subresource(subresource: _Subresource) -> Object:
 
 
 def _kind(kind: _Kind | None) -> Object:
-    """Return a kind, empty if there is none, because clients older than 1.26.4 panic if it is missing (kubernetes/kubernetes#118361)."""
+    """Return a kind, or an empty one if there is none.
+
+    Clients older than 1.26.4 panic if it is missing (kubernetes/kubernetes#118361).
+    """
     kind = kind or _Kind()
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}

@@ -1,8 +1,10 @@
 """The proxy to external API servers, which are registered for a group-version by an APIService.
 
-Path and query are encoded again from the values that the filters parsed, so that the backend cannot interpret them differently.
+Path and query are encoded again from the values that the filters parsed, so that the backend cannot interpret them
+differently.
 
-Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go; k8s.io/apimachinery/pkg/util/proxy/{upgradeaware,transport}.go.
+Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go;
+k8s.io/apimachinery/pkg/util/proxy/{upgradeaware,transport}.go.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from tetrapod.aggregator.apiservice import is_available
 from tetrapod.aggregator.backends import Backends
 from tetrapod.generic.certificates.bundles import UnusableBundle
 from tetrapod.generic.proxy import BackendError, NotUpgraded, forward
-from tetrapod.generic.proxy.headers import DROPPED_FOR_BROWSERS, Unsendable, forwarded_headers, forwarded_uri, upgrade_of
+from tetrapod.generic.proxy.headers import (
+    DROPPED_FOR_BROWSERS,
+    Unsendable,
+    forwarded_headers,
+    forwarded_uri,
+    upgrade_of,
+)
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.boundedcache import bounded
@@ -81,7 +89,11 @@ def unavailable() -> Response:
 
 def _error_response(code: int, text: str) -> Response:
     """Return an error response like Go's http.Error."""
-    return Response(code, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")], f"{text}\n".encode())
+    return Response(
+        code,
+        [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")],
+        f"{text}\n".encode(),
+    )
 
 
 @bounded(count=2048, size=1 << 20, largest=2048)
@@ -94,7 +106,10 @@ def _written(path: str) -> tuple[str, bytes]:
 
 
 def _upgrade_text(error: Exception) -> str:
-    """Return the text of an error of an upgrade. It differs from that of other requests, because upstream dials a separate connection."""
+    """Return the text of an error of an upgrade.
+
+    It differs from that of other requests, because upstream dials a separate connection.
+    """
     if isinstance(error, NotUpgraded) or not isinstance(error, BackendError):
         return str(error)
     if error.unsent:

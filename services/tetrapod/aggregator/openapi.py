@@ -60,12 +60,19 @@ class ExternalOpenAPI(SinglePartSource):
         body = await self._get(obj, entry.url)
         document = await asyncio.to_thread(_read, body) if body is not None else None
         if body is not None and document is None:
-            log.warning("%s of %s is no OpenAPI document that can be merged with others", entry.url, obj["metadata"]["name"])
+            log.warning(
+                "%s of %s is no OpenAPI document that can be merged with others", entry.url, obj["metadata"]["name"]
+            )
         return document
 
     async def _documents(self) -> Mapping[str, tuple[Object, _Entry]]:
         """Return all documents by name, each with the APIService that serves it."""
-        objects = [obj for _, members in self._records.groups for obj in members if service_of(obj) is not None and is_available(obj)]
+        objects = [
+            obj
+            for _, members in self._records.groups
+            for obj in members
+            if service_of(obj) is not None and is_available(obj)
+        ]
         for name in self._indexes.keys() - {obj["metadata"]["name"] for obj in objects}:
             del self._indexes[name]
         documents: dict[str, tuple[Object, _Entry]] = {}

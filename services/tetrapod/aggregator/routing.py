@@ -1,6 +1,7 @@
 """The APIService records, with immutable snapshots that determine which requests go to external API servers.
 
-A snapshot maps group-versions to records, and every change creates a new one. Group-versions that it does not contain are local.
+A snapshot maps group-versions to records, and every change creates a new one. Group-versions that it does not contain
+are local.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The aggregator service: APIService records, request routing, merged discovery and OpenAPI, and their controllers.
 
-The package `apps` passes a server in which the aggregator installs its own resource, the handler of all local services, and their
-discovery sources. The aggregator does not import the other services.
+The package `apps` passes a server in which the aggregator installs its own resource, the handler of all local services,
+and their discovery sources. The aggregator does not import the other services.
 
 Upstream: kube-aggregator/pkg/apiserver/apiserver.go.
 """
@@ -93,7 +93,10 @@ class AggregatorService:
     # --- requests
 
     async def director(self, request: Request) -> Response:
-        """Route a request to an external API server, to merged discovery or to a local service. It is called after the filters."""
+        """Route a request to an external API server, to merged discovery or to a local service.
+
+        It is called after the filters.
+        """
         path = request.path
         # `GET *`, and paths such as //api, which must not bypass the authorization of /api
         if not path.startswith("/") or path.startswith("//"):
@@ -122,7 +125,9 @@ class AggregatorService:
             return await (self._proxy.handle(external, request) if external is not None else self._local(request))
         if len(parts) > 4:
             return await self._local(request)
-        return await self._discovery_handlers.handle(request) or await self._local(request)  # the group may have no APIServices any more
+        return await self._discovery_handlers.handle(request) or await self._local(
+            request
+        )  # the group may have no APIServices any more
 
     def _listed(self) -> Iterator[str]:
         """Yield the paths of all groups and versions, for `/`."""
@@ -136,13 +141,17 @@ class AggregatorService:
         """Register post-start hooks and checks, with upstream's names and in its order."""
         lifecycle.on_start("aggregator-reload-proxy-client-cert", self._load_certificate)
         lifecycle.on_start("start-kube-aggregator-informers", self._start_informers(lifecycle))
-        lifecycle.on_start("apiservice-status-local-available-controller", self._after_records(lifecycle, self._availability.start_local))
+        lifecycle.on_start(
+            "apiservice-status-local-available-controller",
+            self._after_records(lifecycle, self._availability.start_local),
+        )
         lifecycle.on_start("apiservice-status-remote-available-controller", self._start_remote(lifecycle))
         lifecycle.on_start("apiservice-registration-controller", self._routed)
         lifecycle.on_start("apiservice-discovery-controller", self._after_records(lifecycle, self.discovery.start))
         lifecycle.on_start("kube-apiserver-autoregistration", self._start_registration(lifecycle))
         lifecycle.add_check("autoregister-completion", self.registration.check)
-        # Documents are merged on request from the records. Nothing has to be started, so both hooks wait only for the records.
+        # Documents are merged on request from the records. Nothing has to be started, so both hooks wait only for the
+        # records.
         lifecycle.on_start("apiservice-openapi-controller", self._routed)
         lifecycle.on_start("apiservice-openapiv3-controller", self._routed)
         lifecycle.on_shutdown("aggregator-connections", self.pool.close)
@@ -155,11 +164,15 @@ class AggregatorService:
     def _local_versions(self) -> list[GroupVersion]:
         versions = [GroupVersion("", version) for source in self._sources for version in source.core_versions()]
         for source in self._sources:
-            versions += [GroupVersion(group["name"], v["version"]) for group in source.groups() for v in group["versions"]]
+            versions += [
+                GroupVersion(group["name"], v["version"]) for group in source.groups() for v in group["versions"]
+            ]
         return [gv for gv in dict.fromkeys(versions) if gv.group != GROUP]
 
     async def _load_certificate(self) -> None:
-        """Check at the start that the front-proxy certificate can be loaded. New connections read a renewed certificate.
+        """Check at the start that the front-proxy certificate can be loaded.
+
+        New connections read a renewed certificate.
 
         Raises:
             OSError, ValueError: the certificate cannot be loaded.
@@ -172,13 +185,17 @@ class AggregatorService:
         async def start() -> None:
             lifecycle.follow("apiservices", self._informer)
             self._cluster.start(lifecycle)
-            # Run in the background without being required: without the extensions service the aggregator still serves all other groups.
+            # Run in the background without being required: without the extensions service the aggregator still serves
+            # all other groups.
             lifecycle.background("informer/customresourcedefinitions of apiservices", self._crds.informer.run())
 
         return start
 
     async def _routed(self) -> None:
-        """Wait for the records. From then on they determine the routing of requests and the documents of all services."""
+        """Wait for the records.
+
+        From then on they determine the routing of requests and the documents of all services.
+        """
         await self._informer.synced.wait()
 
     def _after_records(self, lifecycle: Lifecycle, begin: Callable[[Lifecycle], None]) -> Hook:
@@ -197,7 +214,10 @@ class AggregatorService:
         return start
 
     def _start_registration(self, lifecycle: Lifecycle) -> Hook:
-        """Return a hook that completes once all built-in groups have an APIService, because /apis is built from APIServices."""
+        """Return a hook that completes once all built-in groups have an APIService.
+
+        /apis is built from APIServices.
+        """
 
         async def start() -> None:
             await self._informer.synced.wait()

@@ -32,9 +32,15 @@ class SeparateAggregator(SeparateService):
         own = in_process_client(audited(self._director, self.audit), "kube-apiserver")
         admission = build_admission(options.admission, self.plugin_dependencies(authorizer, own))
         server = self.generic_server("aggregator", admission, authorizer)
-        certificate = proxy_certificate(options, self.file("front-proxy-client.crt"), self.file("front-proxy-client.key"))
+        certificate = proxy_certificate(
+            options, self.file("front-proxy-client.crt"), self.file("front-proxy-client.key")
+        )
         tls = ClientTLS(ca_data=self.ca, certificate=certificate.certificate, key=certificate.key)
-        urls = {"core": options.peers.core_url, "auth": options.peers.auth_url, "extensions": options.peers.extensions_url}
+        urls = {
+            "core": options.peers.core_url,
+            "auth": options.peers.auth_url,
+            "extensions": options.peers.extensions_url,
+        }
         for name, replicas in urls.items():
             self.balance(replicas, name)
         peers = {name: PeerService(name, self.pool, replicas[0], tls) for name, replicas in urls.items()}

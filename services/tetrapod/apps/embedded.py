@@ -1,6 +1,7 @@
 """`tetrapod up`: the four services in one process over one store, with its own certificates.
 
-One filter chain is in front of all services. The aggregator calls the directors of the others, with the user as a typed value.
+One filter chain is in front of all services. The aggregator calls the directors of the others, with the user as a typed
+value.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class Embedded(Program):
 
     def __init__(self, options: Options, backend: Backend | None = None) -> None:
         request_header = options.authentication.request_header
-        if not request_header.client_ca_file and not request_header.allowed_names:  # only the front proxy has a certificate of our CA
+        if (
+            not request_header.client_ca_file and not request_header.allowed_names
+        ):  # only the front proxy has a certificate of our CA
             options = options.with_flags({"requestheader-allowed-names": (FRONT_PROXY_CLIENT,)})
         super().__init__(options, backend)
         self.address = reachable_address(options)
@@ -62,7 +65,15 @@ class Embedded(Program):
 
     def _write_pki(self) -> Pki:
         options = self.options
-        hosts = ["localhost", "127.0.0.1", "::1", socket.gethostname(), "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
+        hosts = [
+            "localhost",
+            "127.0.0.1",
+            "::1",
+            socket.gethostname(),
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+        ]
         hosts += ["kubernetes.default.svc.cluster.local", _first_address(options.workloads.service_cluster_ip_range)]
         hosts += [options.local_address, self.address]
         return write_pki(options.pki, dict.fromkeys(hosts))
@@ -80,13 +91,17 @@ class Embedded(Program):
             self.controller_client,
             build_leadership(options, "auth", self.controller_client),
         )
-        self.admission = build_core_admission(options.admission, self.plugin_dependencies(self.auth.authorizer, self.client))
+        self.admission = build_core_admission(
+            options.admission, self.plugin_dependencies(self.auth.authorizer, self.client)
+        )
         self._assemble_auth_and_core()
         self._assemble_extensions()
         self._assemble_aggregator()
         client_cas = [*self.clients.files, *self.proxies.files]
         authenticator, authorizer = self.auth.authenticator, self.auth.authorizer
-        self.listen(self.aggregator.director, authenticator, authorizer, self._serving_pair(), client_cas, name="apiserver")
+        self.listen(
+            self.aggregator.director, authenticator, authorizer, self._serving_pair(), client_cas, name="apiserver"
+        )
         self.presence = build_presence(options, self.client, self.backend, self.address)
 
     def _serving_pair(self) -> CertificatePair:
@@ -129,12 +144,17 @@ class Embedded(Program):
         )
 
     def _assemble_extensions(self) -> None:
-        self.extensions = ExtensionsService(self.storage, self.admission, self.lifecycle, self.client, self.webhooks, self.auth.authorizer)
+        self.extensions = ExtensionsService(
+            self.storage, self.admission, self.lifecycle, self.client, self.webhooks, self.auth.authorizer
+        )
         self.extensions_server = self._server("extensions", fallback=self.extensions.handler)
         self.extensions_server.install(self.extensions.definitions)
 
     def _assemble_aggregator(self) -> None:
-        """Assemble the aggregator over the other services. Hooks and checks are registered in the order of upstream's health checks."""
+        """Assemble the aggregator over the other services.
+
+        Hooks and checks are registered in the order of upstream's health checks.
+        """
         options = self.options
         self.aggregator_server = self._server("aggregator")
         certificate = proxy_certificate(options, *map(str, self.pki.front_proxy_client))
@@ -182,7 +202,9 @@ class Embedded(Program):
 
     def _write_kubeconfig(self) -> None:
         certificate, key = self.pki.admin
-        config = kubeconfig(self.url, ca=self.pki.ca.read_bytes(), certificate=certificate.read_bytes(), key=key.read_bytes())
+        config = kubeconfig(
+            self.url, ca=self.pki.ca.read_bytes(), certificate=certificate.read_bytes(), key=key.read_bytes()
+        )
         write_kubeconfig(self.options.data_dir / "kubeconfig", config)
 
     @property

@@ -19,7 +19,9 @@ from tetrapod.machinery.golang.quoting import go_quote
 log = logging.getLogger(__name__)
 
 _START_THRESHOLD: Final = 100_000
-"""The collector's threshold until the server is ready. Scanning imported modules again and again took 5 % of the start."""
+"""The collector's threshold until the server is ready. Scanning imported modules again and again took 5 % of the
+start.
+"""
 
 
 class Server(Protocol):
@@ -86,8 +88,9 @@ async def _run(make: Callable[[], Server]) -> int:
 def _freeze_objects() -> None:
     """Exclude the objects of the start from garbage collection, and let it run less often than Python's default.
 
-    Measured: with Python's thresholds, 10 % of the CPU time of a GET was garbage collection. Cached objects of writes survive in the
-    middle generation: collecting it after 400,000 objects stopped every request for 150 to 270 ms, after 50,000 for 35 ms.
+    Measured: with Python's thresholds, 10 % of the CPU time of a GET was garbage collection. Cached objects of writes
+    survive in the middle generation: collecting it after 400,000 objects stopped every request for 150 to 270 ms, after
+    50,000 for 35 ms.
     """
     gc.collect()
     gc.freeze()
@@ -110,7 +113,10 @@ async def _wait(coroutine: Coroutine[Any, Any, Any]) -> None:
 
 
 def raise_file_limit() -> None:
-    """Raise the soft limit of open files to the hard limit, as Go does (os/rlimit.go). A watch needs one or two files."""
+    """Raise the soft limit of open files to the hard limit, as Go does (os/rlimit.go).
+
+    A watch needs one or two files.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(OSError, ValueError):
@@ -118,7 +124,11 @@ def raise_file_limit() -> None:
 
 
 def handle_loop_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log a connection lost in a TLS handshake in one line, as Go's net/http does, and any other exception with its traceback."""
+    """Log an unhandled exception of the event loop.
+
+    A connection lost in a TLS handshake is logged in one line, as Go's net/http does, and any other exception with its
+    traceback.
+    """
     transport = context.get("transport")
     if "SSL" in str(context.get("message", "")) and transport is not None and transport.is_closing():
         log.info("TLS connection lost: %s", context.get("exception"))

@@ -47,7 +47,8 @@ class Program:
         notify_aggregator: whether responses tell the aggregator that this server shuts down.
 
     Raises:
-        CannotOpen, ValueError, click.ClickException: an option is invalid, or names a file or store that cannot be used.
+        CannotOpen, ValueError, click.ClickException: an option is invalid, or names a file or store that cannot be
+            used.
     """
 
     clients: AuthorityFiles
@@ -82,7 +83,10 @@ class Program:
             background=self.lifecycle.background,
             webhooks=self.webhooks,
             break_glass=self.options.tetrapod.break_glass,
-            toleration_seconds=(flags.default_not_ready_toleration_seconds, flags.default_unreachable_toleration_seconds),
+            toleration_seconds=(
+                flags.default_not_ready_toleration_seconds,
+                flags.default_unreachable_toleration_seconds,
+            ),
         )
 
     def generic_server(
@@ -104,7 +108,9 @@ class Program:
     def add_storage_checks(self) -> None:
         """Add the health checks of the store."""
         root = self.options.etcd.prefix
-        add_storage_checks(self.lifecycle, self.options.etcd, self.probe_storage, lambda: check_backend(self.backend, root))
+        add_storage_checks(
+            self.lifecycle, self.options.etcd, self.probe_storage, lambda: check_backend(self.backend, root)
+        )
 
     def add_certificate_check(self, pair: CertificatePair) -> None:
         """Add the health check of the serving certificate."""

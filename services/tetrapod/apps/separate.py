@@ -1,7 +1,9 @@
-"""`tetrapod serve SERVICE`: one of the four services as a process of its own, over etcd. It reaches the others over mTLS.
+"""`tetrapod serve SERVICE`: one of the four services as a process of its own, over etcd.
 
-The services accept the identity headers of the aggregator, let auth review tokens and resolve rules, and send the requests of their
-controllers to the aggregator.
+It reaches the others over mTLS.
+
+The services accept the identity headers of the aggregator, let auth review tokens and resolve rules, and send the
+requests of their controllers to the aggregator.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler
 
 LINGER: Final = 5.0
-"""Seconds for the aggregator to learn, from a probe or a response, that this replica stops, and to close its connections itself."""
+"""Seconds for the aggregator to learn, from a probe or a response, that this replica stops, and to close its
+connections itself.
+"""
 
 
 class Assembled(NamedTuple):
@@ -74,13 +78,16 @@ class SeparateService(Program):
         self.ca = read_file(self.file("ca.crt"), "data-dir").decode()
         self.own_tls = ClientTLS(ca_data=self.ca, certificate=self.file("client.crt"), key=self.file("client.key"))
         pair = CertificatePair(
-            self.file("tls.crt", options.serving.tls_cert_file), self.file("tls.key", options.serving.tls_private_key_file)
+            self.file("tls.crt", options.serving.tls_cert_file),
+            self.file("tls.key", options.serving.tls_private_key_file),
         )
         self.add_storage_checks()
         self.add_certificate_check(pair)
         director, authenticator, authorizer = self.assemble()
         service = "" if self.name == "aggregator" else self.name
-        self.listen(director, authenticator, authorizer, pair, [client_ca, front_proxy_ca], name=self.name, service=service)
+        self.listen(
+            director, authenticator, authorizer, pair, [client_ca, front_proxy_ca], name=self.name, service=service
+        )
 
     def assemble(self) -> Assembled:
         """Assemble the service."""
@@ -145,7 +152,9 @@ class SeparateService(Program):
     def delegated(self) -> tuple[RequestAuthenticator, Authorizer]:
         """Return the authenticator and the authorizer of a service that delegates both to auth."""
         auth = self.client_of(self.options.peers.auth_url, "auth", f"tetrapod-{self.name}")
-        authenticator = delegated_authenticator(self.options, auth, self.shared_cache(), self.clients.pool, self.proxies.pool)
+        authenticator = delegated_authenticator(
+            self.options, auth, self.shared_cache(), self.clients.pool, self.proxies.pool
+        )
         return authenticator, delegated_authorizer(auth, self.storage, self.lifecycle)
 
     def on_listening(self) -> None:

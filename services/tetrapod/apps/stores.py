@@ -44,7 +44,9 @@ class Store:
         from tetrapod.generic.storage.etcd.backend import EtcdBackend
 
         servers = [url for url in self.place.split(",") if url]
-        return EtcdBackend(servers, self.cafile or None, self.certfile or None, self.keyfile or None, compaction_seconds=0)
+        return EtcdBackend(
+            servers, self.cafile or None, self.certfile or None, self.keyfile or None, compaction_seconds=0
+        )
 
     async def read(self, *, keys: bool) -> Contents:
         """Return all objects at one revision.
@@ -79,9 +81,10 @@ class Store:
             return await configured.decrypted(contents)
 
     async def encrypted(self, contents: Contents) -> Contents:
-        """Return the contents encrypted as a server of this store does, or unchanged without an EncryptionConfiguration.
+        """Return the contents encrypted as a server of this store does.
 
-        Values that are already encrypted are decrypted first.
+        Without an EncryptionConfiguration the contents are returned unchanged. Values that are already encrypted are
+        decrypted first.
 
         Raises:
             BackupError, ValueError: a value cannot be decrypted, or the configuration is invalid.
@@ -129,7 +132,9 @@ class Store:
 
         directory = Path(self.place) / KEYS
         if contents.files and directory.exists() and any(directory.iterdir()):
-            raise BackupError(f"{directory} has certificates already; restore into another directory, or with --without-keys")
+            raise BackupError(
+                f"{directory} has certificates already; restore into another directory, or with --without-keys"
+            )
 
     def _write_keys(self, contents: Contents) -> None:
         directory = Path(self.place) / KEYS

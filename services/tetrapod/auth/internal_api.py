@@ -1,8 +1,8 @@
-"""The internal API of the auth service, for the other three services only: rule sets, token requests and tokens for secrets.
+"""The internal API of the auth service, for the other three services only.
 
-Paths and callers are named in generic/peers/protocol.py. `InternalAuthorizer` is the first authorizer of auth:
-on these paths it allows members of
-SERVICES_GROUP and denies all other users, system:masters included. Tokens are issued to core alone.
+It serves rule sets, token requests and tokens for secrets. Paths and callers are named in generic/peers/protocol.py.
+`InternalAuthorizer` is the first authorizer of auth: on these paths it allows members of SERVICES_GROUP and denies all
+other users, system:masters included. Tokens are issued to core alone.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class InternalAuthorizer:
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:
         """Allow peer services to use the internal paths and to create TokenReviews and SubjectAccessReviews.
 
-        On internal paths all other users are denied, and the paths that sign tokens are reserved for core. The answer to
-        everything else is NO_OPINION.
+        On internal paths all other users are denied, and the paths that sign tokens are reserved for core. The answer
+        to everything else is NO_OPINION.
         """
         service = SERVICES_GROUP in attributes.user.groups
         if attributes.resource_request:
@@ -57,9 +57,16 @@ class InternalAuthorizer:
 
 
 def internal_routes(
-    index: RbacIndex, chain: AuthorizerChain, requests: TokenRequests | None, issuer: TokenIssuer | None, objects: Objects
+    index: RbacIndex,
+    chain: AuthorizerChain,
+    requests: TokenRequests | None,
+    issuer: TokenIssuer | None,
+    objects: Objects,
 ) -> dict[str, Handler]:
-    """Return the handlers of the internal API by path. Without a signing key the paths that issue tokens are left out."""
+    """Return the handlers of the internal API by path.
+
+    Without a signing key the paths that issue tokens are left out.
+    """
     routes = {RULES_PATH: _json(_rules(index, chain))}
     if requests is not None and issuer is not None:
         routes[TOKEN_REQUESTS_PATH] = _json(_token_requests(requests))
@@ -71,7 +78,10 @@ _Respond = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def _json(respond: _Respond) -> Handler:
-    """Return a handler that decodes the JSON body of a POST request, calls `answer` and encodes its result; 400 for malformed requests."""
+    """Return a handler that decodes the JSON body of a POST request, calls `respond` and encodes its result.
+
+    The handler responds to malformed requests with 400.
+    """
 
     async def handler(request: Request) -> Response:
         if request.method != "POST":
@@ -86,13 +96,15 @@ def _json(respond: _Respond) -> Handler:
 
 
 def _rules(index: RbacIndex, chain: AuthorizerChain) -> _Respond:
-    """Return the function that serves the whole rule set of a user, together with the revisions of RBAC objects it was computed from.
+    """Return the function that serves the whole rule set of a user.
 
-    The index first catches up with the revisions that the caller has seen. The rule set is empty where RBAC rules alone do not decide
-    (a webhook comes before RBAC, or RBAC is disabled); the caller then sends a SubjectAccessReview for every request. `seconds` limits
-    how long the caller may use the rule set; it is sent only where the chain of authorizers may change. At the first start the function
-    waits for the bootstrap policy: the services start at the same time, and a request that the policy allows must not be denied because
-    the policy is not stored yet.
+    The response includes the revisions of the RBAC objects that the rule set was computed from.
+
+    The index first catches up with the revisions that the caller has seen. The rule set is empty where RBAC rules alone
+    do not decide (a webhook comes before RBAC, or RBAC is disabled); the caller then sends a SubjectAccessReview for
+    every request. `seconds` limits how long the caller may use the rule set; it is sent only where the chain of
+    authorizers may change. At the first start the function waits for the bootstrap policy: the services start at the
+    same time, and a request that the policy allows must not be denied because the policy is not stored yet.
     """
 
     async def respond(message: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +137,10 @@ def _token_requests(requests: TokenRequests) -> _Respond:
 
 
 def _secret_tokens(issuer: TokenIssuer, objects: Objects) -> _Respond:
-    """Return the function that issues a legacy token for core's token controller: {namespace, account, secret} → {token}."""
+    """Return the function that issues a legacy token for core's token controller.
+
+    The request is {namespace, account, secret}, and the response is {token}.
+    """
 
     async def respond(message: dict[str, Any]) -> dict[str, Any]:
         account = await objects.get(SERVICE_ACCOUNTS, message["namespace"], message["account"])

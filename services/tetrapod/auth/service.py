@@ -1,7 +1,7 @@
 """`AuthService`: the authenticators, authorizers, resources, routes and hooks of the auth service.
 
-The package `apps` creates it: in a process of its own, or in the single process, where `authenticator`, `authorizer` and
-`token_request_rest` are passed to the other services. Storage, options and a client for controllers are arguments.
+The package `apps` creates it: in a process of its own, or in the single process, where `authenticator`, `authorizer`
+and `token_request_rest` are passed to the other services. Storage, options and a client for controllers are arguments.
 """
 
 from __future__ import annotations
@@ -72,13 +72,20 @@ class TokenWebhook:
 
 @dataclass(frozen=True, slots=True)
 class AuthOptions:
-    """The options of `AuthService`, taken from flags of kube-apiserver; the package `apps` has already read the files."""
+    """The options of `AuthService`, taken from flags of kube-apiserver.
 
-    issuers: Sequence[str] = ("https://kubernetes.default.svc",)  # --service-account-issuer; new tokens carry the first one
+    The package `apps` has already read the files.
+    """
+
+    issuers: Sequence[str] = (
+        "https://kubernetes.default.svc",
+    )  # --service-account-issuer; new tokens carry the first one
     audiences: Sequence[str] = ()  # --api-audiences; if empty, the first issuer
     signing_key: PrivateKey | None = None  # --service-account-signing-key-file
     verification_keys: Sequence[VerificationKey] = ()  # --service-account-key-file
-    jwks_uri: str = ""  # --service-account-jwks-uri, or derived from the external address; if empty, OIDC discovery is off
+    jwks_uri: str = (
+        ""  # --service-account-jwks-uri, or derived from the external address; if empty, OIDC discovery is off
+    )
     max_token_expiration: int = 0  # --service-account-max-token-expiration
     extend_token_expiration: bool = True  # --service-account-extend-token-expiration
     static_tokens: dict[str, UserInfo] = field(default_factory=dict)  # --token-auth-file
@@ -94,7 +101,9 @@ class AuthOptions:
     authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)  # --authorization-*
     controllers: Sequence[str] = ("*",)  # --controllers
     reserved_groups: Sequence[str] = ()
-    """Groups that a client certificate cannot grant. In the single process, where users connect directly, this is SERVICES_GROUP."""
+    """Groups that a client certificate cannot grant. In the single process, where users connect directly, this is
+    SERVICES_GROUP.
+    """
     shared: SharedCache | None = None  # --redis-url
     services_apart: bool = False
     """Whether the four services run as processes of their own; each is then granted its permissions by RBAC."""
@@ -107,11 +116,18 @@ class AuthService:
     `token_request_rest`.
     """
 
-    def __init__(self, storage: StorageFactory, options: AuthOptions, client: Client | None = None, leadership: Leadership = ALONE) -> None:
+    def __init__(
+        self,
+        storage: StorageFactory,
+        options: AuthOptions,
+        client: Client | None = None,
+        leadership: Leadership = ALONE,
+    ) -> None:
         """Create the authenticators, authorizers and resources; nothing runs until the hooks of `register` do.
 
         Args:
-            client: a client of the aggregator, for the aggregation controller and the tracking of legacy tokens; None disables both.
+            client: a client of the aggregator, for the aggregation controller and the tracking of legacy tokens; None
+                disables both.
             leadership: decides which replica runs the aggregation controller.
         """
         self._storage, self._options, self._client, self._leadership = storage, options, client, leadership
@@ -127,7 +143,8 @@ class AuthService:
         self.definitions = auth_resources(
             tokens=self.tokens,
             audiences=self.audiences,
-            anonymous=options.anonymous and not options.anonymous_paths,  # a TokenReview has no path to compare with anonymous_paths
+            anonymous=options.anonymous
+            and not options.anonymous_paths,  # a TokenReview has no path to compare with anonymous_paths
             authorizer=self.authorizer,
             resolver=self.resolver,
             guard=EscalationGuard(self.authorizer, self.index, storage),
@@ -137,7 +154,9 @@ class AuthService:
         self.documents = openapi_documents() if self.rest_routes else {}
         """The OpenAPI documents of OIDC discovery, for `GenericAPIServer.documents`."""
         self.routes = internal_routes(self.index, self._chain, self._requests, self.issuer, self.objects)
-        """The internal API for the other services when they are separate processes, for `Routes.add`. The aggregator never proxies it."""
+        """The internal API for the other services when they are separate processes, for `Routes.add`. The aggregator
+        never proxies it.
+        """
 
     def _make_authorizers(self) -> None:
         built_in: dict[str, Resolving] = {"Node": NodeAuthorizer(self.graph), "RBAC": RbacAuthorizer(self.index)}
@@ -179,14 +198,23 @@ class AuthService:
             tokens.append(BootstrapTokenAuthenticator(self.objects, self.audiences))
         self._jwt: JwtAuthenticators | None = None
         if options.jwt is not None:
-            from tetrapod.auth.oidc.authenticators import JwtAuthenticators  # only imported on demand, because it imports CEL
+            from tetrapod.auth.oidc.authenticators import (
+                JwtAuthenticators,
+            )  # only imported on demand, because it imports CEL
 
             # After the service account authenticators, so that their tokens do not make an issuer's keys be fetched.
-            self._jwt = JwtAuthenticators(replace(options.jwt, audiences=self.audiences, disallowed=options.issuers), self._pool)
+            self._jwt = JwtAuthenticators(
+                replace(options.jwt, audiences=self.audiences, disallowed=options.issuers), self._pool
+            )
             tokens.append(self._jwt)
         if (webhook := options.token_webhook) is not None:  # last, because it sends a request
             webhook_tokens = webhook_authenticator(
-                webhook.target, self._pool, version=webhook.version, ttl=webhook.ttl, audiences=self.audiences, shared=options.shared
+                webhook.target,
+                self._pool,
+                version=webhook.version,
+                ttl=webhook.ttl,
+                audiences=self.audiences,
+                shared=options.shared,
             )
             tokens.append(webhook_tokens)
         self.tokens: TokenAuthenticator = UnionTokenAuthenticator(tokens)
@@ -201,11 +229,19 @@ class AuthService:
             allowed, names = options.requestheader_allowed_names, options.requestheader_names
             authenticators.append(RequestHeaderAuthenticator(options.proxy_authorities, allowed, names))
         if options.client_authorities is not None:
-            authenticators.append(X509Authenticator(options.client_authorities, reserved_groups=options.reserved_groups))
-        return [*authenticators, BearerAuthenticator(self.tokens, self.audiences), WebSocketAuthenticator(self.tokens, self.audiences)]
+            authenticators.append(
+                X509Authenticator(options.client_authorities, reserved_groups=options.reserved_groups)
+            )
+        return [
+            *authenticators,
+            BearerAuthenticator(self.tokens, self.audiences),
+            WebSocketAuthenticator(self.tokens, self.audiences),
+        ]
 
     async def sign_secret_token(self, namespace: str, account: str, secret: str) -> str:
-        """Return a token for a secret of type kubernetes.io/service-account-token (a `SecretSigner` for core's controller).
+        """Return a token for a secret of type kubernetes.io/service-account-token.
+
+        This method is a `SecretSigner` for core's controller.
 
         Raises:
             StatusError: 404, the service account does not exist.
@@ -217,7 +253,10 @@ class AuthService:
         return self.issuer.legacy_token(service_account, secret)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the hooks. The server is ready only after the bootstrap policy is stored and loaded into the RBAC index."""
+        """Register the hooks.
+
+        The server is ready only after the bootstrap policy is stored and loaded into the RBAC index.
+        """
 
         async def bootstrap_roles() -> None:
             if not self._following:

@@ -13,14 +13,18 @@ from tetrapod.cli.store_options import run_to_completion, store_options
 @click.command()
 @click.option("--out", "-o", type=click.Path(path_type=Path, dir_okay=False), help="The file to write.")
 @click.option("--without-keys", is_flag=True, help="Exclude certificates and keys of the data directory.")
-@click.option("--verify", type=click.Path(path_type=Path, dir_okay=False), help="Read this file and print a summary, and write nothing.")
+@click.option(
+    "--verify",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Read this file and print a summary, and write nothing.",
+)
 @store_options
 def backup(store: Store, out: Path | None, without_keys: bool, verify: Path | None) -> None:
     """Write all objects of a store, at one revision, to a file. The server may continue to run.
 
-    A backup of a data directory includes its certificates and the key of service accounts, unless --without-keys is given; a backup of an
-    etcd does not. Encrypted values stay encrypted, unless --encryption-provider-config tells how to decrypt them. Everyone with the
-    backup can then read them.
+    A backup of a data directory includes its certificates and the key of service accounts, unless --without-keys is
+    given; a backup of an etcd does not. Encrypted values stay encrypted, unless --encryption-provider-config tells how
+    to decrypt them. Everyone with the backup can then read them.
     """
     from tetrapod.generic.storage.backup import archive
 
@@ -42,4 +46,6 @@ def backup(store: Store, out: Path | None, without_keys: bool, verify: Path | No
     if summary.files:
         click.echo(f"  with {summary.files} files of certificates and keys: keep it secret")
     if summary.encrypted:
-        click.echo(f"  {summary.encrypted} are encrypted, and of use only with the keys of their --encryption-provider-config")
+        click.echo(
+            f"  {summary.encrypted} are encrypted, and of use only with the keys of their --encryption-provider-config"
+        )

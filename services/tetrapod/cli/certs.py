@@ -1,4 +1,7 @@
-"""`tetrapod certs`: the certificates of the four services, in directories or in Secrets of the cluster that hosts them."""
+"""`tetrapod certs`: creates the certificates of the four services.
+
+It writes them to directories or to Secrets of the cluster that hosts the services.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,25 @@ def _list(context: click.Context, parameter: click.Parameter, value: str) -> lis
     callback=_list,
     help="Additional host names of each service, comma-separated; {service} is replaced by its name.",
 )
-@click.option("--etcd-hosts", default="", callback=_list, help="Additional host names of the etcd members, comma-separated.")
-@click.option("--server", default="https://localhost:6443", show_default=True, help="The URL of the server in the admin kubeconfig.")
-@click.option("--renew-before", type=Duration(), default="720h", show_default=True, help="Renew certificates that expire sooner than this.")
-@click.option("--secrets", default="", metavar="PREFIX", help="In a pod: store the directories as Secrets PREFIX-core and so on.")
+@click.option(
+    "--etcd-hosts", default="", callback=_list, help="Additional host names of the etcd members, comma-separated."
+)
+@click.option(
+    "--server",
+    default="https://localhost:6443",
+    show_default=True,
+    help="The URL of the server in the admin kubeconfig.",
+)
+@click.option(
+    "--renew-before",
+    type=Duration(),
+    default="720h",
+    show_default=True,
+    help="Renew certificates that expire sooner than this.",
+)
+@click.option(
+    "--secrets", default="", metavar="PREFIX", help="In a pod: store the directories as Secrets PREFIX-core and so on."
+)
 @click.option("--secret-label", multiple=True, metavar="KEY=VALUE", help="A label of the Secrets. May be repeated.")
 @click.option(
     "--service-account",
@@ -63,11 +81,16 @@ def certs(
     secret_label: tuple[str, ...],
     service_account: Path,
 ) -> None:
-    """Create the certificates of the four services, in a directory each, and an admin kubeconfig. Valid files are kept."""
+    """Create the certificates of the four services, in a directory each, and an admin kubeconfig.
+
+    Valid files are kept.
+    """
     from tetrapod.generic.certificates.services import write_service_certificates
 
     def write() -> None:
-        pki = write_service_certificates(out, hosts, service_hosts=service_hosts, etcd_hosts=etcd_hosts, renew_before=renew_before)
+        pki = write_service_certificates(
+            out, hosts, service_hosts=service_hosts, etcd_hosts=etcd_hosts, renew_before=renew_before
+        )
         _write_admin(out, pki, server)
 
     if not secrets:

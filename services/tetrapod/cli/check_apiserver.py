@@ -23,7 +23,9 @@ _MARKS = {"pass": "ok  ", "fail": "FAIL", "skip": "skip"}
     show_default=True,
     help="The data directory of `up`, with the credentials of its front proxy.",
 )
-@click.option("--proxy-client-cert-file", type=click.Path(path_type=Path), help="The client certificate of another front proxy.")
+@click.option(
+    "--proxy-client-cert-file", type=click.Path(path_type=Path), help="The client certificate of another front proxy."
+)
 @click.option("--proxy-client-key-file", type=click.Path(path_type=Path), help="The key of --proxy-client-cert-file.")
 @click.option(
     "--certificate-authority",
@@ -42,8 +44,8 @@ def check_apiserver(
 ) -> None:
     """Check the aggregated API server at URL (https://HOST:PORT).
 
-    Prints each requirement that the server fails, with its reason, and exits with 1 if there are any. Requests are sent with the
-    credentials of the front proxy that the server trusts, as the aggregator sends them.
+    Prints each requirement that the server fails, with its reason, and exits with 1 if there are any. Requests are sent
+    with the credentials of the front proxy that the server trusts, as the aggregator sends them.
     """
     import json  # imported here, because other commands do not need these modules
     from dataclasses import asdict
@@ -59,10 +61,14 @@ def check_apiserver(
     if not url.startswith("https://"):
         raise click.UsageError(f"want https://HOST:PORT, got {url}: the aggregator connects to servers by TLS only")
     certificate, key = Pki(data_dir / "pki").front_proxy_client
-    client = CheckClient(url, proxy_client_cert_file or certificate, proxy_client_key_file or key, certificate_authority)
+    client = CheckClient(
+        url, proxy_client_cert_file or certificate, proxy_client_key_file or key, certificate_authority
+    )
     for file in (client.certificate, client.key):
         if not file.is_file():
-            raise click.ClickException(f"{file} does not exist; set --proxy-client-cert-file and --proxy-client-key-file")
+            raise click.ClickException(
+                f"{file} does not exist; set --proxy-client-cert-file and --proxy-client-key-file"
+            )
     findings = list(run_checks(Subject(client, GroupVersion(group, version))))
     if output == "json":
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))

@@ -1,8 +1,9 @@
-"""`tetrapod-etcd`: replaces etcd for programs that start an etcd for their API server, such as controller-runtime's envtest.
+"""`tetrapod-etcd`: replaces etcd for programs that start an etcd for their API server.
 
-It accepts etcd's command line, responds to `/health` and `/version`, and tells `tetrapod-kube-apiserver` to store objects in a SQLite
-file in its data directory, which exists as long as etcd's would. It does not implement etcd's protocol: use etcd for any other API
-server. It imports few modules, because a suite starts it twice (first with `--help`).
+An example of such a program is controller-runtime's envtest. `tetrapod-etcd` accepts etcd's command line, responds to
+`/health` and `/version`, and tells `tetrapod-kube-apiserver` to store objects in a SQLite file in its data directory,
+which exists as long as etcd's would. It does not implement etcd's protocol: use etcd for any other API server. It
+imports few modules, because a suite starts it twice (first with `--help`).
 """
 
 from __future__ import annotations
@@ -17,24 +18,32 @@ from urllib.parse import urlsplit
 
 DATABASE_PATH: Final = "/tetrapod/database"
 FILE: Final = "tetrapod.db"
-_HELP: Final = """Usage:
+_HELP: Final = (
+    """Usage:
   tetrapod-etcd [flags]
 
 Replaces etcd for tetrapod-kube-apiserver, which stores its objects in the data directory.
 
   --data-dir 'default.etcd'                          Path to the data directory.
-  --listen-client-urls 'http://localhost:2379'       List of URLs to listen on for client traffic. Only the first is used.
+  --listen-client-urls 'http://localhost:2379'       List of URLs to listen on for client traffic. """
+    """Only the first is used.
   --unsafe-no-fsync                                  Always on: objects are lost in a power failure.
 
 Other flags of etcd are accepted and ignored.
 """
+)
 
 
 def database_of(url: str, timeout: float) -> Path | None:
-    """Return the SQLite file of the `tetrapod-etcd` that listens at a URL, or None if it is a real etcd or cannot be reached."""
+    """Return the SQLite file of the `tetrapod-etcd` that listens at a URL.
+
+    Return None if a real etcd listens there, or if the URL cannot be reached.
+    """
     parts = urlsplit(url)
     try:
-        with socket.create_connection((parts.hostname or "localhost", parts.port or 2379), timeout=timeout) as connection:
+        with socket.create_connection(
+            (parts.hostname or "localhost", parts.port or 2379), timeout=timeout
+        ) as connection:
             connection.sendall(f"GET {DATABASE_PATH} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
             answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode("utf-8", "replace")
     except OSError:

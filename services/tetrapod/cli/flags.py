@@ -36,7 +36,10 @@ def flags_of(program: str) -> list[tuple[Flag, Any]]:
 
 
 class ProgramCommand(click.Command):
-    """A command that runs a program. `--help` has upstream's sections, and flags of kube-apiserver without effect are accepted."""
+    """A command that runs a program.
+
+    `--help` has upstream's sections, and flags of kube-apiserver without effect are accepted.
+    """
 
     def __init__(self, *args: Any, program: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -73,7 +76,9 @@ def _option(flag: Flag, default: Any) -> click.Option:
     if flag.kind in (Kind.LIST, Kind.REPEATED):
         return click.Option(names, multiple=True, help=flag.help, show_default=",".join(default) or False)
     if flag.kind is Kind.SWITCH:
-        return click.Option(names, type=bool, is_flag=False, flag_value="true", default=default, help=flag.help, show_default=True)
+        return click.Option(
+            names, type=bool, is_flag=False, flag_value="true", default=default, help=flag.help, show_default=True
+        )
     kind = _TYPES[flag.kind]
     if flag.choices:
         kind = click.Choice(flag.choices)
@@ -133,7 +138,9 @@ def to_options(ctx: click.Context, parameters: dict[str, Any]) -> Options:
             values["controllers"] = canonical(values["controllers"])
         except UnknownControllerError as error:
             raise click.BadParameter(str(error), ctx, param_hint="--controllers") from None
-    given = frozenset(_name(name) for name in parameters if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE)
+    given = frozenset(
+        _name(name) for name in parameters if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    )
     ignored = tuple(dict.fromkeys(ctx.meta.get("tetrapod.ignored", ())))
     return replace(Options(), given=given, ignored=ignored).with_flags(values)
 

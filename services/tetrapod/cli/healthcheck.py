@@ -1,7 +1,9 @@
-"""`python -m tetrapod.cli.healthcheck [--ca FILE] [--certificate FILE --key FILE] [URL…]`: exit with 0 if each URL responds with 200.
+"""`python -m tetrapod.cli.healthcheck [URL…]`: exits with 0 if each URL responds with 200.
 
-For health checks of containers and for the chart's test. It imports only the standard library, because it is called every few seconds.
-Without --ca the certificate is not verified, as in a kubelet's probes.
+Usage: `python -m tetrapod.cli.healthcheck [--ca FILE] [--certificate FILE --key FILE] [URL…]`.
+
+For health checks of containers and for the chart's test. It imports only the standard library, because it is called
+every few seconds. Without --ca the certificate is not verified, as in a kubelet's probes.
 """
 
 from __future__ import annotations

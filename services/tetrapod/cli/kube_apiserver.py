@@ -1,8 +1,9 @@
-"""`tetrapod-kube-apiserver`: the whole server with kube-apiserver's command line, for programs that start a kube-apiserver binary.
+"""`tetrapod-kube-apiserver`: the whole server with kube-apiserver's command line.
 
-It is made for controller-runtime's envtest (TEST_ASSET_KUBE_APISERVER, or a link with that name in KUBEBUILDER_ASSETS). If --etcd-servers
-names `tetrapod-etcd` (etcd_stand_in.py), objects are stored in its data directory, otherwise in that etcd. Flags that the caller cannot
-pass come from the environment variable TETRAPOD_FLAGS.
+It is for programs that start a kube-apiserver binary. It is made for controller-runtime's envtest
+(TEST_ASSET_KUBE_APISERVER, or a link with that name in KUBEBUILDER_ASSETS). If --etcd-servers names `tetrapod-etcd`
+(etcd_stand_in.py), objects are stored in its data directory, otherwise in that etcd. Flags that the caller cannot pass
+come from the environment variable TETRAPOD_FLAGS.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ _DEFAULTS: Final = {
     "controllers": ("*", "-root-ca-certificate-publisher-controller", "-serviceaccount-controller"),
     "allow-privileged": False,
 }
-"""Defaults that differ from `tetrapod up`. With these controllers a namespace contains only objects that the test suite creates, as with
-a kube-apiserver without controllers.
+"""Defaults that differ from `tetrapod up`. With these controllers a namespace contains only objects that the test suite
+creates, as with a kube-apiserver without controllers.
 """
 
 
 @program_command("up", name="kube-apiserver")
 def kube_apiserver(options: Options) -> None:
-    """Run the whole server with kube-apiserver's flags, for programs that expect that binary: envtest, scripts, manifests.
+    """Run the whole server with kube-apiserver's flags.
 
-    More flags are read from the environment variable TETRAPOD_FLAGS.
+    This is for programs that expect that binary: envtest, scripts, manifests. More flags are read from the environment
+    variable TETRAPOD_FLAGS.
     """
     from tetrapod.apps.embedded import Embedded
     from tetrapod.apps.process import log_flags, run

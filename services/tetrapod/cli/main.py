@@ -22,7 +22,19 @@ def main() -> None:
     """Run the Kubernetes API server as four Python services over one etcd, or as one process over SQLite."""
 
 
-for _command in (up, serve, kubeconfig, version, certs, check_apiserver, trace, kube_apiserver, backup, restore, migrate):
+for _command in (
+    up,
+    serve,
+    kubeconfig,
+    version,
+    certs,
+    check_apiserver,
+    trace,
+    kube_apiserver,
+    backup,
+    restore,
+    migrate,
+):
     main.add_command(_command)
 
 if __name__ == "__main__":

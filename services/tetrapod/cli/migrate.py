@@ -1,4 +1,7 @@
-"""`tetrapod migrate`: move all objects to another store, also from and to the etcd of a kube-apiserver. See docs/how-to/backup.md."""
+"""`tetrapod migrate`: move all objects to another store, also from and to the etcd of a kube-apiserver.
+
+See docs/how-to/backup.md.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,20 @@ from tetrapod.cli.store_options import endpoint_options, run_to_completion, stor
 @click.command()
 @endpoint_options("from", "The source: a data directory of `tetrapod up`, or the URLs of an etcd, comma-separated.")
 @endpoint_options("to", "The target: a new data directory, or the URLs of an etcd without objects.")
-@click.option("--keep-encrypted", is_flag=True, help="Move encrypted values unchanged; the target needs the same configuration.")
+@click.option(
+    "--keep-encrypted", is_flag=True, help="Move encrypted values unchanged; the target needs the same configuration."
+)
 def migrate(keep_encrypted: bool, **values: Any) -> None:
     """Move all objects to another store. Stop all servers of both stores before.
 
-    The source is not changed. Values that a kube-apiserver stored as protobuf become JSON, which it can read too. Encrypted values are
-    decrypted with the configuration of the source, and all are encrypted with that of the target.
+    The source is not changed. Values that a kube-apiserver stored as protobuf become JSON, which it can read too.
+    Encrypted values are decrypted with the configuration of the source, and all are encrypted with that of the target.
     """
     source, target = store_of("from", values), store_of("to", values)
     if keep_encrypted and (source.encryption or target.encryption):
-        raise click.UsageError("either --keep-encrypted, or --from-encryption-provider-config and --to-encryption-provider-config")
+        raise click.UsageError(
+            "either --keep-encrypted, or --from-encryption-provider-config and --to-encryption-provider-config"
+        )
     count, revision = run_to_completion(move(source, target, keep_encrypted=keep_encrypted))
     click.echo(f"{count} objects moved from {source.place} to {target.place}, which is at revision {revision}")
 
@@ -46,9 +53,13 @@ async def move(source: Store, target: Store, *, keep_encrypted: bool) -> tuple[i
         wanted = await target.encrypted(converted(contents, keep_encrypted=keep_encrypted))
         revision = await target.write(wanted)
         again = await source.read(keys=False)
-        revisions, later_revisions = ({item.key: item.revision for item in read.items if item.ttl is None} for read in (contents, again))
+        revisions, later_revisions = (
+            {item.key: item.revision for item in read.items if item.ttl is None} for read in (contents, again)
+        )
         if revisions != later_revisions:
-            raise BackupError("somebody wrote to the source meanwhile; stop its servers, empty the target, and begin again")
+            raise BackupError(
+                "somebody wrote to the source meanwhile; stop its servers, empty the target, and begin again"
+            )
         return len(wanted.items), revision
     finally:
         if lock is not None:

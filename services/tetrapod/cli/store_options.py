@@ -32,13 +32,20 @@ def store_options(command: F) -> F:
     with_store.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
     options = [
         click.option(
-            "--data-dir", default="data", show_default=True, help="The data directory of `tetrapod up`, with its SQLite database."
+            "--data-dir",
+            default="data",
+            show_default=True,
+            help="The data directory of `tetrapod up`, with its SQLite database.",
         ),
         click.option(
-            "--etcd-servers", default="", help="List of etcd servers to connect with instead (scheme://ip:port), comma separated."
+            "--etcd-servers",
+            default="",
+            help="List of etcd servers to connect with instead (scheme://ip:port), comma separated.",
         ),
         *_etcd_options("etcd-"),
-        _encryption_option("", "The file with the EncryptionConfiguration, to decrypt a backup or to encrypt restored objects."),
+        _encryption_option(
+            "", "The file with the EncryptionConfiguration, to decrypt a backup or to encrypt restored objects."
+        ),
     ]
     return _with_options(with_store, options)  # type: ignore[return-value]
 
@@ -86,7 +93,10 @@ def _etcd_options(prefix: str) -> list[Callable[[Any], Any]]:
     defaults = EtcdFlags()
     return [
         click.option(
-            f"--{prefix}{name}", default=getattr(defaults, name), show_default=bool(getattr(defaults, name)), help=_FLAGS[name].help
+            f"--{prefix}{name}",
+            default=getattr(defaults, name),
+            show_default=bool(getattr(defaults, name)),
+            help=_FLAGS[name].help,
         )
         for name in _ETCD
     ]

@@ -1,4 +1,7 @@
-"""`tetrapod trace`: send a request and print its trace through the server (generic/observability/tracing/trace_endpoint.py)."""
+"""`tetrapod trace`: sends a request and prints its trace through the server.
+
+The trace comes from generic/observability/tracing/trace_endpoint.py.
+"""
 
 from __future__ import annotations
 
@@ -23,30 +26,51 @@ _TIMEOUT: Final = 100.0
     default="",
     help="The kubeconfig; $KUBECONFIG or ~/.kube/config by default. The user must be in the group system:masters.",
 )
-@click.option("--filename", "-f", type=click.File("rb"), help="The file with the request body; - is the standard input.")
-@click.option("--content-type", default="", help="The media type of the body; by default application/yaml, or a merge patch for PATCH.")
+@click.option(
+    "--filename", "-f", type=click.File("rb"), help="The file with the request body; - is the standard input."
+)
+@click.option(
+    "--content-type",
+    default="",
+    help="The media type of the body; by default application/yaml, or a merge patch for PATCH.",
+)
 @click.option("--header", "-H", "headers", multiple=True, help="An additional header, 'Name: value'. May be repeated.")
 @click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def trace(
-    method: str, path: str, kubeconfig: str, filename: BinaryIO | None, content_type: str, headers: tuple[str, ...], output: str
+    method: str,
+    path: str,
+    kubeconfig: str,
+    filename: BinaryIO | None,
+    content_type: str,
+    headers: tuple[str, ...],
+    output: str,
 ) -> None:
     """Send the request METHOD PATH and print its trace: each filter, admission plugin and storage call, with times.
 
-    The request has its effects, unless PATH contains ?dryRun=All. A watch, exec or followed log is traced until it has begun.
+    The request has its effects, unless PATH contains ?dryRun=All. A watch, exec or followed log is traced until it has
+    begun.
     """
     import orjson
 
     from tetrapod.generic.observability.tracing.report import text
 
     method, body = method.upper(), filename.read() if filename is not None else b""
-    sent = [(name.strip().lower().encode(), value.strip().encode()) for name, _, value in (h.partition(":") for h in headers)]
+    sent = [
+        (name.strip().lower().encode(), value.strip().encode())
+        for name, _, value in (h.partition(":") for h in headers)
+    ]
     if body:
         sent.append((b"content-type", (content_type or _TYPES.get(method, "application/yaml")).encode()))
     status, answer = _send(kubeconfig, method, f"{path}{'&' if '?' in path else '?'}trace=1", sent, body)
     report = _report(answer) if status == 200 else None
     if report is None:
-        raise click.ClickException(f"the server answered {status}, without a trace: {answer.decode('utf-8', 'replace').strip()}")
-    click.echo(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode() if output == "json" else text(report), nl=output == "json")
+        raise click.ClickException(
+            f"the server answered {status}, without a trace: {answer.decode('utf-8', 'replace').strip()}"
+        )
+    click.echo(
+        orjson.dumps(report, option=orjson.OPT_INDENT_2).decode() if output == "json" else text(report),
+        nl=output == "json",
+    )
 
 
 def _report(body: bytes) -> dict[str, Any] | None:
@@ -65,7 +89,9 @@ def _send(kubeconfig: str, method: str, target: str, headers: HeaderList, body: 
     from tetrapod.generic.proxy import BackendError, BackendPool
     from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 
-    file = kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0] or str(Path("~/.kube/config").expanduser())
+    file = (
+        kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0] or str(Path("~/.kube/config").expanduser())
+    )
     try:
         server = read_kubeconfig(file)
     except ValueError as error:
@@ -75,7 +101,9 @@ def _send(kubeconfig: str, method: str, target: str, headers: HeaderList, body: 
         pool = BackendPool()
         try:
             url = server.url.rstrip("/") + target
-            status, _, answer = await pool.fetch(method, url, body, [*headers, *server.credentials()], _TIMEOUT, tls=server.endpoint.tls)
+            status, _, answer = await pool.fetch(
+                method, url, body, [*headers, *server.credentials()], _TIMEOUT, tls=server.endpoint.tls
+            )
             return status, answer
         finally:
             await pool.close()

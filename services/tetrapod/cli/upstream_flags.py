@@ -1,7 +1,8 @@
 """The flags of kube-apiserver that have no effect here (docs/reference/flags.md).
 
-Most are accepted, so that a command line written for kube-apiserver works, and logged once. A flag is rejected if ignoring it would
-silently give the user another server than requested, unless its value describes the present behaviour.
+Most are accepted, so that a command line written for kube-apiserver works, and logged once. A flag is rejected if
+ignoring it would silently give the user another server than requested, unless its value describes the present
+behaviour.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ REJECTED: Final[dict[str, Rejected]] = {
     "admission-control": Rejected((), "name plugins by --enable-admission-plugins and --disable-admission-plugins"),
     "egress-selector-config-file": Rejected(("",), "connections are made directly"),
     "emulated-version": Rejected(("", "1.37", "kube=1.37"), "v1.37 is the only version that is served"),
-    "enable-garbage-collector": Rejected(("true",), "what objects own is always collected; --controllers says who does it"),
+    "enable-garbage-collector": Rejected(
+        ("true",), "what objects own is always collected; --controllers says who does it"
+    ),
     "etcd-servers-overrides": Rejected(("",), "all resources are in one store"),
     "kubernetes-service-node-port": Rejected(("0",), "make a Service of type NodePort beside `kubernetes`"),
     "service-account-signing-endpoint": Rejected(("",), "tokens are signed by --service-account-signing-key-file"),

@@ -27,7 +27,8 @@ class KindStrategy(Strategy):
         default: the defaulting function, or one for each version.
         validate: validates an object on create, and the new object on update.
         validate_update: validates (new, old) on update, after `validate`.
-        whole_update: validates (new, old) on update instead of `validate` and `validate_update`, where upstream has another order.
+        whole_update: validates (new, old) on update instead of `validate` and `validate_update`, where upstream has
+            another order.
         fields: maps the names of selectable fields to functions that read them.
         template: the path of the kind's pod template, whose gated fields are dropped; () if it has none.
         ttl: seconds until an object is deleted; 0 means never.

@@ -38,7 +38,8 @@ class Dependencies:
     """The objects that the definitions of core need.
 
     Args:
-        subresources: implementations of subresources and virtual resources by path, such as "pods/eviction" or "bindings".
+        subresources: implementations of subresources and virtual resources by path, such as "pods/eviction" or
+            "bindings".
         addresses: allocates the cluster IPs of services.
         ports: allocates the node ports of services.
         parameters: authorizes users to name the parameters of admission policies.

@@ -72,8 +72,8 @@ class CoreConfig:
 class CoreService:
     """The core service.
 
-    Only the replica that holds `leadership` runs the controllers. Each replica maintains the bootstrap objects and repairs allocations,
-    which upstream's kube-apiserver does itself.
+    Only the replica that holds `leadership` runs the controllers. Each replica maintains the bootstrap objects and
+    repairs allocations, which upstream's kube-apiserver does itself.
 
     Args:
         client: requests through the aggregator, as the server itself.
@@ -117,7 +117,12 @@ class CoreService:
         self.bootstrap = Bootstrap(
             client,
             BootstrapConfig(
-                str(addresses.network), addresses.first, config.advertise_address, config.port, config.authentication, config.apart
+                str(addresses.network),
+                addresses.first,
+                config.advertise_address,
+                config.port,
+                config.authentication,
+                config.apart,
             ),
         )
         self._addresses, self._ports = addresses, ports

@@ -1,8 +1,8 @@
 """This process's copy of all CustomResourceDefinitions, with the fields that are often used in parsed form.
 
-A watch of the storage updates it within the step in which the cacher applies an event. A client that has read a definition from this
-process therefore finds the same revision here. Handlers, controllers, discovery and OpenAPI use it. Upstream: the shared CRD informer
-and its lister.
+A watch of the storage updates it within the step in which the cacher applies an event. A client that has read a
+definition from this process therefore finds the same revision here. Handlers, controllers, discovery and OpenAPI use
+it. Upstream: the shared CRD informer and its lister.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ class Crd:
 
     @property
     def serving_key(self) -> tuple[Any, ...]:
-        """The parts of the definition that determine how its objects are served. Changes of other parts concern only the status."""
+        """The parts of the definition that determine how its objects are served.
+
+        Changes of other parts concern only the status.
+        """
         return (self.uid, self.generation, self.accepted)
 
 
@@ -125,7 +128,9 @@ class Names(NamedTuple):
 
 def _version(version: _Version) -> CrdVersion:
     sub = version.subresources or {}
-    return CrdVersion(version.name, version.served, version.storage, sub.get("status") is not None, sub.get("scale") is not None)
+    return CrdVersion(
+        version.name, version.served, version.storage, sub.get("status") is not None, sub.get("scale") is not None
+    )
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -171,7 +176,9 @@ _decode = msgspec.json.Decoder(_Definition).decode
 
 
 OnCrd = Callable[["Crd | None", "Crd | None"], None]
-"""A listener that is called with the old and the new definition. Old is None for an addition, new for a deletion. It must not block."""
+"""A listener that is called with the old and the new definition. Old is None for an addition, new for a deletion. It
+must not block.
+"""
 
 
 class Crds:
@@ -193,7 +200,10 @@ class Crds:
         return self._by_name.get(name)
 
     def served(self) -> dict[GroupVersion, list[Crd]]:
-        """Return the established definitions by the group-versions that they serve, sorted by plural. Discovery lists them."""
+        """Return the established definitions by the group-versions that they serve, sorted by plural.
+
+        Discovery lists them.
+        """
         if self._served[0] != self.generation:
             by_group_version: dict[GroupVersion, list[Crd]] = {}
             for crd in sorted(self._by_name.values(), key=lambda crd: crd.plural):
@@ -205,7 +215,10 @@ class Crds:
         return self._served[1]
 
     async def fresh(self, name: str) -> Crd | None:
-        """Return the current definition from storage, for use when the local copy may be stale and would cause an error."""
+        """Return the current definition from storage.
+
+        Callers use it when the local copy may be stale and would cause an error.
+        """
         entry = await self._storage.get(name)
         if entry is None:
             return None

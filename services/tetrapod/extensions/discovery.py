@@ -1,4 +1,6 @@
-"""Discovery of custom resources, as the `DiscoverySource` of their groups and as the documents of single groups and versions.
+"""Discovery of custom resources.
+
+The module has the `DiscoverySource` of their groups and the documents of single groups and versions.
 
 Only established definitions are listed. The verbs of a terminating definition do not include create.
 
@@ -57,7 +59,10 @@ class CustomDiscovery:
         ]
 
     def answer(self, request: Request) -> Response | None:
-        """Return the response to /apis/GROUP or /apis/GROUP/VERSION for any method, or None if the group or version does not exist."""
+        """Return the response to /apis/GROUP or /apis/GROUP/VERSION for any method.
+
+        The method returns None if the group or version does not exist.
+        """
         parts = request.path.strip("/").split("/")
         document: Object | None = None
         if len(parts) == 2:

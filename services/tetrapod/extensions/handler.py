@@ -1,7 +1,7 @@
 """The request handler for custom resources: all paths below /apis whose group is not built in.
 
-It is the fallback of the director of the extensions service and the last handler: paths that no definition serves get a plain-text 404.
-A definition uses no memory here until the first request for its objects, which creates its `Serving`.
+It is the fallback of the director of the extensions service and the last handler: paths that no definition serves get a
+plain-text 404. A definition uses no memory here until the first request for its objects, which creates its `Serving`.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, crdHandler.
 """
@@ -89,7 +89,9 @@ class CustomResourceHandler:
         former = self._servings.get(crd.name)
         if former is not None and former.key == crd.serving_key:
             return former
-        serving = self._servings[crd.name] = Serving(crd, self._storages, self._admission, self._authorizer, self._webhooks)
+        serving = self._servings[crd.name] = Serving(
+            crd, self._storages, self._admission, self._authorizer, self._webhooks
+        )
         if former is not None:
             former.retire()
             if serving.succeeds(former):
@@ -105,7 +107,9 @@ class CustomResourceHandler:
         if new is None:
             del self._servings[old.name]
             serving.retire()
-            drop = self._lifecycle.background(f"drop/{old.name}", self._drop(old.name, serving.definition.storage_prefix))
+            drop = self._lifecycle.background(
+                f"drop/{old.name}", self._drop(old.name, serving.definition.storage_prefix)
+            )
             self._drops[old.name] = drop
         elif serving.key != new.serving_key:
             serving.retire()

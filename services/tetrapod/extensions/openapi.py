@@ -36,7 +36,10 @@ class CustomOpenAPI:
         return self._index[1]
 
     async def parts(self, name: str) -> AsyncIterator[Object]:
-        """Yield the document of each kind. Large ones are built in a thread, and the event loop runs other tasks between two."""
+        """Yield the document of each kind.
+
+        Large ones are built in a thread, and the event loop runs other tasks between two.
+        """
         from tetrapod.generic.openapi.custom import custom_parts
 
         for gv, crds in self._served(name):

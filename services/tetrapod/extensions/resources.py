@@ -14,7 +14,9 @@ from tetrapod.machinery.gvk import GroupVersionResource
 
 GROUP = "apiextensions.k8s.io"
 CRDS = GroupVersionResource(GROUP, "v1", "customresourcedefinitions")
-STORAGE = StorageConfig(f"{GROUP}/customresourcedefinitions", f"{GROUP}/v1", "CustomResourceDefinition", namespaced=False, packed=True)
+STORAGE = StorageConfig(
+    f"{GROUP}/customresourcedefinitions", f"{GROUP}/v1", "CustomResourceDefinition", namespaced=False, packed=True
+)
 
 
 def definitions() -> list[ResourceDefinition]:

@@ -1,7 +1,7 @@
 """The extensions service: CustomResourceDefinitions and custom resources.
 
-It installs its resources in a generic server and registers itself as the fallback for all groups that are not installed. The package
-`apps` passes its dependencies; it does not import other services.
+It installs its resources in a generic server and registers itself as the fallback for all groups that are not
+installed. The package `apps` passes its dependencies; it does not import other services.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class ExtensionsService:
         self.crds.listeners.append(_keep_series)
         self.discovery = CustomDiscovery(self.crds)
         self.openapi = CustomOpenAPI(self.crds)
-        self.handler = CustomResourceHandler(self.crds, storages, admission, lifecycle, self.discovery, webhooks, authorizer=authorizer)
+        self.handler = CustomResourceHandler(
+            self.crds, storages, admission, lifecycle, self.discovery, webhooks, authorizer=authorizer
+        )
         self.controllers: list[CrdController] = [
             NamingController(self.crds, client),
             EstablishingController(self.crds, client),

@@ -14,7 +14,11 @@ from tetrapod.machinery.table import Column, TableConvertor
 def _row(obj: Object) -> list[Any]:
     spec, metadata = obj.get("spec") or {}, obj["metadata"]
     names = spec.get("names") or {}
-    versions = [v.get("name", "") + ("(storage)" if v.get("storage") else "") for v in spec.get("versions") or () if v.get("served")]
+    versions = [
+        v.get("name", "") + ("(storage)" if v.get("storage") else "")
+        for v in spec.get("versions") or ()
+        if v.get("served")
+    ]
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return [
         metadata.get("name", ""),

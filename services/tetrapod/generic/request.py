@@ -25,7 +25,10 @@ class BodyReader(Protocol):
     """The body of a request, which can be read once: as a whole, or in chunks."""
 
     async def read(self, limit: int) -> bytes:
-        """Return the whole body. Raises StatusError 413 beyond `limit` bytes, and ClientGone if the client disconnects."""
+        """Return the whole body.
+
+        Raises StatusError 413 beyond `limit` bytes, and ClientGone if the client disconnects.
+        """
         ...
 
     async def chunk(self) -> bytes:
@@ -38,7 +41,10 @@ class ClientGone(Exception):
 
 
 class AnswerBroken(Exception):
-    """A response that cannot be finished after it has begun; the reason is already logged. The connection is closed to tell the client."""
+    """A response that cannot be finished after it has begun; the reason is already logged.
+
+    The connection is closed to tell the client.
+    """
 
 
 class Auditor(Protocol):
@@ -57,7 +63,10 @@ class Auditor(Protocol):
         ...
 
     def took(self, layer: str, began: float, *, at_once: bool = False) -> None:
-        """Add the time since `began` (of time.monotonic()) to a layer. With `at_once` the maximum is kept instead of the sum."""
+        """Add the time since `began` (of time.monotonic()) to a layer.
+
+        With `at_once` the maximum is kept instead of the sum.
+        """
         ...
 
     def requested_level(self) -> str:
@@ -127,7 +136,8 @@ class Request:
         self.remote = ""  # the client's address, without its port
         self.scheme = "https"
         self.http_version = "1.1"
-        self.peer_certificates: tuple[bytes, ...] = ()  # DER, the client's own first, as TLS verified them up to a trust anchor
+        # DER, the client's own first, as TLS verified them up to a trust anchor.
+        self.peer_certificates: tuple[bytes, ...] = ()
         self.certificate_error = ""  # why the client's certificate was not trusted
         self.received = time.monotonic()
         self.deadline: float | None = None  # of time.monotonic()
@@ -137,12 +147,16 @@ class Request:
         self.warnings: list[str] = []  # texts of Warning headers, in order; see filters/warnings.py
         self.annotations: dict[str, str] = {}  # audit annotations
         self.served = False  # whether an endpoint has been reached
-        self.excluded_seconds = 0.0  # seconds spent in webhooks and in flow control queues, which do not count for the SLI
+        # Seconds spent in webhooks and in flow control queues, which do not count for the SLI.
+        self.excluded_seconds = 0.0
         self.trace_id = ""  # of the exported trace that the request belongs to
         self.state: dict[str, Any] = {}  # data that filters pass to each other
 
     def release_connection(self) -> None:
-        """Drop the references to the connection, which refers to the request: the cycle would have to wait for the garbage collector."""
+        """Drop the references to the connection, which refers to the request.
+
+        Otherwise the cycle would have to wait for the garbage collector.
+        """
         self.body, self.disconnected, self.upgrade = EMPTY_BODY, _never, None
 
     def query(self) -> Query:
@@ -232,13 +246,15 @@ class StreamResponse(Response):
 
     The headers are sent at once, then `run` writes until it returns; it is cancelled if the client disconnects.
 
-    An `endless` response (a watch) may end anywhere: a stopping server cancels it instead of waiting and ends the response properly.
-    `run` may add to `trailers`, which follow a chunked response.
+    An `endless` response (a watch) may end anywhere: a stopping server cancels it instead of waiting and ends the
+    response properly. `run` may add to `trailers`, which follow a chunked response.
     """
 
     __slots__ = ("endless", "run", "trailers")
 
-    def __init__(self, status: int, headers: HeaderList, run: Callable[[StreamWriter], Awaitable[None]], *, endless: bool = False) -> None:
+    def __init__(
+        self, status: int, headers: HeaderList, run: Callable[[StreamWriter], Awaitable[None]], *, endless: bool = False
+    ) -> None:
         super().__init__(status, headers)
         self.run = run
         self.endless = endless
@@ -246,7 +262,10 @@ class StreamResponse(Response):
 
 
 class UpgradeResponse(Response):
-    """A response that takes over the connection (101, or splicing with an upgraded backend): `run` owns it from then on."""
+    """A response that takes over the connection (101, or splicing with an upgraded backend).
+
+    `run` owns the connection from then on.
+    """
 
     __slots__ = ("run",)
 

@@ -46,7 +46,10 @@ def is_valid_ip(value: str) -> list[str]:
 
 
 def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
-    """Validate an address in any notation. Values in `old_values` are accepted in any form. Returns the error messages."""
+    """Validate an address in any notation.
+
+    Values in `old_values` are accepted in any form. Returns the error messages.
+    """
     return [] if old_values and value in old_values else _strict_ip_errors(value)
 
 
@@ -88,7 +91,9 @@ def ip_warnings(path: str, value: str) -> list[str]:
         suggestion = go_quote(str(unmapped(sloppy)))
         return [f"{path}: non-standard IP address {go_quote(value)} is invalid: use {suggestion}"]
     if strict.version == 6 and str(strict) != value:
-        return [f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(str(strict))})"]
+        return [
+            f"{path}: IPv6 address {go_quote(value)} should be in RFC 5952 canonical format ({go_quote(str(strict))})"
+        ]
     return []
 
 
@@ -106,7 +111,10 @@ def cidr_warnings(path: str, value: str) -> list[str]:
     text, _, length = value.partition("/")
     strict = parse_strict(text)
     if strict is None or unmapped(strict) is not strict or (len(length) > 1 and length.startswith("0")):
-        warnings.append(f"{path}: non-standard CIDR value {shown} will be considered invalid in a future Kubernetes release: use {net}")
+        warnings.append(
+            f"{path}: non-standard CIDR value {shown} will be considered invalid in a future Kubernetes release: "
+            f"use {net}"
+        )
     if not warnings and address.version == 6 and str(network) != value:
         warnings.append(f"{path}: IPv6 CIDR value {shown} should be in RFC 5952 canonical format ({net})")
     return warnings

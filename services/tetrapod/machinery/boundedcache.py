@@ -1,7 +1,8 @@
 """Caches that bound the number of their entries and their size in bytes, for keys that come from requests.
 
-`functools.lru_cache` bounds only the number of entries: two thousand request targets of a megabyte would occupy two gigabytes permanently.
-Every cache that outlives a request and is keyed by its input is a `BoundedCache` (SECURITY.md lists them).
+`functools.lru_cache` bounds only the number of entries: two thousand request targets of a megabyte would occupy two
+gigabytes permanently. Every cache that outlives a request and is keyed by its input is a `BoundedCache` (SECURITY.md
+lists them).
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ def weigh(thing: Any) -> int:
 class BoundedCache(dict[K, V]):
     """A dictionary of at most `count` entries and `size` bytes, in two generations.
 
-    A hit is a dictionary look-up (`get`). New entries go into the young generation, which is the dictionary itself. Once it holds half of
-    the count or of the bytes it becomes the old generation, and the former old generation is dropped. `recall` moves an entry that is still
-    used from the old generation to the young one. So entries in use survive, and eviction costs constant time per entry.
+    A hit is a dictionary look-up (`get`). New entries go into the young generation, which is the dictionary itself.
+    Once it holds half of the count or of the bytes it becomes the old generation, and the former old generation is
+    dropped. `recall` moves an entry that is still used from the old generation to the young one. So entries in use
+    survive, and eviction costs constant time per entry.
 
     Threads may share a cache: at worst they store an entry twice.
     """
@@ -47,7 +49,12 @@ class BoundedCache(dict[K, V]):
     __slots__ = ("_half_count", "_half_size", "_largest", "_old", "_old_size", "_weigh", "_young_size")
 
     def __init__(
-        self, *, count: int, size: int, largest: int = LARGEST, weigh_entry: Callable[[K, V], int] = lambda key, value: weigh((key, value))
+        self,
+        *,
+        count: int,
+        size: int,
+        largest: int = LARGEST,
+        weigh_entry: Callable[[K, V], int] = lambda key, value: weigh((key, value)),
     ) -> None:
         """Make an empty cache.
 

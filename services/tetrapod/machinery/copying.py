@@ -25,14 +25,18 @@ def copy_large(value: Any) -> Any:
     orjson holds the interpreter's lock for the whole object: a tenth of a second for one of 3 MB.
     """
     if type(value) is dict:
-        return {key: copy_large(item) if type(item) is dict or type(item) is list else item for key, item in value.items()}
+        return {
+            key: copy_large(item) if type(item) is dict or type(item) is list else item for key, item in value.items()
+        }
     if type(value) is list:
         return [copy_large(item) if type(item) is dict or type(item) is list else item for item in value]
     return value
 
 
 def free_large(values: list[Any]) -> None:
-    """Free objects one by one, in a thread: freed at once, a million of them keep the event loop from running for 50 ms.
+    """Free objects one by one, in a thread.
+
+    A million objects that are freed at once keep the event loop from running for 50 ms.
 
     Args:
         values: emptied. Objects, and parts of them, that somebody else refers to are left as they are.
@@ -50,5 +54,8 @@ def free_large(values: list[Any]) -> None:
 
 
 def copy_value(value: Any) -> Any:
-    """Return a deep copy of a part of an object. Strategies copy what they take from an old object, which they must not modify."""
+    """Return a deep copy of a part of an object.
+
+    Strategies copy what they take from an old object, which they must not modify.
+    """
     return orjson.loads(orjson.dumps(value)) if isinstance(value, dict | list) else value

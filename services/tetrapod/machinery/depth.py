@@ -1,7 +1,7 @@
 """The nesting limit of every JSON value in the server: bodies, patched objects, and results of webhooks and policies.
 
-Functions that walk a value may recurse, because every decoder and every patch enforces this limit. Upstream's limit is 10,000 (Go's
-encoding/json), and the error texts are the same. Real objects nest fewer than 50 levels.
+Functions that walk a value may recurse, because every decoder and every patch enforces this limit. Upstream's limit is
+10,000 (Go's encoding/json), and the error texts are the same. Real objects nest fewer than 50 levels.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import orjson
 MAX_DEPTH: Final = 200
 """The most levels of objects and lists.
 
-orjson writes 254 levels. The rest is reserved for what wraps an object (lists, watch events, Tables, reviews, audit events) and for
-managedFields, which repeat the nesting of their object four levels down.
+orjson writes 254 levels. The rest is reserved for what wraps an object (lists, watch events, Tables, reviews, audit
+events) and for managedFields, which repeat the nesting of their object four levels down.
 """
 _LEVELS_OF_ORJSON: Final = 254
 _PADDING: Final = _LEVELS_OF_ORJSON - MAX_DEPTH
@@ -30,8 +30,8 @@ class TooDeepError(ValueError):
 def encode_within(value: Any, option: int | None = None) -> bytes:
     """Encode a value as JSON.
 
-    The value is wrapped in lists so that exactly MAX_DEPTH levels are left for it, and orjson itself detects deeper values. This costs 1.5
-    µs for any size, as much as a walk in Python over ten values.
+    The value is wrapped in lists so that exactly MAX_DEPTH levels are left for it, and orjson itself detects deeper
+    values. This costs 1.5 µs for any size, as much as a walk in Python over ten values.
 
     Raises:
         TooDeepError: the value nests deeper than MAX_DEPTH.
@@ -59,4 +59,6 @@ def ensure_depth(value: Any) -> None:
 
 def is_depth_error(error: BaseException) -> bool:
     """Return whether an exception means that a value nests too deeply for Python or for orjson."""
-    return isinstance(error, RecursionError | TooDeepError) or (isinstance(error, TypeError) and str(error) == "Recursion limit reached")
+    return isinstance(error, RecursionError | TooDeepError) or (
+        isinstance(error, TypeError) and str(error) == "Recursion limit reached"
+    )

@@ -1,7 +1,7 @@
 """Limits of error responses, so that a small or rejected request cannot cause a huge response.
 
-Upstream has no such limits: it lists every error and quotes every value in full. Real error responses stay far below these limits and are
-equal to upstream's. Texts that exceed a limit end with a note of how much was left out.
+Upstream has no such limits: it lists every error and quotes every value in full. Real error responses stay far below
+these limits and are equal to upstream's. Texts that exceed a limit end with a note of how much was left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ MAX_TEXT: Final = 192 * 1024
 MAX_MESSAGE: Final = 2 * MAX_TEXT
 """The most characters of the message of any error."""
 MAX_VALUE: Final = 96 * 1024
-"""The most characters of one quoted value. Upstream quotes credential specs of 64 Ki, the longest value in realistic errors."""
+"""The most characters of one quoted value. Upstream quotes credential specs of 64 Ki, the longest value in realistic
+errors.
+"""
 MAX_PATH: Final = 4096
 """The most characters of a field path and of a name. Keys of maps and names in URLs can have a megabyte."""
 
@@ -27,7 +29,10 @@ def cut(text: str, limit: int) -> str:
 
 
 def cut_path(path: str) -> str:
-    """Shorten a field path or a name to MAX_PATH characters. Paths grow step by step; a shortened path stays the same."""
+    """Shorten a field path or a name to MAX_PATH characters.
+
+    Paths grow step by step; a shortened path stays the same.
+    """
     return path if len(path) <= MAX_PATH else path[: MAX_PATH - 3] + "..."
 
 
@@ -42,7 +47,10 @@ def more(count: int, what: str = "error") -> str:
 
 
 def join(texts: Iterable[str], separator: str = ", ", what: str = "error") -> str:
-    """Join texts up to MAX_ERRORS and MAX_TEXT. The first text is always included. Each text is shortened to MAX_VALUE."""
+    """Join texts up to MAX_ERRORS and MAX_TEXT.
+
+    The first text is always included. Each text is shortened to MAX_VALUE.
+    """
     kept: list[str] = []
     left_out = used = 0
     for text in texts:

@@ -1,9 +1,9 @@
 """`Failure` and `result_of`: the content of an exception as a value, for results that several callers share.
 
-An exception object must never be kept and raised again. Each raise adds to its `__traceback__`, and the traceback references every frame
-that the exception passed through, including the request: a cached exception leaks one request per use. An exception in a local variable,
-or in an attribute of an object that a frame references, forms a reference cycle, which only the cyclic garbage collector can free.
-`tests/unit/test_exceptions_are_not_kept.py` rejects both.
+An exception object must never be kept and raised again. Each raise adds to its `__traceback__`, and the traceback
+references every frame that the exception passed through, including the request: a cached exception leaks one request
+per use. An exception in a local variable, or in an attribute of an object that a frame references, forms a reference
+cycle, which only the cyclic garbage collector can free. `tests/unit/test_exceptions_are_not_kept.py` rejects both.
 """
 
 from __future__ import annotations

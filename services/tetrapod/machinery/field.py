@@ -1,7 +1,7 @@
 """Validation errors of fields, which strategies return and 422 responses list.
 
-A path is a plain string (`spec.containers[0].name`); `child`, `index` and `key` append to it as upstream does. The number of errors and
-the lengths of paths and quoted values are limited (error_limits.py).
+A path is a plain string (`spec.containers[0].name`); `child`, `index` and `key` append to it as upstream does. The
+number of errors and the lengths of paths and quoted values are limited (error_limits.py).
 
 Upstream: k8s.io/apimachinery/pkg/util/validation/field, errors.go and path.go.
 """
@@ -41,7 +41,9 @@ def key(path: str, name: str) -> str:
 
 
 MAX_COLLECTED: Final = 3 * MAX_ERRORS
-"""The most errors that one validation creates. It exceeds the number shown, because some errors are filtered out or duplicate others."""
+"""The most errors that one validation creates. It exceeds the number shown, because some errors are filtered out or
+duplicate others.
+"""
 _CHARACTERS_PER_ERROR: Final = 512
 """Errors with longer texts count as several errors."""
 
@@ -60,8 +62,9 @@ _collected: Final = _Collected()
 def limited() -> Iterator[None]:
     """Limit the errors that validation within the context creates, by number and by length.
 
-    Further errors are LEFT_OUT, which counts as an error but needs no memory. So the outcome of validation is the same, and the number of
-    errors stays known. Without a limit a request could fill the memory with errors: three megabytes can contain a million mistakes.
+    Further errors are LEFT_OUT, which counts as an error but needs no memory. So the outcome of validation is the same,
+    and the number of errors stays known. Without a limit a request could fill the memory with errors: three megabytes
+    can contain a million mistakes.
     """
     outer, _collected.made = _collected.made, 0
     try:
@@ -128,7 +131,10 @@ def distinct(errors: Sequence[FieldError]) -> list[FieldError]:
 
 
 def shown(errors: Sequence[FieldError]) -> tuple[list[tuple[FieldError, str]], str]:
-    """Return the errors that a response lists, each with its body, and the line that ends the list ("" if the list is complete)."""
+    """Return the errors that a response lists, each with its body, and the line that ends the list.
+
+    The line is "" if the list is complete.
+    """
     listed: list[tuple[FieldError, str]] = []
     size = 0
     for error in errors:
@@ -170,7 +176,10 @@ _WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", 
 
 
 def format_value(value: Any) -> str:
-    """Format an invalid value as upstream does: strings quoted as by %q, objects as JSON, nil as null. Long values are shortened."""
+    """Format an invalid value as upstream does: strings quoted as by %q, objects as JSON, nil as null.
+
+    Long values are shortened.
+    """
     if isinstance(value, str):
         return format_text(value)
     if isinstance(value, float):
@@ -235,17 +244,23 @@ def too_long(path: str, limit: int) -> FieldError:
     Args:
         limit: a negative limit is not shown.
     """
-    return FieldError("FieldValueTooLong", path, f"may not be more than {limit} bytes" if limit >= 0 else "value is too long")
+    return FieldError(
+        "FieldValueTooLong", path, f"may not be more than {limit} bytes" if limit >= 0 else "value is too long"
+    )
 
 
 def too_many_characters(path: str, limit: int) -> FieldError:
     """Return an error for a string of more than `limit` characters, as schemas count them."""
-    return FieldError("FieldValueTooLong", path, f"may not be more than {limit} {'character' if limit == 1 else 'characters'}")
+    return FieldError(
+        "FieldValueTooLong", path, f"may not be more than {limit} {'character' if limit == 1 else 'characters'}"
+    )
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:
     """Return an error for a list or map with more than `limit` entries."""
-    return FieldError("FieldValueTooMany", path, f"must have at most {limit} {'item' if limit == 1 else 'items'}", actual)
+    return FieldError(
+        "FieldValueTooMany", path, f"must have at most {limit} {'item' if limit == 1 else 'items'}", actual
+    )
 
 
 def internal_error(path: str, message: str) -> FieldError:

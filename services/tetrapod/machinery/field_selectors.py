@@ -49,7 +49,10 @@ class FieldSelector:
         return None
 
     def transform(self, change: Callable[[str, str], tuple[str, str]]) -> FieldSelector:
-        """Return a selector with each (field, value) replaced by the result of `change`, which may raise for unknown fields."""
+        """Return a selector with each (field, value) replaced by the result of `change`.
+
+        `change` may raise for unknown fields.
+        """
         return FieldSelector([FieldRequirement(*_renamed(change(r.field, r.value), r.op)) for r in self.requirements])
 
     def __str__(self) -> str:
@@ -133,7 +136,9 @@ def unescape(value: str) -> str:
         return value
     for match in _escapes(value):
         if match[0] in ",=":
-            raise ValueError(f"invalid field selector: unescaped character in value: {ord(match[0])}")  # upstream prints the rune's number
+            raise ValueError(
+                f"invalid field selector: unescaped character in value: {ord(match[0])}"
+            )  # upstream prints the rune's number
         if match[0] == "\\" or match[0][1] not in "\\,=":
             raise ValueError(f"invalid field selector: invalid escape sequence: {match[0]}")
     return _unescaped(r"\1", value)

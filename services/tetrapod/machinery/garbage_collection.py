@@ -21,5 +21,7 @@ def only_owners_and_finalizers_differ(new: Object, old: Object) -> bool:
 
 def _compared(obj: Object) -> dict[str, Any]:
     rest = {key: value for key, value in obj.items() if key not in _TYPE and value not in _EMPTY}
-    metadata = {key: value for key, value in obj["metadata"].items() if key not in _IGNORED and value not in (*_EMPTY, "")}
+    metadata = {
+        key: value for key, value in obj["metadata"].items() if key not in _IGNORED and value not in (*_EMPTY, "")
+    }
     return {**rest, "metadata": metadata}

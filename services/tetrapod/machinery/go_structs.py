@@ -1,7 +1,7 @@
 """Go structs without JSON tags as error messages print them: every field by its Go name, in the order of the struct.
 
-Upstream quotes values of its internal types in errors, and shows differences of immutable parts as JSON of these types. A `StructTypes`
-converts objects of the wire to that form, from a table that lists the fields of each type.
+Upstream quotes values of its internal types in errors, and shows differences of immutable parts as JSON of these types.
+A `StructTypes` converts objects of the wire to that form, from a table that lists the fields of each type.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class StructTypes:
     """A table of Go struct types.
 
     Args:
-        types: the fields of each type, separated by spaces. A field is written as its name (a string) or as a name with a suffix:
+        types: the fields of each type, separated by spaces. A field is written as its name (a string) or as a name with
+            a suffix:
 
             * `:int`, `:bool`, `:quantity`, `:port` (int or string), `:list`, `:map`, `:resources`
             * `:ptr`: a pointer to a scalar
@@ -48,7 +49,9 @@ class StructTypes:
         kinds: functions that convert a set value of the wire.
     """
 
-    def __init__(self, types: Mapping[str, str], keys: Mapping[str, str], kinds: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
+    def __init__(
+        self, types: Mapping[str, str], keys: Mapping[str, str], kinds: Mapping[str, Callable[[Any], Any]] | None = None
+    ) -> None:
         self._types = types
         self._keys = keys
         self._kinds = kinds or {}
@@ -105,7 +108,11 @@ class StructTypes:
         for mark in (":", "[]", "*", "=", "+"):
             name, separator, suffix = text.partition(mark)
             if separator:
-                return GoField(name, self._key(name), suffix, "") if mark == ":" else GoField(name, self._key(name), mark, suffix)
+                return (
+                    GoField(name, self._key(name), suffix, "")
+                    if mark == ":"
+                    else GoField(name, self._key(name), mark, suffix)
+                )
         return GoField(text, self._key(text), "")
 
     def _key(self, name: str) -> str:
@@ -146,7 +153,11 @@ def labels(value: Mapping[str, str] | None) -> Object | None:
 
 def metadata(value: Mapping[str, Any] | None) -> Object:
     """Return the set fields of an embedded ObjectMeta, which prints with its JSON names."""
-    printed: Object = {key: value[key] for key in FIELD_ORDER if value and (value.get(key) or (key in _POINTERS and value.get(key) == 0))}
+    printed: Object = {
+        key: value[key]
+        for key in FIELD_ORDER
+        if value and (value.get(key) or (key in _POINTERS and value.get(key) == 0))
+    }
     for key in ("labels", "annotations"):
         if key in printed:
             printed[key] = dict(sorted(printed[key].items()))

@@ -1,7 +1,7 @@
 """kubectl's JSONPath, used for printer columns of custom resources, scale paths and selectable fields.
 
-`compile("{.spec.replicas}")` parses a template (text, and expressions in braces), `compile_path(".spec.replicas")` a single expression.
-They are evaluated on decoded JSON. The parser is in `jsonpath_parser.py`.
+`compile("{.spec.replicas}")` parses a template (text, and expressions in braces), `compile_path(".spec.replicas")` a
+single expression. They are evaluated on decoded JSON. The parser is in `jsonpath_parser.py`.
 
 Upstream: k8s.io/client-go/util/jsonpath/jsonpath.go.
 """
@@ -86,7 +86,10 @@ def compile_path(path: str, *, allow_missing_keys: bool = True) -> JsonPath:
 
 
 def print_value(value: Any) -> str:
-    """Return a value as a column shows it: arrays and objects as Go's JSON, null as `<no value>`, other values unquoted."""
+    """Return a value as a column shows it.
+
+    Arrays and objects are shown as Go's JSON, null as `<no value>`, and other values unquoted.
+    """
     if isinstance(value, (dict, list)):
         text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
         return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -94,7 +97,10 @@ def print_value(value: Any) -> str:
 
 
 def _simple_fields(nodes: Sequence[Node]) -> tuple[str, ...] | None:
-    """Return the field names of a plain path (`{.spec.replicas}`), as nearly all paths are, or None for other templates."""
+    """Return the field names of a plain path (`{.spec.replicas}`), or None for other templates.
+
+    Nearly all paths are plain.
+    """
     if len(nodes) != 1 or not isinstance(nodes[0], ListNode):
         return None
     inner = nodes[0].nodes

@@ -11,8 +11,21 @@ _MAX_NESTING: Final = 100
 _dict_key = re.compile("'([^']*)'").fullmatch
 _slice = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?", re.ASCII).fullmatch
 _comparison = re.compile("([^!<>=]+)([!<>=]+)(.+)").fullmatch
-_escape = re.compile(r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.?))", re.DOTALL)
-_ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\", "'": "'", '"': '"'}
+_escape = re.compile(
+    r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.?))", re.DOTALL
+)
+_ESCAPES: Final = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+}
 
 
 class JsonPathError(ValueError):
@@ -83,7 +96,17 @@ class UnionNode:
     parts: list[ListNode]
 
 
-Node: TypeAlias = ListNode | LiteralNode | FieldNode | IdentifierNode | ArrayNode | FilterNode | WildcardNode | RecursiveNode | UnionNode
+Node: TypeAlias = (
+    ListNode
+    | LiteralNode
+    | FieldNode
+    | IdentifierNode
+    | ArrayNode
+    | FilterNode
+    | WildcardNode
+    | RecursiveNode
+    | UnionNode
+)
 
 
 def parse_template(text: str, depth: int = 0) -> ListNode:
@@ -260,7 +283,9 @@ def _array_node(text: str) -> ArrayNode:
     parts = _slice(text)
     if parts is None:
         raise JsonPathError(f"invalid array index {text}")
-    numbers: list[Any] = [None if part in (None, "", ":") else _index(part.removeprefix(":")) for part in parts.groups()]
+    numbers: list[Any] = [
+        None if part in (None, "", ":") else _index(part.removeprefix(":")) for part in parts.groups()
+    ]
     if parts[2] is None:
         start = numbers[0] or 0
         return ArrayNode(numbers[0], start + 1, numbers[2], derived_end=True)

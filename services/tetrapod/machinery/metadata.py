@@ -2,8 +2,9 @@
 
 Strategies call these functions with the object's metadata before they validate the rest.
 
-Upstream: k8s.io/apimachinery/pkg/api/validation/objectmeta.go and apis/meta/v1/validation. For `validate_kube_object_meta`:
-k8s.io/kubernetes/pkg/apis/core/validation, which has stricter rules for finalizers than custom resources have.
+Upstream: k8s.io/apimachinery/pkg/api/validation/objectmeta.go and apis/meta/v1/validation. For
+`validate_kube_object_meta`: k8s.io/kubernetes/pkg/apis/core/validation, which has stricter rules for finalizers than
+custom resources have.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ _OWNER_KEYS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockO
 _REQUIRED_OWNER_KEYS: Final = _OWNER_KEYS[:4]
 
 
-def validate_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
+def validate_object_meta(
+    meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata"
+) -> list[FieldError]:
     """Validate metadata on create, after names were generated."""
     errors = validate_generate_name(meta, name_check, path)
     if name := meta.get("name"):
@@ -67,10 +70,16 @@ def validate_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, 
 def validate_generate_name(meta: Object, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
     """Validate `generateName`."""
     base = meta.get("generateName")
-    return [field.invalid(field.child(path, "generateName"), base, text) for text in name_check(base, True)] if base else []
+    return (
+        [field.invalid(field.child(path, "generateName"), base, text) for text in name_check(base, True)]
+        if base
+        else []
+    )
 
 
-def validate_kube_object_meta(meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
+def validate_kube_object_meta(
+    meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata"
+) -> list[FieldError]:
     """Validate metadata of a built-in kind on create: finalizers must be standard ones or have a prefix."""
     errors = validate_object_meta(meta, namespaced, name_check, path)
     return errors + validate_kube_finalizers(meta.get("finalizers") or [], field.child(path, "finalizers"))
@@ -80,7 +89,9 @@ def validate_object_meta_update(new: Object, old: Object, path: str = "metadata"
     """Validate metadata on update against the stored object."""
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
-        errors += validate_no_new_finalizers(new.get("finalizers") or [], old.get("finalizers") or [], field.child(path, "finalizers"))
+        errors += validate_no_new_finalizers(
+            new.get("finalizers") or [], old.get("finalizers") or [], field.child(path, "finalizers")
+        )
     if not new.get("resourceVersion"):
         errors.append(field.invalid(field.child(path, "resourceVersion"), "", "must be specified for an update"))
     if (generation := new.get("generation") or 0) < (old.get("generation") or 0):
@@ -136,7 +147,10 @@ def validate_owner_references(owners: list[Object], path: str) -> list[FieldErro
         if owner.get("controller"):
             current = cut_path(f"{owner.get('kind', '')}/{owner.get('name', '')}")
             if controller:
-                text = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {current}'
+                text = (
+                    f'Only one reference can have Controller set to true. Found "true" in references for {controller} '
+                    f"and {current}"
+                )
                 shown = shown or [ordered_owner(o) for o in owners]
                 errors.append(field.invalid(path, shown, text))
             else:
@@ -148,7 +162,9 @@ def _validate_owner_reference(owner: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     api_version = owner.get("apiVersion") or ""
     if api_version and (api_version.count("/") > 1 or api_version.endswith("/")):
-        errors.append(field.invalid(field.child(path, "apiVersion"), api_version, "must be <group>/<version> or <version>"))
+        errors.append(
+            field.invalid(field.child(path, "apiVersion"), api_version, "must be <group>/<version> or <version>")
+        )
     missing = [key for key in _REQUIRED_OWNER_KEYS if not owner.get(key)]
     errors += [field.required(field.child(path, key), "must not be empty") for key in missing]
     if api_version in ("v1", "/v1") and owner.get("kind") == "Event":
@@ -157,7 +173,10 @@ def _validate_owner_reference(owner: Object, path: str) -> list[FieldError]:
 
 
 def ordered_owner(owner: Object) -> Object:
-    """Return an owner reference as upstream prints the struct: the four required fields even if empty, the flags if set."""
+    """Return an owner reference as upstream prints the struct.
+
+    The four required fields are printed even if they are empty, the flags only if they are set.
+    """
     shown = {key: owner.get(key) or "" for key in _REQUIRED_OWNER_KEYS}
     shown.update({key: owner[key] for key in _OWNER_KEYS[4:] if owner.get(key) is not None})
     return shown

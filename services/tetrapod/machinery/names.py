@@ -2,8 +2,8 @@
 
 Strategies and the checks of metadata, selectors and schemas call these functions. Addresses are in `addresses.py`.
 
-Upstream: k8s.io/apimachinery/pkg/util/validation/validation.go, pkg/api/validate/content (whose messages about lengths count bytes) and
-pkg/api/validation/generic.go.
+Upstream: k8s.io/apimachinery/pkg/util/validation/validation.go, pkg/api/validate/content (whose messages about lengths
+count bytes) and pkg/api/validation/generic.go.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 NameCheck: TypeAlias = Callable[[str, bool], list[str]]
-"""A check of `(name, is_prefix)`. A prefix is a generateName, which may end in characters that a name must not end in."""
+"""A check of `(name, is_prefix)`. A prefix is a generateName, which may end in characters that a name must not end
+in.
+"""
 
 DNS1123_LABEL_MAX: Final = 63
 DNS1123_SUBDOMAIN_MAX: Final = 253
@@ -36,7 +38,9 @@ _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 _label_re = re.compile(_LABEL).fullmatch
-_subdomain_re = re.compile(rf"{_LABEL}(?:\.{_LABEL})*+").fullmatch  # `_SUBDOMAIN` without backtracking, which takes memory for long names
+_subdomain_re = re.compile(
+    rf"{_LABEL}(?:\.{_LABEL})*+"
+).fullmatch  # `_SUBDOMAIN` without backtracking, which takes memory for long names
 _subdomain_underscore_re = re.compile(_SUBDOMAIN_UNDERSCORE).fullmatch
 _dns1035_re = re.compile(_DNS1035).fullmatch
 _wildcard_re = re.compile(_WILDCARD).fullmatch
@@ -59,7 +63,8 @@ _SUBDOMAIN_TEXT = (
     "and must start and end with an alphanumeric character"
 )
 _SUBDOMAIN_CASELESS_TEXT = (
-    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"
+    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character"
 )
 _SUBDOMAIN_UNDERSCORE_TEXT = _SUBDOMAIN_TEXT.replace("characters, '-'", "characters, '_', '-'")
 _DNS1035_TEXT = (
@@ -70,15 +75,20 @@ _WILDCARD_TEXT = (
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, "
     "which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
 )
-_LABEL_KEY_TEXT = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+_LABEL_KEY_TEXT = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
 _LABEL_VALUE_TEXT = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character"
 )
 _C_IDENTIFIER_TEXT = (
-    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'"
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
+    "or '_'"
 )
-_ENV_VAR_RELAXED_TEXT = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+_ENV_VAR_RELAXED_TEXT = (
+    "a valid environment variable name must consist only of printable ASCII characters other than '='"
+)
 
 
 def max_length_text(limit: int) -> str:
@@ -97,7 +107,10 @@ def range_text(low: int, high: int) -> str:
 
 
 def regex_text(message: str, pattern: str, *examples: str) -> str:
-    """Return the message for a text that does not match a pattern, with examples. The odd comma before `or` is upstream's."""
+    """Return the message for a text that does not match a pattern, with examples.
+
+    The odd comma before `or` is upstream's.
+    """
     if not examples:
         return f"{message} (regex used for validation is '{pattern}')"
     listed = " or ".join(f"'{example}', " for example in examples)
@@ -113,7 +126,9 @@ def is_dns1123_label(value: str) -> list[str]:
     """Validate a DNS-1123 label."""
     errors = [max_length_text(DNS1123_LABEL_MAX)] if _size(value) > DNS1123_LABEL_MAX else []
     if not _label_re(value):
-        errors.append("must not contain dots" if _subdomain_re(value) else regex_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc"))
+        errors.append(
+            "must not contain dots" if _subdomain_re(value) else regex_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc")
+        )
     return errors
 
 
@@ -145,7 +160,10 @@ def _in_bytes(errors: list[str], limit: int) -> list[str]:
 
 
 def is_dns1123_subdomain_caseless(value: str) -> list[str]:
-    """Validate a DNS-1123 subdomain that may have upper-case letters. As upstream, the message shows the pattern without them."""
+    """Validate a DNS-1123 subdomain that may have upper-case letters.
+
+    As upstream, the message shows the pattern without them.
+    """
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _subdomain_re(value.lower()):
         errors.append(regex_text(_SUBDOMAIN_CASELESS_TEXT, _SUBDOMAIN, "Example.com"))
@@ -183,7 +201,9 @@ def is_qualified_name(value: str) -> list[str]:
         prefix, name = "", prefix
     elif "/" in name:
         pattern = regex_text(_LABEL_KEY_TEXT, _LABEL_KEY, "MyName", "my.name", "123-abc")
-        return [f"a valid label key {pattern} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return [
+            f"a valid label key {pattern} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
     errors = []
     if slash:
         errors += [f"prefix part {text}" for text in _prefix_errors(prefix)]
@@ -255,7 +275,9 @@ def is_valid_percent(value: str) -> list[str]:
     """Validate a percentage such as `25%`."""
     if _percent_re(value):
         return []
-    return [regex_text("a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%")]
+    return [
+        regex_text("a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%")
+    ]
 
 
 def is_http_header_name(value: str) -> list[str]:
@@ -316,7 +338,10 @@ def is_http_path(value: str) -> list[str]:
 
 
 def is_path_segment_name(name: str) -> list[str]:
-    """Validate a name that is a segment of a URL. It is the only rule for RBAC kinds, and applies to every name in a path."""
+    """Validate a name that is a segment of a URL.
+
+    It is the only rule for RBAC kinds, and applies to every name in a path.
+    """
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{bad}'" for bad in ("/", "%") if bad in name]

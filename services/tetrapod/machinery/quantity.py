@@ -1,7 +1,7 @@
 """Resource quantities such as `100m`, `1.5Gi` and `1e3`: parsing, arithmetic, comparison and the canonical form.
 
-Objects contain quantities as strings; defaulting canonicalizes them with `canonical`, and admission and quota compute with them. A text
-that is canonical already, or nearly, is kept as it was sent.
+Objects contain quantities as strings; defaulting canonicalizes them with `canonical`, and admission and quota compute
+with them. A text that is canonical already, or nearly, is kept as it was sent.
 
 Upstream: k8s.io/apimachinery/pkg/api/resource/quantity.go.
 """
@@ -159,7 +159,10 @@ def canonical(value: Any) -> str:
 
 
 def _split(text: str) -> tuple[bool, str, str, str]:
-    """Return whether the sign is minus, the digits before the point without leading zeros, the digits after it, and the suffix."""
+    """Return the sign, the digits before and after the point, and the suffix of a quantity.
+
+    The sign is True if it is minus. The digits before the point have no leading zeros.
+    """
     negative = text[0] == "-"
     at = 1 if text[0] in "+-" else 0
     end = len(text)
@@ -243,7 +246,10 @@ def _is_kept(fmt: Format, digits: str, number: int, scale: int) -> bool:
 
 
 def _large(fmt: Format, number: int, exponent: int, scale: int) -> int:
-    """Return the billionths of an amount beyond int64 arithmetic, rounded up. Binary amounts are capped at the largest int64."""
+    """Return the billionths of an amount beyond int64 arithmetic, rounded up.
+
+    Binary amounts are capped at the largest int64.
+    """
     if fmt == "BinarySI":
         unit = _ten_to(-scale)
         nano = -(-(number << exponent) * NANO // unit)

@@ -1,7 +1,7 @@
 """The parts of a request's path: verb, group, version, resource, namespace, name and subresource.
 
-`parse` is the first step of every request; filters, authorization and endpoints read its result. The path is percent-decoded, and its dot
-segments are not resolved.
+`parse` is the first step of every request; filters, authorization and endpoints read its result. The path is
+percent-decoded, and its dot segments are not resolved.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
 """
@@ -55,7 +55,10 @@ _LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portfo
 
 
 def is_long_running(info: RequestInfo | None) -> bool:
-    """Return whether a request has no time limit. Upstream: BasicLongRunningRequestCheck with kube-apiserver's arguments."""
+    """Return whether a request has no time limit.
+
+    Upstream: BasicLongRunningRequestCheck with kube-apiserver's arguments.
+    """
     if info is None:
         return False
     if info.is_resource_request:
@@ -122,7 +125,20 @@ def parse(method: str, path: str, query: str = "", parameters: Callable[[], Quer
     count = len(rest)
     name = rest[1] if count > 1 else ""
     subresource = rest[2] if count > 2 and verb != "proxy" else ""
-    info = RequestInfo(True, path, verb, prefix, group, version, namespace, rest[0], subresource, name, tuple(rest), namespaced=namespaced)
+    info = RequestInfo(
+        True,
+        path,
+        verb,
+        prefix,
+        group,
+        version,
+        namespace,
+        rest[0],
+        subresource,
+        name,
+        tuple(rest),
+        namespaced=namespaced,
+    )
     if not name:
         if verb == "delete":
             info.verb = "deletecollection"
@@ -134,7 +150,10 @@ def parse(method: str, path: str, query: str = "", parameters: Callable[[], Quer
 
 
 def _read_query(info: RequestInfo, values: dict[str, str]) -> None:
-    """Read the query: set the selectors, turn a list into a watch, and set the name of a list or watch of a single object."""
+    """Read the query.
+
+    The query sets the selectors, turns a list into a watch, and sets the name of a list or watch of a single object.
+    """
     info.field_selector = values.get("fieldSelector", "")
     info.label_selector = values.get("labelSelector", "")
     if info.verb == "list":

@@ -1,8 +1,8 @@
 """`SchemaNode`: one node of a schema, shared by all packages that work on schemas.
 
-Nodes are built lazily, from the generated data of built-in types (`types.definitions`) or from a CRD's structural schema. They direct
-pruning, defaulting, validation, strategic merge patch, server-side apply and OpenAPI output. Built nodes are immutable, and the nodes of a
-shared definition are shared, so recursive types are cyclic.
+Nodes are built lazily, from the generated data of built-in types (`types.definitions`) or from a CRD's structural
+schema. They direct pruning, defaulting, validation, strategic merge patch, server-side apply and OpenAPI output. Built
+nodes are immutable, and the nodes of a shared definition are shared, so recursive types are cyclic.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class SchemaNode:
         "properties",  # dict[str, SchemaNode]
         "required",  # tuple[str, ...]
         "type",
-        "validations",  # dict of a CRD schema's keywords that validate values (minimum, pattern, anyOf, …, x-kubernetes-validations)
+        # dict of a CRD schema's keywords that validate values (minimum, pattern, anyOf, …, x-kubernetes-validations)
+        "validations",
     )
 
     additional_properties: SchemaNode | None

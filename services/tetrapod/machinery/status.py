@@ -1,7 +1,7 @@
 """`StatusError`, and a constructor for each of upstream's API errors.
 
-Every error that reaches a client is a `StatusError`; the filter chain writes its `to_status()` as the body. Reason, code, message and
-details are upstream's, but limited in length (error_limits.py).
+Every error that reaches a client is a `StatusError`; the filter chain writes its `to_status()` as the body. Reason,
+code, message and details are upstream's, but limited in length (error_limits.py).
 
 Upstream: k8s.io/apimachinery/pkg/api/errors/errors.go.
 """
@@ -160,7 +160,9 @@ def invalid(kind: GroupKind, name: str, errors: Sequence[FieldError]) -> StatusE
         texts.append(rest)
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     message = f"{kind} {_quoted(name)} is invalid: {text}" if texts else f"{kind} {_quoted(name)} is invalid"
-    return StatusError(422, "Invalid", message, _details(*kind, name, causes=causes) if causes else _details(*kind, name))
+    return StatusError(
+        422, "Invalid", message, _details(*kind, name, causes=causes) if causes else _details(*kind, name)
+    )
 
 
 def bad_request(message: str) -> StatusError:
@@ -177,7 +179,8 @@ def service_unavailable(message: str, retry_after: int = 0) -> StatusError:
     """Return a 503.
 
     Args:
-        retry_after: seconds. Set it only if the request has certainly had no effect, because client-go then repeats it for every method.
+        retry_after: seconds. Set it only if the request has certainly had no effect, because client-go then repeats it
+            for every method.
     """
     return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after} if retry_after else {})
 

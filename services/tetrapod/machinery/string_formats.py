@@ -2,7 +2,8 @@
 
 Dashes in the name of a format are ignored. Unknown formats are not checked.
 
-Upstream: k8s.io/kube-openapi/pkg/validation/strfmt and k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go.
+Upstream: k8s.io/kube-openapi/pkg/validation/strfmt and
+k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go.
 """
 
 from __future__ import annotations
@@ -61,14 +62,19 @@ def _is_date(text: str) -> bool:
     if _DATE.fullmatch(text) is None:
         return False
     try:
-        date.fromisoformat(text.replace("0000-", "2000-", 1) if text.startswith("0000") else text)  # Go accepts the year 0
+        date.fromisoformat(
+            text.replace("0000-", "2000-", 1) if text.startswith("0000") else text
+        )  # Go accepts the year 0
     except ValueError:
         return False
     return True
 
 
 def _is_date_time(text: str) -> bool:
-    """Return whether a text is a date and time. As in upstream, a second `T` and the text after it are ignored, which is a bug there."""
+    """Return whether a text is a date and time.
+
+    As in upstream, a second `T` and the text after it are ignored, which is a bug there.
+    """
     day, *clock = text.lower().split("t")
     match = _CLOCK.fullmatch(clock[0]) if clock else None
     if match is None or not _is_date(day):
@@ -103,7 +109,8 @@ _HOSTNAME: Final = (
 )
 """Upstream's pattern.
 
-It matches a single label with a dash at most at its second place, or labels before a top-level domain of at least two letters.
+It matches a single label with a dash at most at its second place, or labels before a top-level domain of at least two
+letters.
 """
 
 
@@ -132,11 +139,16 @@ def _is_cidr(text: str) -> bool:
     return parse_cidr_sloppy(text) is not None
 
 
-_MAC: Final = re.compile(rf"{_HEX}{{2}}(?:([:-]){_HEX}{{2}}(?:\1{_HEX}{{2}})*|{_HEX}*|{_HEX}{{2}}(?:\.{_HEX}{{4}})+)", re.ASCII)
+_MAC: Final = re.compile(
+    rf"{_HEX}{{2}}(?:([:-]){_HEX}{{2}}(?:\1{_HEX}{{2}})*|{_HEX}*|{_HEX}{{2}}(?:\.{_HEX}{{4}})+)", re.ASCII
+)
 
 
 def _is_mac(text: str) -> bool:
-    """Return whether a text is a MAC address of 6, 8 or 20 bytes: pairs of digits, groups of four between dots, or digits only."""
+    """Return whether a text is a MAC address of 6, 8 or 20 bytes.
+
+    The text has pairs of digits, groups of four digits between dots, or digits only.
+    """
     return _MAC.fullmatch(text) is not None and len(re.sub("[:.-]", "", text)) in (12, 16, 40)
 
 

@@ -12,15 +12,15 @@ from typing import Any, Final
 from tetrapod.machinery.gvk import Object
 
 NAME_DESCRIPTION: Final = (
-    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to "
-    "request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and "
-    "configuration definition. Cannot be updated. More info: "
+    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
+    "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
+    "idempotence and configuration definition. Cannot be updated. More info: "
     "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
 )
 CREATED_DESCRIPTION: Final = (
-    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set "
-    "in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and "
-    "is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "
+    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed "
+    "to be set in happens-before order across separate operations. Clients may not set this value. It is represented "
+    "in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
 )
 
@@ -47,7 +47,8 @@ class TableConvertor:
         row: returns the cells of an object, which it must not modify.
         conditions: returns the conditions of a row, which mark objects that have ended.
         null_rows: whether a Table without rows has null instead of an empty list.
-        of_list: returns the `row` function for a list, given all objects; for kinds whose cells depend on other objects of the list.
+        of_list: returns the `row` function for a list, given all objects; for kinds whose cells depend on other objects
+            of the list.
         order: the sort key of rows; None keeps the order of the list.
         described: the built-in resource (`deployments.apps`) whose column descriptions apply, if the columns have none.
     """

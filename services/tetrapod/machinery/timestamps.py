@@ -1,6 +1,7 @@
-"""Times on the wire: metav1.Time (RFC 3339 in whole seconds) and metav1.MicroTime (with six digits of a second), always in UTC.
+"""Times on the wire, always in UTC: metav1.Time and metav1.MicroTime.
 
-A zero time is null in JSON and None here.
+metav1.Time is RFC 3339 in whole seconds, and metav1.MicroTime has six digits of a second. A zero time is null in JSON
+and None here.
 
 Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/time.go and micro_time.go.
 """
@@ -14,7 +15,9 @@ from typing import Final
 from tetrapod.machinery.golang.durations import human_duration
 from tetrapod.machinery.golang.quoting import go_quote
 
-_rfc3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII).fullmatch
+_rfc3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
+).fullmatch
 _MICRO_DIGITS: Final = 6
 _DATE: Final = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"))
 _CLOCK: Final = (("15", r"\d\d"), (":", ":"), ("04", r"\d\d"), (":", ":"))
@@ -41,7 +44,10 @@ def now_micro() -> str:
 def format_time(moment: datetime) -> str:
     """Format a metav1.Time: `2026-11-21T10:12:20Z`. A fraction of a second is dropped."""
     moment = moment.astimezone(UTC)
-    return f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}T{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}Z"
+    return (
+        f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}T"
+        f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}Z"
+    )
 
 
 def format_micro(moment: datetime) -> str:
@@ -94,7 +100,10 @@ def parse_micro(text: str) -> datetime:
 
 
 def age(text: str | None) -> str:
-    """Return the time since a timestamp as tables show it: `<unknown>` if it is missing, `<invalid>` if it cannot be parsed."""
+    """Return the time since a timestamp as tables show it.
+
+    The result is `<unknown>` if the timestamp is missing, and `<invalid>` if it cannot be parsed.
+    """
     if not text:
         return "<unknown>"
     try:

@@ -27,7 +27,9 @@ def parse_kube_version(text: str) -> tuple[int, int, int] | None:
 
 
 def compare(a: str, b: str) -> int:
-    """Return a positive number if `a` is more stable or newer than `b`, a negative one if it is less so, and 0 if they are equal.
+    """Return a positive number if `a` is more stable or newer than `b`.
+
+    The result is negative if `a` is less so, and 0 if they are equal.
 
     Upstream: CompareKubeAwareVersionStrings.
     """

@@ -8,8 +8,8 @@
         …
         server.reset(state)
 
-`plugin.py` provides it as pytest fixtures; docs/how-to/testing.md documents both. Imports are deferred until first use: pytest loads
-the plugin in every project, also where no test requests a server.
+`plugin.py` provides it as pytest fixtures; docs/how-to/testing.md documents both. Imports are deferred until first use:
+pytest loads the plugin in every project, also where no test requests a server.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A minimal API client for tests, with plain dicts over HTTPS. It needs only the standard library.
 
-Paths are found by discovery from an object's apiVersion and kind. For other needs use a complete client library with the kubeconfig.
+Paths are found by discovery from an object's apiVersion and kind. For other needs use a complete client library with
+the kubeconfig.
 """
 
 from __future__ import annotations
@@ -111,7 +112,9 @@ class Client:
         self._resources: dict[tuple[str, str], Resource] = {}
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Object:
-        """Send a request and return the decoded response. It is repeated once if the server has closed the idle connection.
+        """Send a request and return the decoded response.
+
+        It is repeated once if the server has closed the idle connection.
 
         Args:
             method: the HTTP method.
@@ -167,7 +170,9 @@ class Client:
             ApiError: the server rejected the request.
             LookupError: the server does not serve the kind.
         """
-        items: list[Object] = self.request("GET", self.resource(api_version, kind).at(namespace) + _query(query)).get("items") or []
+        items: list[Object] = (
+            self.request("GET", self.resource(api_version, kind).at(namespace) + _query(query)).get("items") or []
+        )
         return items
 
     def create(self, obj: Object, namespace: str = "default") -> Object:
@@ -213,7 +218,14 @@ class Client:
         return self.request("PATCH", path, obj, "application/apply-patch+yaml")
 
     def patch(
-        self, api_version: str, kind: str, name: str, patch: Any, namespace: str = "default", type: str = "merge", subresource: str = ""
+        self,
+        api_version: str,
+        kind: str,
+        name: str,
+        patch: Any,
+        namespace: str = "default",
+        type: str = "merge",
+        subresource: str = "",
     ) -> Object:
         """Patch an object or a subresource of it, and return it as stored.
 
@@ -261,7 +273,8 @@ class Client:
             query: query parameters, such as resourceVersion, after which events are sent, and labelSelector.
 
         Raises:
-            ApiError: the server rejected the watch, or sent an ERROR event; code 410 if the resource version is too old.
+            ApiError: the server rejected the watch, or sent an ERROR event; code 410 if the resource version is too
+                old.
             LookupError: the server does not serve the kind.
         """
         path = self.resource(api_version, kind).at(namespace) + _query({**query, "watch": "true"})
@@ -312,12 +325,16 @@ class Client:
             raise
         for resource in answer["resources"]:
             if "/" not in resource["name"]:
-                self._resources[api_version, resource["kind"]] = Resource(path, resource["name"], resource["namespaced"])
+                self._resources[api_version, resource["kind"]] = Resource(
+                    path, resource["name"], resource["namespaced"]
+                )
 
     def _path(self, obj: Object, namespace: str, subresource: str = "", *, named: bool = True) -> str:
         metadata = obj.get("metadata") or {}
         resource = self.resource(obj["apiVersion"], obj["kind"])
-        return resource.at(metadata.get("namespace") or namespace, metadata.get("name", "") if named else "", subresource)
+        return resource.at(
+            metadata.get("namespace") or namespace, metadata.get("name", "") if named else "", subresource
+        )
 
     def _headers(self, content_type: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}", "Content-Type": content_type, "Accept": "application/json"}
@@ -338,10 +355,14 @@ class Client:
 
 
 def _wake(connection: http.client.HTTPSConnection) -> None:
-    """End reads of a connection in any thread, which then closes it. `close` would block until the read of that thread returns."""
+    """End reads of a connection in any thread, which then closes it.
+
+    `close` would block until the read of that thread returns.
+    """
     if connection.sock is not None:
         with contextlib.suppress(OSError):
-            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # the TLS layer continues and reads the end of the stream
+            # The TLS layer continues and reads the end of the stream.
+            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
 
 def _query(query: Mapping[str, Any]) -> str:

@@ -13,8 +13,8 @@ from tetrapod.generic.storage.sqlite.snapshots import Snapshot
 from tetrapod.machinery.requestinfo import is_long_running
 
 _QUIET: Final = 60
-"""Iterations of the event loop without a write or a request in flight after which the server counts as idle. An event reaches its last
-consumer, and results in a request, within about a dozen.
+"""Iterations of the event loop without a write or a request in flight after which the server counts as idle. An event
+reaches its last consumer, and results in a request, within about a dozen.
 """
 _TIMEOUT_SECONDS: Final = 2.0
 _ATTEMPTS: Final = 5
@@ -40,7 +40,9 @@ class Counted(Embedded):
             self._under_way -= 1
 
     async def settled(self, timeout: float = _TIMEOUT_SECONDS) -> bool:
-        """Wait until the consequences of all writes have happened: caches and informers are up to date, and controllers are idle.
+        """Wait until the consequences of all writes have happened.
+
+        They have happened when caches and informers are up to date, and controllers are idle.
 
         Args:
             timeout: the timeout in seconds.
@@ -66,7 +68,9 @@ class Counted(Embedded):
         return await self._store.snapshot()
 
     async def restore(self, snapshot: Snapshot) -> bool:
-        """Restore a snapshot, repeatedly until nothing differs, because controllers may write in response to the restored changes.
+        """Restore a snapshot, repeatedly until nothing differs.
+
+        Repetition is needed because controllers may write in response to the restored changes.
 
         Returns:
             False if the state still differs after several attempts.

@@ -40,7 +40,8 @@ def read(manifests: Any) -> Iterator[Object]:
     """Yield the objects of manifests.
 
     Args:
-        manifests: YAML text, a file, a directory (its files in alphabetical order), an object, a List, or an iterable of these.
+        manifests: YAML text, a file, a directory (its files in alphabetical order), an object, a List, or an iterable
+            of these.
 
     Raises:
         OSError: a file cannot be read.
@@ -83,7 +84,10 @@ def _wait_served(client: Client, definition: Object) -> Object:
                 if version["served"]:
                     client.resource(f"{spec['group']}/{version['name']}", spec["names"]["kind"])
             current = client.get(definition["apiVersion"], definition["kind"], definition["metadata"]["name"])
-            if any(c["type"] == "Established" and c["status"] == "True" for c in (current.get("status") or {}).get("conditions") or ()):
+            if any(
+                c["type"] == "Established" and c["status"] == "True"
+                for c in (current.get("status") or {}).get("conditions") or ()
+            ):
                 return current
         except (LookupError, ApiError):
             pass

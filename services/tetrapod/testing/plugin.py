@@ -46,7 +46,10 @@ def _tetrapod_initial_state(tetrapod_session: Server) -> State:
 
 @pytest.fixture
 def tetrapod(tetrapod_session: Server, _tetrapod_initial_state: State) -> Iterator[Server]:
-    """Provide the server of the session, reset to its initial state before each test. Forks are closed after the test."""
+    """Provide the server of the session, reset to its initial state before each test.
+
+    Forks are closed after the test.
+    """
     tetrapod_session.reset(_tetrapod_initial_state)
     yield tetrapod_session
     tetrapod_session.close_forks()

@@ -1,7 +1,7 @@
 """A complete API server in a thread of this process, with a storage in memory.
 
-A separate process would have to import everything for each server, which takes some 90 MB, and would need a channel for what is now a
-function call. Measurements are in docs/how-to/testing.md.
+A separate process would have to import everything for each server, which takes some 90 MB, and would need a channel for
+what is now a function call. Measurements are in docs/how-to/testing.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _ATTEMPTS: Final = 5
 
 
 class State:
-    """The stored objects of a server at one moment. It is opaque, and can be passed to `reset` of any server, repeatedly."""
+    """The stored objects of a server at one moment.
+
+    It is opaque, and can be passed to `reset` of any server, repeatedly.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         """Create the state; called by `Server.snapshot`."""
@@ -45,8 +48,9 @@ class State:
 class Server:
     """A running server, ready when it is constructed. Use it as a context manager, or call `close`.
 
-    Controllers run as in a cluster (garbage collection, namespaces, service accounts and so on), but nothing runs pods. Methods may be
-    called from any thread; they block. All methods except `close` and `close_forks` raise RuntimeError after `close`.
+    Controllers run as in a cluster (garbage collection, namespaces, service accounts and so on), but nothing runs pods.
+    Methods may be called from any thread; they block. All methods except `close` and `close_forks` raise RuntimeError
+    after `close`.
     """
 
     def __init__(self, flags: Sequence[str] = ()) -> None:
@@ -122,7 +126,10 @@ class Server:
 
     @property
     def client(self) -> Client:
-        """A minimal client for an administrator. It belongs to one thread; other threads create their own by `connect`."""
+        """A minimal client for an administrator.
+
+        It belongs to one thread; other threads create their own by `connect`.
+        """
         if self._client is None:
             self._client = self.connect()
         return self._client
@@ -140,7 +147,9 @@ class Server:
         return client
 
     def kubernetes_client(self) -> Any:
-        """Return a new `ApiClient` of the official `kubernetes` package for an administrator. It is closed with the server.
+        """Return a new `ApiClient` of the official `kubernetes` package for an administrator.
+
+        It is closed with the server.
 
         Raises:
             ImportError: the package is not installed.
@@ -154,7 +163,9 @@ class Server:
         self._kubernetes_clients.append(api)
         return api
 
-    def apply(self, manifests: str | Path | dict[str, Any] | Iterable[Any], *, namespace: str = "default") -> list[dict[str, Any]]:
+    def apply(
+        self, manifests: str | Path | dict[str, Any] | Iterable[Any], *, namespace: str = "default"
+    ) -> list[dict[str, Any]]:
         """Apply manifests by server-side apply, namespaces and CustomResourceDefinitions first.
 
         CustomResourceDefinitions are served when this returns.
@@ -182,8 +193,8 @@ class Server:
     def reset(self, state: State | None = None) -> None:
         """Restore a state, by default the initial one.
 
-        A reset is a write: open watches receive deletions, additions and changes, and resource versions continue. Stop clients that
-        write first: an operator that keeps running may write an object that it read before the reset.
+        A reset is a write: open watches receive deletions, additions and changes, and resource versions continue. Stop
+        clients that write first: an operator that keeps running may write an object that it read before the reset.
 
         Args:
             state: a state of any server; None for the state after the start.
@@ -196,11 +207,17 @@ class Server:
             raise RuntimeError("a client keeps writing while the state is reset; stop it before the reset")
 
     def settle(self) -> None:
-        """Wait until controllers have processed all writes, at most 2 seconds. Work that they delay on purpose is not awaited."""
+        """Wait until controllers have processed all writes, at most 2 seconds.
+
+        Work that they delay on purpose is not awaited.
+        """
         self._loop.call(self._server.settled())
 
     def fork(self) -> Server:
-        """Start another server with a copy of this state, and the same certificates and token. It is closed with this one."""
+        """Start another server with a copy of this state, and the same certificates and token.
+
+        It is closed with this one.
+        """
         self._must_be_open()
         fork = Server.__new__(Server)
         fork._flags = self._flags
@@ -246,7 +263,12 @@ def _options(directory: Path, tokens: Path, flags: Sequence[str]) -> Options:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    own = [f"--data-dir={directory}", f"--token-auth-file={tokens}", "--bind-address=127.0.0.1", f"--secure-port={port}"]
+    own = [
+        f"--data-dir={directory}",
+        f"--token-auth-file={tokens}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+    ]
     options = parse_options("up", [*own, "--collection-delay=0", *flags])
     if options.data_dir != directory or options.etcd.servers:
         raise ValueError("a server for tests stores its objects in memory; --data-dir and --etcd-servers cannot be set")

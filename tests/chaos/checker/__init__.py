@@ -1,7 +1,8 @@
-"""Prove from a history that no write was lost, no read returned a state that never existed, and the order of operations is possible.
+"""Prove from a history that no write was lost, no read returned a state that never existed, and the order of operations
+is possible.
 
-The revisions of the store give a total order of all writes, so no search is needed (as in Wing and Gong's algorithm). It remains to be
-shown that each operation fits into that order between its start and its end.
+The revisions of the store give a total order of all writes, so no search is needed (as in Wing and Gong's algorithm).
+It remains to be shown that each operation fits into that order between its start and its end.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Linearizability of each key and of all keys: each operation took effect at one moment between its start and its end.
 
-The moments are revisions. That of a write is known. A consistent read may have taken effect at any revision at which its result was
-true. So may a rejection that reveals the state (AlreadyExists, NotFound, Conflict).
+The moments are revisions. That of a write is known. A consistent read may have taken effect at any revision at which
+its result was true. So may a rejection that reveals the state (AlreadyExists, NotFound, Conflict).
 
-Operations are visited in the order of their ends. Each is assigned the earliest possible moment that is not before the moments of all
-operations that ended before it started. This restricts later operations the least: if none is found, none exists. Overlapping operations
-may take effect in either order, others may not.
+Operations are visited in the order of their ends. Each is assigned the earliest possible moment that is not before the
+moments of all operations that ended before it started. This restricts later operations the least: if none is found,
+none exists. Overlapping operations may take effect in either order, others may not.
 
 A write of unknown outcome counts as an operation without an end if the store has it, and is ignored otherwise.
 """
@@ -50,13 +50,17 @@ def check_order(operations: Iterable[Operation], truth: Truth) -> list[Violation
             if revision is None:
                 continue
             if revision <= least:
-                found.append(Violation("order", f"{operation} took effect at {revision}, before {whose}, of {least}, had ended"))
+                found.append(
+                    Violation("order", f"{operation} took effect at {revision}, before {whose}, of {least}, had ended")
+                )
                 continue
             floor.ended(operation, revision)
         elif (spans := _possible(operation, truth)) is not None:
             moment = spans.first_from(least)
             if moment is None:
-                found.append(Violation("stale", f"{operation} showed what was no more so at {least}, when {whose} had ended"))
+                found.append(
+                    Violation("stale", f"{operation} showed what was no more so at {least}, when {whose} had ended")
+                )
                 continue
             floor.ended(operation, moment)
     return found

@@ -1,4 +1,6 @@
-"""Check that each read returned a state that existed: objects as at their revision, lists as at theirs, and nothing from the future."""
+"""Check that each read returned a state that existed: objects as at their revision, lists as at theirs, and nothing
+from the future.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def check_reads(operations: Iterable[Operation], truth: Truth) -> list[Violation
             assert operation.seen is not None
             found += _shown(operation, operation.name, operation.seen, truth, begun)
             if truth.while_it_was(operation.kind, operation.name, operation.seen.revision)[1] < operation.at_least:
-                found.append(Violation("stale", f"{operation} asked for {operation.at_least} and saw {operation.seen.revision}"))
+                found.append(
+                    Violation("stale", f"{operation} asked for {operation.at_least} and saw {operation.seen.revision}")
+                )
         elif operation.outcome is Outcome.REFUSED and operation.status == 404 and operation.at_least:
             if truth.absent(operation.kind, operation.name).first_from(operation.at_least) is None:
                 found.append(Violation("stale", f"{operation} asked for {operation.at_least} and saw nothing"))
@@ -34,9 +38,15 @@ def _snapshot(operation: Operation, truth: Truth, begun: dict[str, float]) -> li
     found = []
     for name, seen in operation.items.items():
         found += _shown(operation, name, seen, truth, begun)
-    if {name: version.revision for name, version in right.items()} != {name: seen.revision for name, seen in operation.items.items()}:
+    if {name: version.revision for name, version in right.items()} != {
+        name: seen.revision for name, seen in operation.items.items()
+    }:
         lacks, extra = sorted(right.keys() - operation.items.keys()), sorted(operation.items.keys() - right.keys())
-        differ = sorted(name for name in right.keys() & operation.items.keys() if right[name].revision != operation.items[name].revision)
+        differ = sorted(
+            name
+            for name in right.keys() & operation.items.keys()
+            if right[name].revision != operation.items[name].revision
+        )
         what = f"is no snapshot of {operation.revision}: it lacks {lacks}, has {extra} too, and differs in {differ}"
         found.append(Violation("torn list", f"{operation} {what}"))
     return found

@@ -1,4 +1,6 @@
-"""Check that watches send each change after their start once, in order and unaltered, and no bookmark before the changes that it covers."""
+"""Check that watches send each change after their start once, in order and unaltered, and no bookmark before the
+changes that it covers.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,12 @@ def _differs(event: Event, change: Change) -> str:
         return f"{event.type}, not {kind}"
     shown = before if after.mark is None else after
     assert shown is not None
-    if (event.name, event.seen.mark, event.seen.count, event.seen.uid) != (change.name, shown.mark, shown.count, shown.uid):
+    if (event.name, event.seen.mark, event.seen.count, event.seen.uid) != (
+        change.name,
+        shown.mark,
+        shown.count,
+        shown.uid,
+    ):
         return "another object"
     return ""
 
@@ -66,10 +73,15 @@ def _initial(watch: Watched, truth: Truth) -> tuple[int, list[Event], list[Viola
     state: dict[str, int] = {}
     for index, event in enumerate(watch.events):
         if event.initial_end:
-            right = {name: version.revision for name, version in truth.snapshot(watch.kind, event.seen.revision).items()}
+            right = {
+                name: version.revision for name, version in truth.snapshot(watch.kind, event.seen.revision).items()
+            }
             if state == right:
                 return event.seen.revision, watch.events[index + 1 :], []
-            what = f"began with {sorted(state.items())}, where the store had {sorted(right.items())} at {event.seen.revision}"
+            what = (
+                f"began with {sorted(state.items())}, where the store had {sorted(right.items())} at "
+                f"{event.seen.revision}"
+            )
             return 0, [], [Violation("torn list", f"a watch of {watch.kind} by {watch.client} {what}")]
         if event.type == "DELETED":
             state.pop(event.name, None)

@@ -1,4 +1,5 @@
-"""The disks that a power cut may leave, by the guarantees of POSIX: synced data is there, and any part of the rest may be, in any order.
+"""The disks that a power cut may leave, by the guarantees of POSIX: synced data is there, and any part of the rest may
+be, in any order.
 
 Three disks are built after each step that touches a file:
 
@@ -79,7 +80,9 @@ def power_cuts(steps: Iterable[Step], chance: random.Random) -> Iterator[Disk]:
         else:
             file.pending.append(step)
         for what, share in (("everything", 1.0), ("what was synced", 0.0), ("what chance left", chance.random())):
-            left = {name: content for name, file in files.items() if (content := _left(file, share, chance)) is not None}
+            left = {
+                name: content for name, file in files.items() if (content := _left(file, share, chance)) is not None
+            }
             yield Disk(f"step {number} ({type(step).__name__} {step.file}), {what}", left, list(acknowledged))
 
 

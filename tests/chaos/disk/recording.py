@@ -1,7 +1,8 @@
 """A SQLite VFS that wraps the one for Unix through ctypes, and records each file operation before it happens.
 
-It copies the function tables and replaces only `xOpen`, `xDelete`, `xWrite`, `xTruncate` and `xSync`; all other calls go to the original.
-See sqlite.org/c3ref/vfs.html and io_methods.html. `sqlite3_file` begins with the pointer to its methods, the only field that is changed.
+It copies the function tables and replaces only `xOpen`, `xDelete`, `xWrite`, `xTruncate` and `xSync`; all other calls
+go to the original. See sqlite.org/c3ref/vfs.html and io_methods.html. `sqlite3_file` begins with the pointer to its
+methods, the only field that is changed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-# SQLite keeps the pointer to the name as the path of the file, so pass on the same pointer: a Python string would be freed too early.
+# SQLite keeps the pointer to the name as the path of the file, so pass on the same pointer: a Python string would be
+# freed too early.
 _OPEN = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_int))
 _DELETE = CFUNCTYPE(c_int, c_void_p, c_char_p, c_int)
 _WRITE = CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64)
@@ -127,7 +129,9 @@ class _Recorder:
         self._steps = recording.steps
         self._directory = str(directory)
         self._names: dict[int, str] = {}  # of open files, by their address
-        self._tables: dict[int, tuple[_Methods, tuple[Any, ...]]] = {}  # our function tables, by the address of the original
+        self._tables: dict[
+            int, tuple[_Methods, tuple[Any, ...]]
+        ] = {}  # our function tables, by the address of the original
         self._open = _OPEN(unix.open)
         self._delete = _DELETE(unix.delete)
         self._callbacks = (_OPEN(self.open), _DELETE(self.delete))

@@ -38,7 +38,10 @@ def service_from_etcd(service: str) -> Callable[[], Pairs]:
 
 
 def leader_from_members(world: FourServices) -> Callable[[], Pairs]:
-    """Isolate etcd's leader from the other members. It does not know that it has lost the leadership, and the services still reach it."""
+    """Isolate etcd's leader from the other members.
+
+    It does not know that it has lost the leadership, and the services still reach it.
+    """
 
     def choose() -> Pairs:
         first = world.etcd.leader().name

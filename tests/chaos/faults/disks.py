@@ -31,7 +31,9 @@ def mounts_allowed() -> bool:
 @contextmanager
 def small_disk(where: Path, megabytes: int) -> Iterator[Path]:
     where.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(where)], check=True, capture_output=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(where)], check=True, capture_output=True
+    )
     try:
         yield where
     finally:
@@ -52,7 +54,10 @@ def fill(disk: Path) -> Path:
 
 
 class FullDiskOfMember:
-    """Fill the disk of a member. etcd exits when it cannot write, and the others go on. It is started again after space was freed."""
+    """Fill the disk of a member. etcd exits when it cannot write, and the others go on.
+
+    It is started again after space was freed.
+    """
 
     hold = 6.0
 
@@ -64,7 +69,9 @@ class FullDiskOfMember:
         fill(self._member.directory)
         for number in range(LOG // FILLER_SIZE + 1):  # its log has preallocated a segment, which must be used up first
             with contextlib.suppress(OSError):
-                self._world.etcd.leader().call("/v3/kv/put", {"key": coded(f"{FILLER}{number}"), "value": coded("x" * FILLER_SIZE)})
+                self._world.etcd.leader().call(
+                    "/v3/kv/put", {"key": coded(f"{FILLER}{number}"), "value": coded("x" * FILLER_SIZE)}
+                )
             if not self._member.running:
                 return f"the disk of {self._member.name} is full, and it has ended"
         return f"the disk of {self._member.name} is full"

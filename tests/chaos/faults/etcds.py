@@ -93,7 +93,10 @@ def compact(world: FourServices) -> int:
 
 
 class Oblivion:
-    """Suspend a service until etcd has compacted the changes that it missed. Its watch must get an error, and it must list again."""
+    """Suspend a service until etcd has compacted the changes that it missed.
+
+    Its watch must get an error, and it must list again.
+    """
 
     hold = 1.0
 
@@ -119,7 +122,9 @@ class Oblivion:
 
 def make_room(world: FourServices) -> None:
     """Delete the objects that filled the store."""
-    removed = world.etcd.leader().call("/v3/kv/deleterange", {"key": coded(FILLER), "range_end": coded("/filler0")}, timeout=30)
+    removed = world.etcd.leader().call(
+        "/v3/kv/deleterange", {"key": coded(FILLER), "range_end": coded("/filler0")}, timeout=30
+    )
     world.witness.wait_for(int(removed["header"]["revision"]))
     compact(world)
 

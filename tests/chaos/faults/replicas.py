@@ -1,6 +1,7 @@
 """One of several replicas of a service crashes, hangs or restarts, while the others go on.
 
-Before the fault is held, it waits for the reaction of the other replicas (they stop sending requests to it, or take over the leadership).
+Before the fault is held, it waits for the reaction of the other replicas (they stop sending requests to it, or take
+over the leadership).
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ from support.server import freeze
 
 TIMEOUT: Final = 40.0
 """Seconds. Three to five are enough on an idle machine."""
-_SHORT: Final = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms")
+_SHORT: Final = (
+    "--leader-elect-lease-duration=4s",
+    "--leader-elect-renew-deadline=3s",
+    "--leader-elect-retry-period=500ms",
+)
 FLAGS: Final[Mapping[str, tuple[str, ...]]] = {"auth": _SHORT, "core": _SHORT}
 
 

@@ -48,7 +48,9 @@ class Hosted:
 def kind_or_skip() -> str:
     found = subprocess.run([ROOT / "tools/kind.sh"], capture_output=True, text=True, check=False)
     if found.returncode != 0:
-        pytest.skip(f"not applicable: kind is not on this machine and cannot be built: {found.stderr.strip().splitlines()[-1]}")
+        pytest.skip(
+            f"not applicable: kind is not on this machine and cannot be built: {found.stderr.strip().splitlines()[-1]}"
+        )
     return found.stdout.strip()
 
 
@@ -66,9 +68,13 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     try:
         if made.returncode != 0:
             why = [line for line in made.stderr.splitlines() if "rror" in line] or made.stderr.splitlines()
-            pytest.skip(f"not applicable: no kind cluster can be made here: {why[-1].strip() if why else made.returncode}")
+            pytest.skip(
+                f"not applicable: no kind cluster can be made here: {why[-1].strip() if why else made.returncode}"
+            )
         build_images()
-        subprocess.run([kind, "load", "docker-image", "--name", NAME, IMAGE, LIBRARY, ETCD, REDIS], check=True, timeout=600)
+        subprocess.run(
+            [kind, "load", "docker-image", "--name", NAME, IMAGE, LIBRARY, ETCD, REDIS], check=True, timeout=600
+        )
         admin = Kubectl(directory, kubeconfig)
         admin("create", "namespace", "hosted")
         yield Kubectl(directory, kubeconfig, "hosted")
@@ -112,7 +118,10 @@ def test_kubectl_commands_work(hosted: Hosted, manifests: Path) -> None:
     kubectl("apply", "-f", str(manifests / "crd.yaml"))
     wait_established(kubectl, "widgets.e2e.example.com")
     widget = {"apiVersion": "e2e.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
-    until(lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0, description="the custom resource")
+    until(
+        lambda: kubectl.run("apply", "-f", "-", stdin=json.dumps(widget)).returncode == 0,
+        description="the custom resource",
+    )
     kubectl("delete", "namespace", "tour", "--timeout=60s")
 
 
@@ -122,7 +131,16 @@ def test_only_the_aggregator_is_reachable_from_other_pods(hosted: Hosted) -> Non
     for service, said in (("rel-tetrapod:443", "CERTIFICATE_VERIFY_FAILED"), ("rel-tetrapod-auth:6443", "timed out")):
         command = ["python", "-c", script.format(f"https://{service.replace(':', '.hosted.svc:')}/readyz")]
         done = hosted.host.run(
-            *("run", "outsider", "--namespace=default", f"--image={IMAGE}", "--image-pull-policy=Never", "--restart=Never", "--rm", "-i"),
+            *(
+                "run",
+                "outsider",
+                "--namespace=default",
+                f"--image={IMAGE}",
+                "--image-pull-policy=Never",
+                "--restart=Never",
+                "--rm",
+                "-i",
+            ),
             *("--command", "--", *command),
             timeout=120,
         )
@@ -151,7 +169,9 @@ def test_an_upgrade_and_a_rollback_fail_no_client_that_retries(hosted: Hosted) -
     hosted.kubectl("create", "configmap", "kept", "--from-literal=a=b", "--namespace=default")
     began = time.monotonic()
     upgraded = settings(defaults__podAnnotations={"example.com/upgrade": "1"})
-    helm("upgrade", "rel", str(CHART), *VALUES, *upgraded, "--wait", "--timeout", "10m", kubectl=hosted.host, timeout=700)
+    helm(
+        "upgrade", "rel", str(CHART), *VALUES, *upgraded, "--wait", "--timeout", "10m", kubectl=hosted.host, timeout=700
+    )
     helm("rollback", "rel", "1", "--wait", "--timeout", "10m", kubectl=hosted.host, timeout=700)
     until(
         lambda: hosted.kubectl.run("get", "configmap", "kept", "--namespace=default").returncode == 0,
@@ -162,5 +182,7 @@ def test_an_upgrade_and_a_rollback_fail_no_client_that_retries(hosted: Hosted) -
 
 
 def register(hosted: Hosted, *args: str) -> None:
-    done = subprocess.run([REGISTER, *args], env=hosted.kubectl.env(), capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        [REGISTER, *args], env=hosted.kubectl.env(), capture_output=True, text=True, timeout=100, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

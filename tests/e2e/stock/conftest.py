@@ -1,7 +1,7 @@
 """One server without its own controllers, upstream's controller manager and scheduler, and three simulated nodes.
 
-STOCK_TARGET may name a running server with its own components, such as a real one, as URL=DIRECTORY, where the directory has `kubeconfig`
-and `ca.crt`. The expectations of these tests were found that way.
+STOCK_TARGET may name a running server with its own components, such as a real one, as URL=DIRECTORY, where the
+directory has `kubeconfig` and `ca.crt`. The expectations of these tests were found that way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ from support.waiting import until
 from support.wire import Answer, Client
 
 TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
-FLAGS = (f"--token-auth-file={TOKENS}", "--enable-bootstrap-token-auth", "--enable-aggregator-routing", "--controllers=-*")
+FLAGS = (
+    f"--token-auth-file={TOKENS}",
+    "--enable-bootstrap-token-auth",
+    "--enable-aggregator-routing",
+    "--controllers=-*",
+)
 _numbers = itertools.count(1)
 
 
@@ -93,7 +98,9 @@ class Space:
         return until(lambda: self.get(resource, name), predicate, timeout=timeout)
 
     def until_gone(self, resource: str, name: str, timeout: float = 60) -> None:
-        until(lambda: self.client("GET", self.path(resource, name)).status, lambda status: status == 404, timeout=timeout)
+        until(
+            lambda: self.client("GET", self.path(resource, name)).status, lambda status: status == 404, timeout=timeout
+        )
 
 
 def must(answer: Answer, *codes: int) -> Any:

@@ -42,7 +42,14 @@ class Library:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Run the server with the token of the service account that register.sh created, and no other credentials."""
-        argv = [sys.executable, "-m", "library", f"--server={self.front.url}", f"--secure-port={self.port}", "--bind-address=127.0.0.1"]
+        argv = [
+            sys.executable,
+            "-m",
+            "library",
+            f"--server={self.front.url}",
+            f"--secure-port={self.port}",
+            "--bind-address=127.0.0.1",
+        ]
         argv += [f"--certificate-authority={self.directory / 'ca.crt'}", f"--token-file={self.directory / 'token'}"]
         argv += [f"--data-dir={self.directory / 'data'}", "--hosts=localhost,library.library.svc"]
         environment = {**os.environ, "PYTHONPATH": f"{SERVICES}:{EXAMPLE}"}
@@ -57,7 +64,9 @@ class Library:
             process.wait(30)
 
     def ask(self, path: str, headers: Mapping[str, str], *, as_front: bool) -> int:
-        """Send a request to the server directly instead of through the aggregator, with or without the aggregator's certificate."""
+        """Send a request to the server directly instead of through the aggregator, with or without the aggregator's
+        certificate.
+        """
         context = ssl.create_default_context(cafile=str(self.directory / "data/pki/ca.crt"))
         if as_front:
             context.load_cert_chain(*self.front.pki.front_proxy_client)
@@ -96,7 +105,10 @@ def library(front: KubeApiserver, admin: Kubectl, tmp_path_factory: pytest.TempP
         admin("apply", "-f", "-", stdin=registration.replace("6443", str(found.port)))
         admin("wait", "--for=condition=Available", "apiservice/v1.library.example.com", "--timeout=60s")
         # upstream fetches the document shortly after the service is available
-        until(lambda: "apis/library.example.com/v1" in admin("get", "--raw", "/openapi/v3"), description="its OpenAPI at the front")
+        until(
+            lambda: "apis/library.example.com/v1" in admin("get", "--raw", "/openapi/v3"),
+            description="its OpenAPI at the front",
+        )
         yield found
 
 
@@ -113,7 +125,9 @@ def kubectl(admin: Kubectl, library: Library) -> Kubectl:
 
 def book(name: str, **spec: Any) -> str:
     spec = {"title": name, "copies": 1, **spec}
-    return json.dumps({"apiVersion": "library.example.com/v1", "kind": "Book", "metadata": {"name": name}, "spec": spec})
+    return json.dumps(
+        {"apiVersion": "library.example.com/v1", "kind": "Book", "metadata": {"name": name}, "spec": spec}
+    )
 
 
 def test_kubectl_applies_gets_explains_and_deletes(kubectl: Kubectl) -> None:
@@ -125,7 +139,9 @@ def test_kubectl_applies_gets_explains_and_deletes(kubectl: Kubectl) -> None:
     assert "book.library.example.com/walden" in kubectl("get", "all", "-o", "name")
     assert kubectl.json("get", "book", "walden")["spec"]["copies"] == 3
     assert "copies" in kubectl("explain", "book.spec")
-    assert "conflict" in kubectl.fails("apply", "--server-side", "--field-manager=other", "-f", "-", stdin=book("emma", author="else"))
+    assert "conflict" in kubectl.fails(
+        "apply", "--server-side", "--field-manager=other", "-f", "-", stdin=book("emma", author="else")
+    )
     kubectl("delete", "book", "emma")
     assert "NotFound" in kubectl.fails("get", "book", "emma")
 
@@ -151,8 +167,14 @@ def test_discovery_and_openapi_include_it(client: Client) -> None:
     resources = {r["resource"]: r for r in found["library.example.com"]["versions"][0]["resources"]}
     assert resources["books"]["shortNames"] == ["bk"]
     assert resources["books"]["subresources"][0]["subresource"] == "status"
-    until(lambda: list(must(client("GET", "/openapi/v3"), 200)["paths"]), lambda paths: "apis/library.example.com/v1" in paths)
-    assert "/apis/library.example.com/v1/shelves" in must(client("GET", "/openapi/v3/apis/library.example.com/v1"), 200)["paths"]
+    until(
+        lambda: list(must(client("GET", "/openapi/v3"), 200)["paths"]),
+        lambda paths: "apis/library.example.com/v1" in paths,
+    )
+    assert (
+        "/apis/library.example.com/v1/shelves"
+        in must(client("GET", "/openapi/v3/apis/library.example.com/v1"), 200)["paths"]
+    )
     until(lambda: b"/apis/library.example.com/v1/shelves" in client("GET", "/openapi/v2").body)
 
 
@@ -177,7 +199,9 @@ def test_identity_headers_count_only_from_the_front_proxy(library: Library) -> N
 def test_its_failure_and_recovery_change_the_available_condition(
     front: KubeApiserver, admin: Kubectl, library: Library, client: Client
 ) -> None:
-    """The APIService is set to a port without a listener and back; kube-apiserver checks availability after each change."""
+    """The APIService is set to a port without a listener and back; kube-apiserver checks availability after each
+    change.
+    """
     service = must(client("GET", SERVICE), 200)["spec"]["service"]
     look_again = {"Content-Type": "application/merge-patch+json"}
 

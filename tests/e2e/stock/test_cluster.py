@@ -49,7 +49,9 @@ def test_nodes_get_pod_cidrs_and_unreachable_nodes_get_taints(client: Client, ku
     assert not node["spec"].get("taints")
     kubelets.silent.add("node-c")
     try:
-        node = until(lambda: client("GET", "/api/v1/nodes/node-c").json, lambda n: len(n["spec"].get("taints") or ()) == 2)
+        node = until(
+            lambda: client("GET", "/api/v1/nodes/node-c").json, lambda n: len(n["spec"].get("taints") or ()) == 2
+        )
         assert {(t["key"], t["effect"]) for t in node["spec"]["taints"]} == {
             ("node.kubernetes.io/unreachable", "NoSchedule"),
             ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -83,8 +85,12 @@ def test_volumes_and_claims_are_bound_and_protected(space: Space) -> None:
 
 
 def test_a_quota_is_calculated_and_enforced(space: Space) -> None:
-    space.create("resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1", "count/configmaps": "5"}}})
-    until(lambda: space.get("resourcequotas", "q"), lambda q: q["status"].get("used", {}).get("count/configmaps") == "1")
+    space.create(
+        "resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1", "count/configmaps": "5"}}}
+    )
+    until(
+        lambda: space.get("resourcequotas", "q"), lambda q: q["status"].get("used", {}).get("count/configmaps") == "1"
+    )
     space.create("pods", {**template({}), "metadata": {"name": "p"}})
     assert space.client("POST", space.path("pods"), {**template({}), "metadata": {"name": "q"}}).status == 403
     space.delete("pods", "p")
@@ -93,7 +99,10 @@ def test_a_quota_is_calculated_and_enforced(space: Space) -> None:
 
 def test_service_accounts_get_valid_tokens(space: Space, cluster: Cluster) -> None:
     annotations = {"kubernetes.io/service-account.name": "default"}
-    space.create("secrets", {"metadata": {"name": "t", "annotations": annotations}, "type": "kubernetes.io/service-account-token"})
+    space.create(
+        "secrets",
+        {"metadata": {"name": "t", "annotations": annotations}, "type": "kubernetes.io/service-account-token"},
+    )
     secret = space.until("secrets", "t", lambda s: s.get("data", {}).get("token"))
     assert base64.b64decode(secret["data"]["namespace"]).decode() == space.name
     assert secret["data"]["ca.crt"]
@@ -110,7 +119,11 @@ def test_a_certificate_is_approved_and_signed(space: Space, cluster: Cluster) ->
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "someone")])
     asked = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
     pem = asked.public_bytes(serialization.Encoding.PEM)
-    spec = {"signerName": "kubernetes.io/kube-apiserver-client", "usages": ["client auth"], "request": base64.b64encode(pem).decode()}
+    spec = {
+        "signerName": "kubernetes.io/kube-apiserver-client",
+        "usages": ["client auth"],
+        "request": base64.b64encode(pem).decode(),
+    }
     made = must(space.client("POST", REQUESTS, {"metadata": {"name": space.name}, "spec": spec}), 201)
     conditions = [{"type": "Approved", "status": "True", "reason": "Test", "message": "because"}]
     must(space.client("PUT", f"{REQUESTS}/{space.name}/approval", {**made, "status": {"conditions": conditions}}), 200)
@@ -123,7 +136,13 @@ def test_a_certificate_is_approved_and_signed(space: Space, cluster: Cluster) ->
 def test_dependents_are_deleted_by_propagation_policy(space: Space) -> None:
     for policy in ("Orphan", "Background", "Foreground"):
         owner = space.create("configmaps", {"metadata": {"name": "owner"}})
-        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"], "blockOwnerDeletion": True}
+        reference = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": "owner",
+            "uid": owner["metadata"]["uid"],
+            "blockOwnerDeletion": True,
+        }
         space.create("secrets", {"metadata": {"name": "owned", "ownerReferences": [reference]}})
         space.delete("configmaps", "owner", policy)
         space.until_gone("configmaps", "owner")
@@ -142,7 +161,9 @@ def test_deleting_a_namespace_deletes_its_contents(space: Space) -> None:
     space.until("apps/v1/deployments", "web", lambda d: d["status"].get("readyReplicas") == 2)
     must(space.client("DELETE", f"/api/v1/namespaces/{space.name}"), 200)
     path = f"/api/v1/namespaces/{space.name}"
-    held = until(lambda: space.client("GET", path).json, lambda n: condition(n, "NamespaceFinalizersRemaining") == "True")
+    held = until(
+        lambda: space.client("GET", path).json, lambda n: condition(n, "NamespaceFinalizersRemaining") == "True"
+    )
     assert "example.com/held in 1 resource instances" in json.dumps(held)
     space.patch("configmaps", "m", {"metadata": {"finalizers": None}})
     until(lambda: space.client("GET", path).status, lambda status: status == 404)
@@ -152,9 +173,15 @@ def test_cluster_roles_are_aggregated(space: Space) -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     label = {f"{space.name}.example.com/aggregate": "true"}
     rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
-    whole = {"metadata": {"name": f"{space.name}-all"}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": label}]}, "rules": []}
+    whole = {
+        "metadata": {"name": f"{space.name}-all"},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": label}]},
+        "rules": [],
+    }
     must(space.client("POST", roles, whole), 201)
-    must(space.client("POST", roles, {"metadata": {"name": f"{space.name}-part", "labels": label}, "rules": [rule]}), 201)
+    must(
+        space.client("POST", roles, {"metadata": {"name": f"{space.name}-part", "labels": label}, "rules": [rule]}), 201
+    )
     until(lambda: space.client("GET", f"{roles}/{space.name}-all").json, lambda role: role.get("rules") == [rule])
     for name in ("all", "part"):
         must(space.client("DELETE", f"{roles}/{space.name}-{name}"), 200)
@@ -165,7 +192,12 @@ def test_bootstrap_tokens_sign_cluster_info_and_are_deleted_at_expiry(client: Cl
     info = {"metadata": {"name": "cluster-info"}, "data": {"kubeconfig": "apiVersion: v1\nkind: Config\n"}}
     must(client("POST", "/api/v1/namespaces/kube-public/configmaps", info), 201, 409)
     expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 8))
-    data = {"token-id": "abcdef", "token-secret": "0123456789abcdef", "usage-bootstrap-signing": "true", "expiration": expires}
+    data = {
+        "token-id": "abcdef",
+        "token-secret": "0123456789abcdef",
+        "usage-bootstrap-signing": "true",
+        "expiration": expires,
+    }
     body = {"metadata": {"name": "bootstrap-token-abcdef"}, "type": "bootstrap.kubernetes.io/token", "stringData": data}
     must(client("POST", secrets, body), 201)
     path = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
@@ -180,7 +212,10 @@ def test_validating_policies_are_type_checked(space: Space) -> None:
     rules = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}]
     spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "object.spec.replicas > 'x'"}]}
     must(space.client("POST", policies, {"metadata": {"name": space.name}, "spec": spec}), 201)
-    found = until(lambda: space.client("GET", f"{policies}/{space.name}").json, lambda p: p["status"].get("observedGeneration") == 1)
+    found = until(
+        lambda: space.client("GET", f"{policies}/{space.name}").json,
+        lambda p: p["status"].get("observedGeneration") == 1,
+    )
     (warning,) = found["status"]["typeChecking"]["expressionWarnings"]
     assert "found no matching overload for '_>_' applied to '(int, string)'" in warning["warning"]
     must(space.client("DELETE", f"{policies}/{space.name}"), 200)
@@ -189,7 +224,9 @@ def test_validating_policies_are_type_checked(space: Space) -> None:
 def test_service_cidrs_become_ready_and_are_protected(space: Space) -> None:
     networks = "/apis/networking.k8s.io/v1/servicecidrs"
     must(space.client("POST", networks, {"metadata": {"name": space.name}, "spec": {"cidrs": ["10.77.0.0/24"]}}), 201)
-    found = until(lambda: space.client("GET", f"{networks}/{space.name}").json, lambda n: condition(n, "Ready") == "True")
+    found = until(
+        lambda: space.client("GET", f"{networks}/{space.name}").json, lambda n: condition(n, "Ready") == "True"
+    )
     assert found["metadata"]["finalizers"] == ["networking.k8s.io/service-cidr-finalizer"]
     must(space.client("DELETE", f"{networks}/{space.name}"), 200)
     until(lambda: space.client("GET", f"{networks}/{space.name}").status, lambda status: status == 404)

@@ -57,7 +57,10 @@ class Turns:
         return f"--encryption-provider-config={self.config}", f"--token-auth-file={self.tokens}"
 
     def stock(self) -> Any:
-        flags = ("--storage-media-type=application/json", *self.flags)  # in the format in which Tetrapod stores its objects
+        flags = (
+            "--storage-media-type=application/json",
+            *self.flags,
+        )  # in the format in which Tetrapod stores its objects
         return running_over(self.etcd.url, binaries()["kube-apiserver"], self._directory / "stock", *flags)
 
     def ours(self) -> Any:
@@ -83,7 +86,9 @@ def make_all(server: Server, name: str) -> None:
 def read_all(server: Server, *names: str) -> None:
     with Client(server) as client:
         for path in KINDS:
-            while (answer := client("GET", f"{path}?labelSelector=made")).status == 429:  # its cache must be loaded first
+            while (
+                answer := client("GET", f"{path}?labelSelector=made")
+            ).status == 429:  # its cache must be loaded first
                 continue
             assert answer.status == 200, answer.body
             assert [item["metadata"]["name"] for item in answer.json["items"]] == sorted(names)
@@ -101,7 +106,10 @@ def rewrite_all(server: Server, name: str) -> None:
 
 
 def check_stored(turns: Turns, name: str, key: str, kms_key: str) -> None:
-    """Check the keys of all objects of a name. A value encrypted by KMS has the id of its key in plain text behind the prefix."""
+    """Check the keys of all objects of a name.
+
+    A value encrypted by KMS has the id of its key in plain text behind the prefix.
+    """
     for path, prefix in KINDS.items():
         value = turns.stored(path, name)
         assert value.startswith(prefix.replace(b"{key}", key.encode())), path

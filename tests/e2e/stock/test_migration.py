@@ -40,7 +40,10 @@ OBJECTS: dict[str, dict[str, Any]] = {
         "metadata": {"name": "role"},
         "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
     },
-    "/apis/networking.k8s.io/v1/namespaces/house/networkpolicies": {"metadata": {"name": "none"}, "spec": {"podSelector": {}}},
+    "/apis/networking.k8s.io/v1/namespaces/house/networkpolicies": {
+        "metadata": {"name": "none"},
+        "spec": {"podSelector": {}},
+    },
     "/apis/example.com/v1/namespaces/house/sites": {
         "apiVersion": "example.com/v1",
         "kind": "Site",
@@ -68,7 +71,9 @@ def stock_server(directory: Path, pki: Pki, etcd: str, *flags: str) -> Iterator[
     own = ("--disable-admission-plugins=ServiceAccount", *flags)
     with running_over(etcd, binaries()["kube-apiserver"], directory, *own, pki=pki) as server:
         certificate, key = (file.read_bytes() for file in pki.admin)
-        write_kubeconfig(directory / "admin", kubeconfig(server.url, ca=pki.ca.read_bytes(), certificate=certificate, key=key))
+        write_kubeconfig(
+            directory / "admin", kubeconfig(server.url, ca=pki.ca.read_bytes(), certificate=certificate, key=key)
+        )
         yield HttpsClient(directory / "admin")
 
 
@@ -84,7 +89,9 @@ def without_version(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def migrate(*arguments: str | Path) -> None:
-    done = subprocess.run(command("migrate", *map(str, arguments)), env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command("migrate", *map(str, arguments)), env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

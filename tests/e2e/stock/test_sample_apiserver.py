@@ -79,7 +79,12 @@ def register(client: Client, address: str, port: int) -> None:
 
 
 def flunder(name: str) -> Any:
-    return {"apiVersion": "wardle.example.com/v1alpha1", "kind": "Flunder", "metadata": {"name": name}, "spec": {"reference": "x"}}
+    return {
+        "apiVersion": "wardle.example.com/v1alpha1",
+        "kind": "Flunder",
+        "metadata": {"name": name},
+        "spec": {"reference": "x"},
+    }
 
 
 def test_its_objects_can_be_written_read_watched_and_applied(flunders: str, space: Space) -> None:
@@ -90,8 +95,12 @@ def test_its_objects_can_be_written_read_watched_and_applied(flunders: str, spac
     assert [row["cells"][0] for row in table["rows"]] == ["f"]
     applied = {**flunder("f"), "metadata": {"name": "f", "labels": {"a": "b"}}}
     headers = {"Content-Type": "application/apply-patch+yaml"}
-    assert must(space.client("PATCH", f"{path}/f?fieldManager=m&force=true", applied, headers), 200)["metadata"]["labels"] == {"a": "b"}
-    watched = space.client("GET", f"{path}?watch=1&timeoutSeconds=1&resourceVersion={made['metadata']['resourceVersion']}")
+    assert must(space.client("PATCH", f"{path}/f?fieldManager=m&force=true", applied, headers), 200)["metadata"][
+        "labels"
+    ] == {"a": "b"}
+    watched = space.client(
+        "GET", f"{path}?watch=1&timeoutSeconds=1&resourceVersion={made['metadata']['resourceVersion']}"
+    )
     assert b'"MODIFIED"' in watched.body
     assert must(space.client("DELETE", f"{path}/f"), 200)["status"] == "Success"
 
@@ -118,12 +127,17 @@ def test_it_receives_the_user_and_requests_authorization(flunders: str, cluster:
     with Client(cluster.target, "bob-token") as bob:
         refused = bob("GET", path)
         assert refused.status == 403
-        assert refused.json["message"].startswith('flunders.wardle.example.com is forbidden: User "bob" cannot list resource "flunders"')
+        assert refused.json["message"].startswith(
+            'flunders.wardle.example.com is forbidden: User "bob" cannot list resource "flunders"'
+        )
         rules = [{"apiGroups": ["wardle.example.com"], "resources": ["flunders"], "verbs": ["list"]}]
         must(space.client("POST", ROLES, {"metadata": {"name": space.name}, "rules": rules}), 201)
         subjects = [{"kind": "User", "name": "bob", "apiGroup": "rbac.authorization.k8s.io"}]
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": space.name}
-        must(space.client("POST", BINDINGS, {"metadata": {"name": space.name}, "subjects": subjects, "roleRef": role}), 201)
+        must(
+            space.client("POST", BINDINGS, {"metadata": {"name": space.name}, "subjects": subjects, "roleRef": role}),
+            201,
+        )
         until(lambda: bob("GET", path).status, lambda status: status == 200)  # the denial is cached for a while
         assert bob("POST", path, flunder("g")).status == 403
 

@@ -1,5 +1,6 @@
-"""The conformance checker against faulty servers. Correct servers are checked in the tutorial's test and with upstream's
-sample-apiserver.
+"""The conformance checker against faulty servers.
+
+Correct servers are checked in the tutorial's test and with upstream's sample-apiserver.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ DISCOVERY = {
     "apiVersion": "v1",
     "groupVersion": GROUP_VERSION,
     "resources": [
-        {"name": "things", "singularName": "thing", "namespaced": False, "kind": "Thing", "verbs": ["create", "get", "list", "watch"]}
+        {
+            "name": "things",
+            "singularName": "thing",
+            "namespaced": False,
+            "kind": "Thing",
+            "verbs": ["create", "get", "list", "watch"],
+        }
     ],
 }
 
@@ -34,7 +41,10 @@ DISCOVERY = {
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("certificates")
     authority = Authority.create("ca")
-    for name, (certificate, key) in (("proxy", authority.issue_client("front")), ("server", authority.issue_server("bad", ["localhost"]))):
+    for name, (certificate, key) in (
+        ("proxy", authority.issue_client("front")),
+        ("server", authority.issue_server("bad", ["localhost"])),
+    ):
         (directory / f"{name}.crt").write_bytes(certificate)
         (directory / f"{name}.key").write_bytes(key)
     return directory
@@ -105,14 +115,24 @@ def test_an_unreachable_server_fails_each_check(certificates: Path) -> None:
 
 def test_a_discovery_document_without_its_media_type_is_reported(certificates: Path) -> None:
     group, _, version = GROUP_VERSION.partition("/")
-    aggregated = {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": group}, "versions": [{"version": version}]}]}
+    aggregated = {
+        "kind": "APIGroupDiscoveryList",
+        "items": [{"metadata": {"name": group}, "versions": [{"version": version}]}],
+    }
     with serving(certificates, lambda path: (200, aggregated)) as url:
         assert outcomes(url, certificates)["aggregated discovery"] == "fail"
 
 
-@pytest.mark.parametrize("arguments", [("http://localhost:1", GROUP_VERSION), ("https://localhost:1", "v1"), ("https://localhost:1", "g/")])
+@pytest.mark.parametrize(
+    "arguments", [("http://localhost:1", GROUP_VERSION), ("https://localhost:1", "v1"), ("https://localhost:1", "g/")]
+)
 def test_an_invalid_server_or_group_version_is_rejected(arguments: tuple[str, str]) -> None:
     ended = subprocess.run(
-        command("check-apiserver", *arguments), env=environment(), capture_output=True, text=True, timeout=60, check=False
+        command("check-apiserver", *arguments),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (ended.returncode, "Error: want " in ended.stderr) == (2, True)

@@ -45,7 +45,9 @@ class World:
         self.service, self.client, self.front = service, client, front
 
     async def get(self, path: str, **headers: str) -> tuple[int, Any]:
-        status, _, body = await self.service.pool.fetch("GET", f"http://127.0.0.1:{self.front.port}{path}", headers=headers)
+        status, _, body = await self.service.pool.fetch(
+            "GET", f"http://127.0.0.1:{self.front.port}{path}", headers=headers
+        )
         try:
             return status, orjson.loads(body)
         except ValueError:
@@ -133,8 +135,15 @@ class External:
         if request.path.endswith("/watch"):
             return StreamResponse(200, [], self._watch)
         if request.path == "/openapi/v3":
-            names = {f"apis/{self.GROUP}/v1": "?hash=ABC", f"apis/{self.GROUP}": "?hash=DEF", f"apis/{self.GROUP}/v2": "", "api/v1": ""}
-            return self._json({"paths": {name: {"serverRelativeURL": f"/openapi/v3/{name}{query}"} for name, query in names.items()}})
+            names = {
+                f"apis/{self.GROUP}/v1": "?hash=ABC",
+                f"apis/{self.GROUP}": "?hash=DEF",
+                f"apis/{self.GROUP}/v2": "",
+                "api/v1": "",
+            }
+            return self._json(
+                {"paths": {name: {"serverRelativeURL": f"/openapi/v3/{name}{query}"} for name, query in names.items()}}
+            )
         if request.path.startswith("/openapi/v3/"):
             return Response(200, [(b"content-type", b"application/json")], self.openapi)
         headers = {k.decode(): v.decode() for k, v in request.headers}

@@ -75,7 +75,9 @@ async def test_local_groups_are_registered_and_discovered(world: World) -> None:
         ("discovery.k8s.io", "Current"),
     ]
     assert (await world.get("/api/v1"))[1]["resources"][0]["name"] == "services"
-    assert (await world.get("/apis/discovery.k8s.io"))[1]["versions"] == [{"groupVersion": "discovery.k8s.io/v1", "version": "v1"}]
+    assert (await world.get("/apis/discovery.k8s.io"))[1]["versions"] == [
+        {"groupVersion": "discovery.k8s.io/v1", "version": "v1"}
+    ]
     assert await world.get("/apis/nope.example.com") == (404, b"404 page not found\n")
 
 
@@ -92,13 +94,20 @@ async def _is(world: World, name: str, reason: str) -> bool:
     return await world.reason(name) == reason
 
 
-async def test_requests_reach_the_external_server_with_the_identity_of_their_user(world: World, external: External) -> None:
+async def test_requests_reach_the_external_server_with_the_identity_of_their_user(
+    world: World, external: External
+) -> None:
     await join(world, external)
     status, found = await world.get(
         f"/apis/{External.GROUP}/v1/namespaces/default/flunders", **{"X-Remote-User": "root", "Authorization": "x"}
     )
     headers = found["headers"]
-    assert (status, found["certificate"], headers["x-remote-user"], headers["x-remote-group"]) == (200, True, "alice", "staff")
+    assert (status, found["certificate"], headers["x-remote-user"], headers["x-remote-group"]) == (
+        200,
+        True,
+        "alice",
+        "staff",
+    )
     assert headers["x-remote-extra-example.com%2fkey"] == "v"
     assert "authorization" not in headers
     assert (await world.get(f"/apis/{External.GROUP}/v1/flunders/watch"))[1] == b'{"n":0}\n{"n":1}\n{"n":2}\n'
@@ -114,7 +123,10 @@ async def test_paths_reach_the_external_server_as_the_filters_parsed_them(world:
     seen = orjson.loads(body)
     assert (seen["target"], seen["query"]) == (f"/apis/{External.GROUP}/v1/a/bA/../c%20%28d%29", "a=1&a=+&b=2")
     assert seen["headers"]["x-forwarded-uri"] == f"/apis/{External.GROUP}/v1/a/c%20%28d%29"
-    assert (seen["headers"]["x-forwarded-host"], seen["headers"]["x-forwarded-proto"]) == (f"localhost:{external.port}", "https")
+    assert (seen["headers"]["x-forwarded-host"], seen["headers"]["x-forwarded-proto"]) == (
+        f"localhost:{external.port}",
+        "https",
+    )
     assert not [name for name, _ in headers if name.startswith(b"access-control")]
 
 
@@ -130,11 +142,15 @@ async def test_an_upgrade_without_a_101_response_is_rejected(world: World, exter
 
 
 @pytest.mark.parametrize("rejecting", [True, False])
-async def test_redirects_of_backends_are_rejected_unless_allowed(world: World, external: External, rejecting: bool) -> None:
+async def test_redirects_of_backends_are_rejected_unless_allowed(
+    world: World, external: External, rejecting: bool
+) -> None:
     """--aggregator-reject-forwarding-redirect."""
     await join(world, external)
     external.redirect = target = b"https://elsewhere.example.com/x"
-    status, headers, body = await world.service.pool.fetch("GET", f"http://127.0.0.1:{world.front.port}/apis/{External.GROUP}/v1/flunders")
+    status, headers, body = await world.service.pool.fetch(
+        "GET", f"http://127.0.0.1:{world.front.port}/apis/{External.GROUP}/v1/flunders"
+    )
     if rejecting:
         assert (status, body) == (502, b"the backend attempted to redirect this request, which is not permitted")
         assert b"location" not in dict(headers)
@@ -143,8 +159,12 @@ async def test_redirects_of_backends_are_rejected_unless_allowed(world: World, e
 
 
 @pytest.mark.parametrize("routing", [True])
-async def test_requests_are_distributed_over_ready_endpoints(world: World, external: External, tls: ServingTLS, routing: bool) -> None:
-    """--enable-aggregator-routing: the addresses of EndpointSlices are used instead of the cluster IP, which nothing serves here."""
+async def test_requests_are_distributed_over_ready_endpoints(
+    world: World, external: External, tls: ServingTLS, routing: bool
+) -> None:
+    """--enable-aggregator-routing: the addresses of EndpointSlices are used instead of the cluster IP, which nothing
+    serves here.
+    """
     second = External()
     beside = HttpServer(second.handle, host="127.0.0.2", port=external.port, tls=tls)
     await beside.start()
@@ -214,7 +234,9 @@ async def test_discovery_and_openapi_include_the_external_server(world: World, e
         '{"info": {}, "paths": {}, "components": {"schemas": {"io.x": {"properties": ["a"]}}}}',
     ],
 )
-async def test_an_invalid_openapi_document_does_not_affect_others(world: World, external: External, broken: str) -> None:
+async def test_an_invalid_openapi_document_does_not_affect_others(
+    world: World, external: External, broken: str
+) -> None:
     await join(world, external)
     external.openapi = broken.encode()
     source = world.service.external_openapi
@@ -288,7 +310,9 @@ async def test_a_request_target_that_is_not_a_path_is_not_found(world: World) ->
     assert (await world.service.director(Request("GET", "*"))).status == 404
 
 
-@pytest.mark.parametrize("path", ["//api/v1/pods", "///apis/apps/v1/deployments", "/apis//apps/v1/deployments", "//apis/apps"])
+@pytest.mark.parametrize(
+    "path", ["//api/v1/pods", "///apis/apps/v1/deployments", "/apis//apps/v1/deployments", "//apis/apps"]
+)
 async def test_leading_double_slashes_match_no_resource(world: World, path: str) -> None:
     request = Request("GET", path)
     request.info = parse("GET", path)
@@ -304,7 +328,10 @@ async def test_the_aggregator_is_ready_when_discovery_has_every_local_group(worl
 
 
 async def test_a_server_can_only_publish_its_own_group(world: World, external: External) -> None:
-    """It claims groups of other servers in discovery and in a response. Both are ignored, and it gets no credentials."""
+    """It claims groups of other servers in discovery and in a response.
+
+    Both are ignored, and it gets no credentials.
+    """
     honest = external._aggregated()
     stolen = {
         "resource": "services",
@@ -326,5 +353,10 @@ async def test_a_server_can_only_publish_its_own_group(world: World, external: E
     _, found = await world.get("/apis", accept=AGGREGATED)
     assert [item["metadata"]["name"] for item in found["items"]].count("rbac.authorization.k8s.io") == 0
     assert "Stolen" not in str(found) and "Stolen" not in str((await world.get("/api", accept=AGGREGATED))[1])
-    assert {resource["kind"] for resource in (await world.get("/api/v1"))[1]["resources"]} == {"Service", "ServiceProxyOptions"}
-    assert not [request for request in external.seen if any(name.lower() == b"authorization" for name, _ in request.headers)]
+    assert {resource["kind"] for resource in (await world.get("/api/v1"))[1]["resources"]} == {
+        "Service",
+        "ServiceProxyOptions",
+    }
+    assert not [
+        request for request in external.seen if any(name.lower() == b"authorization" for name, _ in request.headers)
+    ]

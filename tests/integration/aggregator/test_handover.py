@@ -19,7 +19,12 @@ from tetrapod.machinery.status import StatusError
 NAME = "apis/example.com/v1"
 INDEX = json.dumps({"paths": {NAME: {"serverRelativeURL": f"/openapi/v3/{NAME}?hash=ABC"}}}).encode()
 PARTS = [
-    {"openapi": "3.0.0", "info": {}, "paths": {f"/apis/example.com/v1/things{i}": {}}, "components": {"schemas": {f"Thing{i}": {}}}}
+    {
+        "openapi": "3.0.0",
+        "info": {},
+        "paths": {f"/apis/example.com/v1/things{i}": {}},
+        "components": {"schemas": {f"Thing{i}": {}}},
+    }
     for i in range(3)
 ]
 
@@ -70,7 +75,9 @@ async def test_a_document_is_assembled_from_the_parts_of_the_service() -> None:
         assert await side.documents.index() == {NAME: "ABC"}
         document = await document_of(side.documents, NAME)
         assert sorted(document["components"]["schemas"]) == ["Thing0", "Thing1", "Thing2"]
-        assert await document_of(side.documents, "apis/apps/v1") is None  # a document of core, which is not requested from extensions
+        assert (
+            await document_of(side.documents, "apis/apps/v1") is None
+        )  # a document of core, which is not requested from extensions
         assert service.asked == [f"/openapi/v3/{NAME}".encode()]
 
 

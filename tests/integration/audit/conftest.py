@@ -48,7 +48,9 @@ class Audited:
     def __init__(self, url: str, log: Path) -> None:
         self.host, self.log = url.removeprefix("https://"), log
 
-    def ask(self, method: str, path: str, body: Any = None, token: str = "admin-token", audit_id: str = "", **headers: str) -> Answer:
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str = "admin-token", audit_id: str = "", **headers: str
+    ) -> Answer:
         """Send a request. Header names are given with underscores."""
         audit_id = audit_id or f"test-{next(_numbers)}"
         sent = {"audit-id": audit_id, "user-agent": "tests", "content-type": "application/json"}
@@ -56,7 +58,9 @@ class Audited:
         connection = http.client.HTTPSConnection(self.host, context=ssl._create_unverified_context(), timeout=30)
         try:
             data = body if body is None or isinstance(body, str) else json.dumps(body)
-            connection.request(method, path, data, sent | {key.replace("_", "-"): value for key, value in headers.items()})
+            connection.request(
+                method, path, data, sent | {key.replace("_", "-"): value for key, value in headers.items()}
+            )
             answer = connection.getresponse()
             return Answer(answer.status, answer.headers, answer.read(), audit_id)
         finally:

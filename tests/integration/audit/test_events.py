@@ -23,7 +23,9 @@ def stages(events: list[Any]) -> list[str]:
 
 
 def test_a_request_has_events_at_request_received_and_response_complete(audited: Audited) -> None:
-    answer = audited.ask("POST", f"{MAPS}?fieldManager=m", {"metadata": {"name": "whole", "uid": "given"}, "data": {"k": "<v>"}})
+    answer = audited.ask(
+        "POST", f"{MAPS}?fieldManager=m", {"metadata": {"name": "whole", "uid": "given"}, "data": {"k": "<v>"}}
+    )
     received, complete = audited.events(answer.audit_id)
     common = {
         "kind": "Event",
@@ -46,7 +48,12 @@ def test_a_request_has_events_at_request_received_and_response_complete(audited:
         "stage": "ResponseComplete",
         "objectRef": {**reference, "name": "whole", "uid": "given"},
         "responseStatus": {"metadata": {}, "code": 201},
-        "requestObject": {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "whole", "uid": "given"}, "data": {"k": "<v>"}},
+        "requestObject": {
+            "kind": "ConfigMap",
+            "apiVersion": "v1",
+            "metadata": {"name": "whole", "uid": "given"},
+            "data": {"k": "<v>"},
+        },
         "responseObject": answer.json,
         "annotations": ALLOWED,
     }
@@ -72,7 +79,10 @@ def test_the_policy_can_omit_managed_fields_and_stages(audited: Audited) -> None
     assert stages(audited.events(answer.audit_id)) == ["ResponseComplete"]
     got = audited.ask("GET", f"{path}/a").json
     replaced = audited.last("PUT", f"{path}/a", got)
-    assert "managedFields" not in replaced["requestObject"]["metadata"] and "managedFields" not in replaced["responseObject"]["metadata"]
+    assert (
+        "managedFields" not in replaced["requestObject"]["metadata"]
+        and "managedFields" not in replaced["responseObject"]["metadata"]
+    )
     assert replaced["objectRef"]["resourceVersion"] == got["metadata"]["resourceVersion"]
     listed = audited.last("GET", path, accept="application/json;as=Table;v=v1;g=meta.k8s.io")["responseObject"]
     assert all("managedFields" not in row["object"]["metadata"] for row in listed["rows"])
@@ -82,8 +92,16 @@ def test_the_policy_can_omit_managed_fields_and_stages(audited: Audited) -> None
     ("content_type", "body", "shown"),
     [
         ("application/merge-patch+json", '{ "data" : {"a": null},\n "x": 1.50 }', {"data": {"a": None}, "x": 1.5}),
-        ("application/json-patch+json", '[{"op": "add", "path": "/data", "value": {}}]', [{"op": "add", "path": "/data", "value": {}}]),
-        ("application/apply-patch+yaml", "kind: ConfigMap\napiVersion: v1\nmetadata: {name: patched}\n", config_map("patched")),
+        (
+            "application/json-patch+json",
+            '[{"op": "add", "path": "/data", "value": {}}]',
+            [{"op": "add", "path": "/data", "value": {}}],
+        ),
+        (
+            "application/apply-patch+yaml",
+            "kind: ConfigMap\napiVersion: v1\nmetadata: {name: patched}\n",
+            config_map("patched"),
+        ),
         ("application/merge-patch+json", "nonsense", None),
     ],
 )
@@ -102,11 +120,21 @@ def test_options_of_a_deletion_are_a_request_object(audited: Audited) -> None:
         "apiVersion": "meta.k8s.io/__internal",
         "propagationPolicy": "Background",
     }
-    assert event["responseStatus"] == {"metadata": {}, "status": "Success", "details": event["responseObject"]["details"], "code": 200}
+    assert event["responseStatus"] == {
+        "metadata": {},
+        "status": "Success",
+        "details": event["responseObject"]["details"],
+        "code": 200,
+    }
 
 
 @pytest.mark.parametrize(
-    "accept", ["application/yaml", "application/vnd.kubernetes.protobuf", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"]
+    "accept",
+    [
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+        "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+    ],
 )
 def test_responses_are_logged_as_json_for_every_media_type(audited: Audited, accept: str) -> None:
     audited.ask("POST", MAPS, config_map("formed", data={"k": "v"}))
@@ -160,7 +188,9 @@ def test_an_unauthenticated_request_has_one_event(audited: Audited) -> None:
 
 
 def test_impersonation_logs_both_users(audited: Audited) -> None:
-    event = audited.last("GET", MAPS, impersonate_user="jane", impersonate_group="system:masters", impersonate_extra_scopes="x")
+    event = audited.last(
+        "GET", MAPS, impersonate_user="jane", impersonate_group="system:masters", impersonate_extra_scopes="x"
+    )
     assert event["user"] == ADMIN
     expected = {"username": "jane", "groups": ["system:masters", "system:authenticated"], "extra": {"scopes": ["x"]}}
     assert event["impersonatedUser"] == expected
@@ -195,7 +225,9 @@ def test_pod_security_annotates_violations(audited: Audited) -> None:
     event = audited.last("POST", "/api/v1/namespaces/strict/pods?dryRun=All", pod)
     notes = event["annotations"]
     assert notes["pod-security.kubernetes.io/enforce-policy"] == "privileged:latest"
-    assert notes["pod-security.kubernetes.io/audit-violations"].startswith('would violate PodSecurity "restricted:latest"')
+    assert notes["pod-security.kubernetes.io/audit-violations"].startswith(
+        'would violate PodSecurity "restricted:latest"'
+    )
     assert event["requestObject"]["spec"]["restartPolicy"] == "Always"  # with defaults, as upstream's
 
 
@@ -210,7 +242,12 @@ def test_policies_annotate_events_and_failures_are_recorded(audited: Audited) ->
     binding = {"policyName": "noting", "validationActions": ["Audit"]}
     for resource, content in (("policies", spec), ("policybindings", binding)):
         kind = "ValidatingAdmissionPolicy" + ("Binding" if "bindings" in resource else "")
-        obj = {"kind": kind, "apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "noting"}, "spec": content}
+        obj = {
+            "kind": kind,
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "metadata": {"name": "noting"},
+            "spec": content,
+        }
         assert audited.ask("POST", f"{group}/validatingadmission{resource}", obj).status == 201
     try:
         found: dict[str, Any] = {}
@@ -221,7 +258,10 @@ def test_policies_annotate_events_and_failures_are_recorded(audited: Audited) ->
 
         until(noted)
         assert found["noting/k"] == "named doubtful"
-        assert '"message":"doubtful","policy":"noting","binding":"noting"' in found["validation.policy.admission.k8s.io/validation_failure"]
+        assert (
+            '"message":"doubtful","policy":"noting","binding":"noting"'
+            in found["validation.policy.admission.k8s.io/validation_failure"]
+        )
     finally:
         for resource in ("policies", "policybindings"):
             audited.ask("DELETE", f"{group}/validatingadmission{resource}/noting")
@@ -239,9 +279,17 @@ def test_unwanted_requests_are_not_logged_and_metrics_count_events(audited: Audi
     audited.last("GET", "/version")
     assert all(event["auditID"] != ready.audit_id for event in audited.lines())
     assert all(event["user"].get("username") != "system:apiserver" for event in audited.lines())
-    counted = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith("apiserver_audit_")}
+    counted = {
+        line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+        for line in text.splitlines()
+        if line.startswith("apiserver_audit_")
+    }
     assert counted["apiserver_audit_event_total"] > 20
-    assert counted['apiserver_audit_level_total{level="RequestResponse"}'] > 10 < counted['apiserver_audit_level_total{level="None"}']
+    assert (
+        counted['apiserver_audit_level_total{level="RequestResponse"}']
+        > 10
+        < counted['apiserver_audit_level_total{level="None"}']
+    )
 
 
 def test_a_rejection_without_an_acceptable_media_type_logs_only_the_code(audited: Audited) -> None:

@@ -24,7 +24,14 @@ from tetrapod.generic.audit.truncate import Truncating
 
 
 def event(**more: object) -> Event:
-    document = {"level": "RequestResponse", "auditID": "a", "stage": "ResponseComplete", "verb": "get", "requestURI": "/", "user": {}}
+    document = {
+        "level": "RequestResponse",
+        "auditID": "a",
+        "stage": "ResponseComplete",
+        "verb": "get",
+        "requestURI": "/",
+        "user": {},
+    }
     return Event({**document, "requestReceivedTimestamp": "2026-01-02T03:04:05.120000Z", **more})
 
 
@@ -67,7 +74,10 @@ def test_old_files_are_compressed_and_removed_by_number_and_age(tmp_path: Path) 
     assert written(path, RotationConfig(10, max_age_days=2), [b"1" * 9]) == kept
     old = written(path, RotationConfig(10, max_backups=2, compress=True), [bytes([65 + i]) * 9 for i in range(6)])
     old = [found for found in old if found not in kept]
-    assert [gzip.decompress(found.read_bytes()) for found in old] == [b"D" * 9, b"E" * 9] and path.read_bytes() == b"F" * 9
+    assert [gzip.decompress(found.read_bytes()) for found in old] == [
+        b"D" * 9,
+        b"E" * 9,
+    ] and path.read_bytes() == b"F" * 9
 
 
 async def test_large_events_are_truncated_and_larger_ones_dropped(tmp_path: Path) -> None:
@@ -77,7 +87,11 @@ async def test_large_events_are_truncated_and_larger_ones_dropped(tmp_path: Path
     hopeless = event(requestURI="/" + "x" * 1000)
     assert await backend.process([event(), large, hopeless])
     first, second = map(orjson.loads, path.read_bytes().splitlines())
-    assert "annotations" not in first and second["annotations"] == {"audit.k8s.io/truncated": "true"} and "requestObject" not in second
+    assert (
+        "annotations" not in first
+        and second["annotations"] == {"audit.k8s.io/truncated": "true"}
+        and "requestObject" not in second
+    )
     assert ERROR_TOTAL.values[("truncate",)] == lost + 1
     await backend.close()
 
@@ -100,7 +114,14 @@ def test_in_strict_mode_requests_that_cannot_be_logged_are_rejected(tmp_path: Pa
     log = tmp_path / "full" / "audit.log"
     log.parent.mkdir()
     log.symlink_to("/dev/full")
-    flags = ["--audit-policy-file", str(files / "policy.yaml"), "--audit-log-path", str(log), "--audit-log-maxsize", "0"]
+    flags = [
+        "--audit-policy-file",
+        str(files / "policy.yaml"),
+        "--audit-log-path",
+        str(log),
+        "--audit-log-maxsize",
+        "0",
+    ]
     with running(
         tmp_path / "data", *flags, "--audit-log-mode", "blocking-strict", "--token-auth-file", str(files / "tokens.csv")
     ) as server:
@@ -122,7 +143,9 @@ def test_events_go_to_standard_output_when_asked(tmp_path: Path, files: Path) ->
 def test_a_server_with_a_bad_policy_does_not_start(tmp_path: Path) -> None:
     bad = tmp_path / "policy.yaml"
     bad.write_text(POLICY.replace("level: None", "level: Everything", 1))
-    argv = command("up", "--data-dir", str(tmp_path / "data"), "--secure-port", str(free_port()), "--audit-policy-file", str(bad))
+    argv = command(
+        "up", "--data-dir", str(tmp_path / "data"), "--secure-port", str(free_port()), "--audit-policy-file", str(bad)
+    )
     begun = time.monotonic()
     ended = subprocess.run(argv, check=False, env=environment(), capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1 and "Traceback" not in ended.stderr and time.monotonic() - begun < 30

@@ -45,7 +45,14 @@ def kubeconfig(directory: Path, receiver: WebhookServer, **user: Any) -> Path:
 
 
 def event(name: str = "a") -> Event:
-    document = {"level": "Metadata", "auditID": name, "stage": "ResponseComplete", "verb": "get", "requestURI": "/", "user": {}}
+    document = {
+        "level": "Metadata",
+        "auditID": name,
+        "stage": "ResponseComplete",
+        "verb": "get",
+        "requestURI": "/",
+        "user": {},
+    }
     return Event({**document, "requestReceivedTimestamp": "2026-01-02T03:04:05.120000Z"})
 
 
@@ -59,13 +66,19 @@ async def test_events_arrive_as_a_list_with_credentials(tmp_path: Path, receiver
     assert await backend.process([event("a"), event("b")])
     await backend.close()
     ((line, headers, body),) = receiver.seen
-    assert line == "POST /events" and headers["authorization"] == "Bearer secret" and headers["content-type"] == "application/json"
+    assert (
+        line == "POST /events"
+        and headers["authorization"] == "Bearer secret"
+        and headers["content-type"] == "application/json"
+    )
     assert (body["kind"], body["apiVersion"], body["metadata"]) == ("EventList", "audit.k8s.io/v1", {})
     assert [item["auditID"] for item in body["items"]] == ["a", "b"] and "kind" not in body["items"][0]
 
 
 @pytest.mark.parametrize(
-    "user", [{"tokenFile": "token"}, {"username": "u", "password": "p"}], ids=["a token's file", "a name and a password"]
+    "user",
+    [{"tokenFile": "token"}, {"username": "u", "password": "p"}],
+    ids=["a token's file", "a name and a password"],
 )
 async def test_all_types_of_credentials_are_sent(tmp_path: Path, receiver: WebhookServer, user: dict[str, str]) -> None:
     (tmp_path / "token").write_text("renewed\n")
@@ -94,7 +107,10 @@ async def test_after_five_attempts_events_are_dropped_counted_and_logged(
     assert not await backend.process([event("a"), event("b")])
     await backend.close()
     assert len(receiver.seen) == 5 and ERROR_TOTAL.values[("webhook",)] == lost + 2
-    assert "Error in audit plugin 'webhook' affecting 2 audit events: the server is currently unable to handle the request" in caplog.text
+    assert (
+        "Error in audit plugin 'webhook' affecting 2 audit events: the server is currently unable to handle the request"
+        in caplog.text
+    )
     assert ' AUDIT: id="b" ' in caplog.text
 
 
@@ -118,7 +134,10 @@ async def test_a_receiver_with_a_certificate_of_another_ca_is_rejected(tmp_path:
 
 
 async def test_batches_are_sent_when_full_or_old_and_at_the_end(tmp_path: Path, receiver: WebhookServer) -> None:
-    backend = Buffered(WebhookBackend(read_kubeconfig(str(kubeconfig(tmp_path, receiver))), 0.01), BatchConfig(max_size=2, max_wait=0.1))
+    backend = Buffered(
+        WebhookBackend(read_kubeconfig(str(kubeconfig(tmp_path, receiver))), 0.01),
+        BatchConfig(max_size=2, max_wait=0.1),
+    )
     for name in "abc":
         await backend.process([event(name)])
     await asyncio.to_thread(until, lambda: len(receiver.seen) == 2)
@@ -132,7 +151,9 @@ async def test_batches_are_sent_when_full_or_old_and_at_the_end(tmp_path: Path, 
     assert ERROR_TOTAL.values[("buffered",)] == lost + 1
 
 
-async def test_a_slow_receiver_blocks_no_request_and_excess_events_are_dropped(tmp_path: Path, receiver: WebhookServer) -> None:
+async def test_a_slow_receiver_blocks_no_request_and_excess_events_are_dropped(
+    tmp_path: Path, receiver: WebhookServer
+) -> None:
     receiver.on("/events", lambda _: Answer(200, b"", {}, after=0.5))
     config = BatchConfig(buffer_size=2, max_size=1, throttle=False, concurrent=False)
     backend = Buffered(WebhookBackend(read_kubeconfig(str(kubeconfig(tmp_path, receiver))), 0.01), config)
@@ -161,12 +182,20 @@ async def test_batches_are_throttled(tmp_path: Path, receiver: WebhookServer) ->
     [
         ({"current-context": "there"}, "context was not found for specified context: there"),
         ({"clusters": []}, "invalid configuration: no configuration has been provided"),
-        ({"clusters": [{"name": "receiver", "cluster": {"tls-server-name": "x"}}]}, 'no server found for cluster "receiver"'),
+        (
+            {"clusters": [{"name": "receiver", "cluster": {"tls-server-name": "x"}}]},
+            'no server found for cluster "receiver"',
+        ),
         ({"users": [{"name": "server", "user": {"exec": {}}}]}, ""),
-        ({"users": [{"name": "server", "user": {"exec": {"command": "x"}}}]}, "users of the kind exec cannot be used for a webhook"),
+        (
+            {"users": [{"name": "server", "user": {"exec": {"command": "x"}}}]},
+            "users of the kind exec cannot be used for a webhook",
+        ),
     ],
 )
-def test_an_invalid_kubeconfig_is_rejected(tmp_path: Path, receiver: WebhookServer, change: dict[str, Any], problem: str) -> None:
+def test_an_invalid_kubeconfig_is_rejected(
+    tmp_path: Path, receiver: WebhookServer, change: dict[str, Any], problem: str
+) -> None:
     path = kubeconfig(tmp_path, receiver)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     if not problem:
@@ -181,7 +210,12 @@ def test_an_invalid_kubeconfig_is_rejected(tmp_path: Path, receiver: WebhookServ
 def test_a_server_delivers_its_last_events_when_it_stops(tmp_path: Path, files: Path, receiver: WebhookServer) -> None:
     failing = [Answer(500), Answer(500)]
     receiver.on("/events", lambda _: failing.pop() if failing else Answer(200, b"", {}))
-    flags = ["--audit-policy-file", str(files / "policy.yaml"), "--audit-webhook-config-file", str(kubeconfig(tmp_path, receiver))]
+    flags = [
+        "--audit-policy-file",
+        str(files / "policy.yaml"),
+        "--audit-webhook-config-file",
+        str(kubeconfig(tmp_path, receiver)),
+    ]
     flags += ["--audit-webhook-initial-backoff", "50ms", "--audit-webhook-batch-max-wait", "100ms"]
     with running(tmp_path / "data", "--token-auth-file", str(files / "tokens.csv"), *flags) as server:
         audited = Audited(server.url, tmp_path / "none")

@@ -16,7 +16,13 @@ from tetrapod.auth.service import BOOTSTRAP_HOOK, AuthOptions, AuthService
 from tetrapod.auth.tokens.bound_objects import NODES, PODS, SERVICE_ACCOUNTS
 from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, RuleSetCache, SubjectAccessReviewer
 from tetrapod.generic.authorization.interface import Attributes, Decision
-from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC_STORAGES, ROLE_BINDINGS, ROLES
+from tetrapod.generic.authorization.rbac_storage import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    RBAC_STORAGES,
+    ROLE_BINDINGS,
+    ROLES,
+)
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.peers.protocol import RULES_PATH, SERVICES_GROUP
 from tetrapod.generic.registry.context import Context
@@ -40,13 +46,21 @@ class Cluster:
         self.auth = AuthService(storage, AuthOptions(signing_key=ec.generate_private_key(ec.SECP256R1())))
         self.auth.register(self.lifecycle)
         self.stores = {
-            d.resource: Store(d, storage.resource(c)) for d in self.auth.definitions for c in RBAC_STORAGES if c.prefix == d.resource
+            d.resource: Store(d, storage.resource(c))
+            for d in self.auth.definitions
+            for c in RBAC_STORAGES
+            if c.prefix == d.resource
         }
         self.rests = {d.resource: d.rest for d in self.auth.definitions if d.rest is not None}
 
     async def put(self, resource: str, namespace: str, name: str, *, user: UserInfo = LOOPBACK, **body: Any) -> Object:
         definition = self.stores[resource].definition
-        obj: Object = {"apiVersion": f"{GROUP}/v1", "kind": definition.group_kind.kind, "metadata": {"name": name}, **body}
+        obj: Object = {
+            "apiVersion": f"{GROUP}/v1",
+            "kind": definition.group_kind.kind,
+            "metadata": {"name": name},
+            **body,
+        }
         definition.strategy.default(obj, "v1")
         entry = await self.stores[resource].create(Context(user, namespace, "v1"), obj)
         return entry.object()
@@ -90,7 +104,8 @@ async def test_the_bootstrap_policy_is_in_effect_after_the_start_hook(cluster: C
     answer = await cluster.auth.authorizer.authorize(Attributes(EVE, "get", path="/api"))
     assert answer.decision is Decision.ALLOW
     assert answer.reason == (
-        'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group "system:authenticated"'
+        'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group '
+        '"system:authenticated"'
     )
 
 
@@ -136,10 +151,16 @@ async def test_a_changed_bootstrap_policy_is_restored_and_additions_are_kept(clu
 
 async def test_rights_follow_roles_and_bindings(cluster: Cluster) -> None:
     await cluster.grant("ns", "r", "eve", {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]})
-    assert await cluster.eventually(reads(EVE), Decision.ALLOW) == 'RBAC: allowed by RoleBinding "r/ns" of Role "r" to User "eve"'
+    assert (
+        await cluster.eventually(reads(EVE), Decision.ALLOW)
+        == 'RBAC: allowed by RoleBinding "r/ns" of Role "r" to User "eve"'
+    )
     assert (await cluster.auth.authorizer.authorize(reads(EVE, namespace="other"))).decision is Decision.NO_OPINION
     await cluster.storage.resource(ROLES).delete("ns/r")
-    assert await cluster.eventually(reads(EVE), Decision.NO_OPINION) == 'rbac: RBAC: role.rbac.authorization.k8s.io "r" not found'
+    assert (
+        await cluster.eventually(reads(EVE), Decision.NO_OPINION)
+        == 'rbac: RBAC: role.rbac.authorization.k8s.io "r" not found'
+    )
     await cluster.storage.resource(ROLE_BINDINGS).delete("ns/r")
     await eventually(lambda: cluster.auth.authorizer.authorize(reads(EVE)), lambda answer: answer.reason == "")
 
@@ -182,7 +203,9 @@ class AuthAsClient:
         self._cluster = cluster
         self.asked = 0
 
-    async def raw(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    async def raw(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes]:
         self.asked += 1
         response = await self._cluster.auth.routes[path](Request(method, path, body=BytesBody(body)))
         return response.status, response.body
@@ -237,21 +260,33 @@ async def test_a_rules_review_waits_for_the_bootstrap_policy() -> None:
 async def test_internal_paths_are_only_for_services(cluster: Cluster) -> None:
     service = UserInfo("core", groups=(SERVICES_GROUP,))
     admin = UserInfo("admin", groups=("system:masters",))
-    assert (await cluster.auth.authorizer.authorize(Attributes(service, "post", path=RULES_PATH))).decision is Decision.ALLOW
-    assert (await cluster.auth.authorizer.authorize(Attributes(admin, "post", path=RULES_PATH))).decision is Decision.DENY
+    assert (
+        await cluster.auth.authorizer.authorize(Attributes(service, "post", path=RULES_PATH))
+    ).decision is Decision.ALLOW
+    assert (
+        await cluster.auth.authorizer.authorize(Attributes(admin, "post", path=RULES_PATH))
+    ).decision is Decision.DENY
     with pytest.raises(StatusError):
         await cluster.auth.routes[RULES_PATH](Request("POST", RULES_PATH, body=BytesBody(b"{}")))
 
 
 def pod(name: str, node: str, **spec: Any) -> Object:
     metadata = {"name": name, "namespace": "ns", "uid": f"u-{name}"}
-    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": {"nodeName": node, "serviceAccountName": "robot", **spec}}
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": metadata,
+        "spec": {"nodeName": node, "serviceAccountName": "robot", **spec},
+    }
 
 
 async def test_a_node_reads_what_its_pods_need(cluster: Cluster) -> None:
     node = UserInfo("system:node:n1", groups=("system:nodes", "system:authenticated"))
     pods = cluster.storage.resource(PODS)
-    volumes = [{"name": "s", "secret": {"secretName": "mine"}}, {"name": "c", "persistentVolumeClaim": {"claimName": "claim"}}]
+    volumes = [
+        {"name": "s", "secret": {"secretName": "mine"}},
+        {"name": "c", "persistentVolumeClaim": {"claimName": "claim"}},
+    ]
     await pods.create("ns/a", pod("a", "n1", volumes=volumes))
     await pods.create("ns/b", pod("b", "n2", volumes=[{"name": "s", "secret": {"secretName": "theirs"}}]))
     assert (await cluster.auth.authorizer.authorize(reads(node, "secrets", name="mine"))).decision is Decision.ALLOW
@@ -266,10 +301,16 @@ async def test_a_node_reads_what_its_pods_need(cluster: Cluster) -> None:
 
 
 async def test_a_requested_token_is_valid_until_its_pod_is_deleted(cluster: Cluster) -> None:
-    account = {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "robot", "namespace": "ns", "uid": "u-robot"}}
+    account = {
+        "kind": "ServiceAccount",
+        "apiVersion": "v1",
+        "metadata": {"name": "robot", "namespace": "ns", "uid": "u-robot"},
+    }
     await cluster.storage.resource(SERVICE_ACCOUNTS).create("ns/robot", account)
     await cluster.storage.resource(PODS).create("ns/a", pod("a", "n1"))
-    await cluster.storage.resource(NODES).create("n1", {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1", "uid": "u-n1"}})
+    await cluster.storage.resource(NODES).create(
+        "n1", {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1", "uid": "u-n1"}}
+    )
     rest = cluster.auth.token_request_rest
     assert rest is not None
     request: Object = {"spec": {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "a"}}}
@@ -280,8 +321,13 @@ async def test_a_requested_token_is_valid_until_its_pod_is_deleted(cluster: Clus
     assert answer["status"]["user"]["extra"]["authentication.kubernetes.io/node-uid"] == ["u-n1"]
     await cluster.storage.resource(PODS).delete("ns/a")
     reviews = cluster.rests["tokenreviews"]
-    answer = await eventually(lambda: reviews.create(Context(), "", review, None, {}), lambda answer: "error" in answer["status"])
-    assert answer["status"] == {"user": {}, "error": "[invalid bearer token, service account token has been invalidated]"}
+    answer = await eventually(
+        lambda: reviews.create(Context(), "", review, None, {}), lambda answer: "error" in answer["status"]
+    )
+    assert answer["status"] == {
+        "user": {},
+        "error": "[invalid bearer token, service account token has been invalidated]",
+    }
     spaced = await cluster.rests["tokenreviews"].create(Context(), "", {"spec": {"token": " x"}}, None, {})
     assert spaced["status"]["user"]["username"] == "system:anonymous"
 

@@ -1,4 +1,6 @@
-"""Authorization by a real webhook over TLS: its requests, its match conditions, its failures, and how long its decisions are cached."""
+"""Authorization by a real webhook over TLS: its requests, its match conditions, its failures, and how long its
+decisions are cached.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,14 @@ def server() -> Iterator[WebhookServer]:
 
 
 @asynccontextmanager
-async def authorizer(server: WebhookServer, tmp_path: Path, *conditions: str, **options: Any) -> AsyncIterator[WebhookAuthorizer]:
+async def authorizer(
+    server: WebhookServer, tmp_path: Path, *conditions: str, **options: Any
+) -> AsyncIterator[WebhookAuthorizer]:
     pool = BackendPool()
     target = read_kubeconfig(str(write_kubeconfig(tmp_path / "kubeconfig", server, "/authorize")))
-    compiled = MatchConditions([compile_condition(condition) for condition in conditions], "hook") if conditions else None
+    compiled = (
+        MatchConditions([compile_condition(condition) for condition in conditions], "hook") if conditions else None
+    )
     options = {"name": "hook", "timeout": 5.0, "conditions": compiled, "backoff": Backoff(initial=0.01), **options}
     yield WebhookAuthorizer(WebhookOptions(target, **options), pool)
     await pool.close()
@@ -46,7 +52,9 @@ def reviewed(version: str = "v1", **status: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("version", "groups"), [("v1", "groups"), ("v1beta1", "group")])
-async def test_the_review_contains_the_attributes_of_the_request(server: WebhookServer, tmp_path: Path, version: str, groups: str) -> None:
+async def test_the_review_contains_the_attributes_of_the_request(
+    server: WebhookServer, tmp_path: Path, version: str, groups: str
+) -> None:
     server.on("/authorize", lambda _: reviewed(version, allowed=True, reason="because"))
     selected = Attributes(
         JANE,
@@ -87,7 +95,9 @@ async def test_the_review_contains_the_attributes_of_the_request(server: Webhook
         ({"allowed": False, "denied": True, "reason": "never"}, AuthorizationResult(Decision.DENY, "never")),
         (
             {"allowed": True, "denied": True},
-            AuthorizationResult(Decision.DENY, "", "webhook subject access review returned both allow and deny response"),
+            AuthorizationResult(
+                Decision.DENY, "", "webhook subject access review returned both allow and deny response"
+            ),
         ),
     ],
 )
@@ -176,7 +186,9 @@ async def test_match_conditions_avoid_calls(server: WebhookServer, tmp_path: Pat
 
 
 async def test_a_false_condition_takes_precedence_over_a_failing_one(server: WebhookServer, tmp_path: Path) -> None:
-    async with authorizer(server, tmp_path, "request.extra['x'][0] == 'y'", "request.user != 'jane'", deny_on_failure=True) as made:
+    async with authorizer(
+        server, tmp_path, "request.extra['x'][0] == 'y'", "request.user != 'jane'", deny_on_failure=True
+    ) as made:
         assert await made.authorize(PODS) == AuthorizationResult(Decision.NO_OPINION)
 
 
@@ -188,11 +200,18 @@ async def test_failing_conditions_deny_if_failures_deny(server: WebhookServer, t
 
 async def test_conditions_see_selectors(server: WebhookServer, tmp_path: Path) -> None:
     server.on("/authorize", lambda _: reviewed(allowed=True))
-    condition = "request.resourceAttributes.?labelSelector.requirements.orValue([]).exists(r, r.key == 'e' && r.values.size() == 0)"
+    condition = (
+        "request.resourceAttributes.?labelSelector.requirements.orValue([]).exists(r, "
+        "r.key == 'e' && r.values.size() == 0)"
+    )
     async with authorizer(server, tmp_path, condition) as made:
         assert (await made.authorize(PODS)).decision is Decision.NO_OPINION
         selected = Attributes(
-            JANE, "list", resource="pods", resource_request=True, label_requirements=({"key": "e", "operator": "Exists"},)
+            JANE,
+            "list",
+            resource="pods",
+            resource_request=True,
+            label_requirements=({"key": "e", "operator": "Exists"},),
         )
         assert (await made.authorize(selected)).decision is Decision.ALLOW
 

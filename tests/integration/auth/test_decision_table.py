@@ -1,6 +1,7 @@
 """A thousand decisions of Node, ABAC and RBAC together, compared with a reference implementation.
 
-The reference is slow and plain: it reads raw objects and visits all of them for each decision. It shares no code with the authorizers.
+The reference is slow and plain: it reads raw objects and visits all of them for each decision. It shares no code with
+the authorizers.
 """
 
 from __future__ import annotations
@@ -34,18 +35,31 @@ NODES = ("n1", "n2", "n3")
 RBAC_GROUP = "rbac.authorization.k8s.io"
 NAMES = tuple(f"x{i}" for i in range(6))
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-RESOURCES = (("", "pods"), ("", "secrets"), ("", "configmaps"), ("", "services"), ("apps", "deployments"), ("batch", "jobs"))
+RESOURCES = (
+    ("", "pods"),
+    ("", "secrets"),
+    ("", "configmaps"),
+    ("", "services"),
+    ("apps", "deployments"),
+    ("batch", "jobs"),
+)
 PATHS = ("/metrics", "/healthz", "/healthz/etcd", "/version", "/logs/a", "/logs/b/c")
 USERS = [
     UserInfo("ann", groups=("system:authenticated", "devs")),
     UserInfo("ben", groups=("system:authenticated", "ops", "devs")),
     UserInfo("cat", groups=("system:authenticated",)),
-    UserInfo("system:serviceaccount:red:robot", groups=("system:serviceaccounts", "system:serviceaccounts:red", "system:authenticated")),
+    UserInfo(
+        "system:serviceaccount:red:robot",
+        groups=("system:serviceaccounts", "system:serviceaccounts:red", "system:authenticated"),
+    ),
     UserInfo("system:anonymous", groups=("system:unauthenticated",)),
     UserInfo("root", groups=("system:masters", "system:authenticated")),
 ]
 KUBELETS = [UserInfo(f"system:node:{name}", groups=("system:nodes", "system:authenticated")) for name in NODES]
-IMPOSTORS = [UserInfo("system:node:n1", groups=("system:authenticated",)), UserInfo("n1", groups=("system:nodes", "system:authenticated"))]
+IMPOSTORS = [
+    UserInfo("system:node:n1", groups=("system:authenticated",)),
+    UserInfo("n1", groups=("system:nodes", "system:authenticated")),
+]
 
 
 @dataclass
@@ -104,7 +118,9 @@ def rule_allows(rule: dict[str, Any], asked: Attributes) -> bool:
     groups, resources, names = (rule.get(key) or [] for key in ("apiGroups", "resources", "resourceNames"))
     wanted = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
     matches = {"*", wanted} | ({f"*/{asked.subresource}"} if asked.subresource else set())
-    return bool(({"*", asked.group} & set(groups)) and (matches & set(resources)) and (not names or asked.name in names))
+    return bool(
+        ({"*", asked.group} & set(groups)) and (matches & set(resources)) and (not names or asked.name in names)
+    )
 
 
 def abac_allows(policy: dict[str, Any], asked: Attributes) -> bool:
@@ -125,13 +141,22 @@ def abac_allows(policy: dict[str, Any], asked: Attributes) -> bool:
 
 
 def node_allows(world: World, asked: Attributes) -> bool:
-    if "system:nodes" not in asked.user.groups or not asked.user.name.startswith("system:node:") or not asked.resource_request:
+    if (
+        "system:nodes" not in asked.user.groups
+        or not asked.user.name.startswith("system:node:")
+        or not asked.resource_request
+    ):
         return False
     node, verb, name = asked.user.name.removeprefix("system:node:"), asked.verb, asked.name
     thing = (asked.resource, asked.namespace, name)
     match asked.resource:
         case "secrets" | "configmaps":
-            return verb in ("get", "list", "watch") and not asked.subresource and bool(name) and thing in needed(world, node)
+            return (
+                verb in ("get", "list", "watch")
+                and not asked.subresource
+                and bool(name)
+                and thing in needed(world, node)
+            )
         case "persistentvolumeclaims" if asked.subresource == "status":
             return verb in ("update", "patch") and thing in needed(world, node)
         case "persistentvolumeclaims" | "persistentvolumes":
@@ -143,7 +168,9 @@ def node_allows(world: World, asked: Attributes) -> bool:
             own = verb == "create" or (verb in ("get", "update", "patch", "delete") and name == node)
             return own and asked.namespace == "kube-node-lease"
         case "csinodes":
-            return not asked.subresource and (verb == "create" or (verb in ("get", "update", "patch", "delete") and name == node))
+            return not asked.subresource and (
+                verb == "create" or (verb in ("get", "update", "patch", "delete") and name == node)
+            )
         case "nodes":
             return verb in ("create", "update", "patch") or (verb in ("get", "list", "watch") and name == node)
         case "pods" if verb in ("get", "list", "watch"):
@@ -176,7 +203,10 @@ def needed(world: World, node: str) -> set[tuple[str, str, str]]:
     for volume in world.volumes:
         claim, secret = volume["spec"]["claimRef"], volume["spec"]["csi"]["nodePublishSecretRef"]
         if ("persistentvolumeclaims", claim["namespace"], claim["name"]) in found:
-            found |= {("persistentvolumes", "", volume["metadata"]["name"]), ("secrets", secret["namespace"], secret["name"])}
+            found |= {
+                ("persistentvolumes", "", volume["metadata"]["name"]),
+                ("secrets", secret["namespace"], secret["name"]),
+            }
     return found
 
 
@@ -193,7 +223,9 @@ def make(dice: random.Random) -> World:
         where = namespace or dice.choice(("", "", *NAMESPACES))
         reference_ = {"apiGroup": RBAC_GROUP, "kind": kind, "name": name if dice.random() < 0.9 else "gone"}
         subjects = [make_subject(dice) for _ in range(dice.randint(1, 2))]
-        world.bindings.append((where, {"metadata": {"name": f"b{number}"}, "roleRef": reference_, "subjects": subjects}))
+        world.bindings.append(
+            (where, {"metadata": {"name": f"b{number}"}, "roleRef": reference_, "subjects": subjects})
+        )
     for _ in range(5):
         world.policies.append(make_policy(dice))
     for number in range(10):
@@ -205,7 +237,10 @@ def make(dice: random.Random) -> World:
         metadata: dict[str, Any] = {"name": f"x{number}", "namespace": dice.choice(NAMESPACES), "uid": f"u{number}"}
         if dice.random() < 0.15:
             metadata["annotations"] = {"kubernetes.io/config.mirror": "1"}
-        spec: dict[str, Any] = {"serviceAccountName": dice.choice(NAMES), "volumes": dice.sample(kinds, dice.randint(1, 3))}
+        spec: dict[str, Any] = {
+            "serviceAccountName": dice.choice(NAMES),
+            "volumes": dice.sample(kinds, dice.randint(1, 3)),
+        }
         if dice.random() < 0.85:
             spec["nodeName"] = dice.choice(NODES)
         world.pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
@@ -213,14 +248,19 @@ def make(dice: random.Random) -> World:
         claim = {"namespace": namespace, "name": NAMES[number]}
         secret = {"namespace": dice.choice(NAMESPACES), "name": dice.choice(NAMES)}
         spec = {"claimRef": claim, "csi": {"driver": "d", "volumeHandle": "h", "nodePublishSecretRef": secret}}
-        world.volumes.append({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": NAMES[number]}, "spec": spec})
+        world.volumes.append(
+            {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": NAMES[number]}, "spec": spec}
+        )
     return world
 
 
 def make_rule(dice: random.Random, *, cluster: bool) -> dict[str, Any]:
     verbs = dice.choice((["*"], dice.sample(VERBS, 2), ["get", "list", "watch"]))
     if cluster and dice.random() < 0.3:
-        return {"verbs": verbs, "nonResourceURLs": dice.choice((["/logs/*"], ["/healthz"], ["/metrics", "/healthz/*"], ["*"]))}
+        return {
+            "verbs": verbs,
+            "nonResourceURLs": dice.choice((["/logs/*"], ["/healthz"], ["/metrics", "/healthz/*"], ["*"])),
+        }
     group, resource = dice.choice(RESOURCES)
     resources = dice.choice(([resource], ["*"], [resource, f"{resource}/status"], ["*/scale"], [f"{resource}/log"]))
     rule: dict[str, Any] = {"verbs": verbs, "apiGroups": dice.choice(([group], [group], ["*"])), "resources": resources}
@@ -279,14 +319,26 @@ def node_question(dice: random.Random, world: World) -> Attributes:
         resource, namespace, name = dice.choice(sorted(needed(world, dice.choice(NODES))))
         subresource = "token" if resource == "serviceaccounts" and dice.random() < 0.5 else ""
         verb = dice.choice(("get", "get", "watch", "create"))
-        return Attributes(user, verb, namespace=namespace, resource=resource, name=name, subresource=subresource, resource_request=True)
+        return Attributes(
+            user,
+            verb,
+            namespace=namespace,
+            resource=resource,
+            name=name,
+            subresource=subresource,
+            resource_request=True,
+        )
     resource = dice.choice((*related, "leases", "csinodes", "nodes", "services", "deployments"))
     cluster = resource in ("persistentvolumes", "csinodes", "nodes")
     own = resource in ("leases", "csinodes", "nodes")
     return Attributes(
         user,
         dice.choice(VERBS),
-        namespace="" if cluster else "kube-node-lease" if resource == "leases" and dice.random() < 0.7 else dice.choice(NAMESPACES),
+        namespace=""
+        if cluster
+        else "kube-node-lease"
+        if resource == "leases" and dice.random() < 0.7
+        else dice.choice(NAMESPACES),
         group=groups.get(resource, ""),
         resource=resource,
         name=dice.choice(("", *NODES)) if own else dice.choice(("", *NAMES)),
@@ -319,7 +371,9 @@ async def running(tmp_path: Path) -> AsyncIterator[tuple[World, AuthService]]:
     head = {"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy"}
     file.write_text("\n".join(json.dumps({**head, "spec": policy}) for policy in world.policies))
     authorization = AuthorizationOptions(from_modes(("Node", "ABAC", "RBAC")), policy_file=str(file))
-    auth = AuthService(storage, AuthOptions(signing_key=ec.generate_private_key(ec.SECP256R1()), authorization=authorization))
+    auth = AuthService(
+        storage, AuthOptions(signing_key=ec.generate_private_key(ec.SECP256R1()), authorization=authorization)
+    )
     lifecycle = Lifecycle()
     auth.register(lifecycle)
     await lifecycle.start()
@@ -340,7 +394,9 @@ async def learn_bootstrap_policy(world: World, storage: CachingStorageFactory) -
     for config in (CLUSTER_ROLES, ROLES):
         for entry in (await storage.resource(config).list(ListQuery())).entries:
             obj = entry.object()
-            world.roles.setdefault((obj["metadata"].get("namespace", ""), obj["metadata"]["name"]), obj.get("rules") or [])
+            world.roles.setdefault(
+                (obj["metadata"].get("namespace", ""), obj["metadata"]["name"]), obj.get("rules") or []
+            )
     known = {(namespace, binding["metadata"]["name"]) for namespace, binding in world.bindings}
     for config in (CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS):
         for entry in (await storage.resource(config).list(ListQuery())).entries:
@@ -359,7 +415,9 @@ async def test_every_decision_equals_that_of_the_reference(running: tuple[World,
         wanted = reference(world, question)
         answer = await auth.authorizer.authorize(question)
         seen[wanted] += 1
-        if (answer.decision is Decision.ALLOW) is not bool(wanted) or answer.reason.startswith("RBAC: allowed") is not (wanted == "rbac"):
+        if (answer.decision is Decision.ALLOW) is not bool(wanted) or answer.reason.startswith("RBAC: allowed") is not (
+            wanted == "rbac"
+        ):
             wrong.append((question, wanted, answer))
     assert not wrong, "\n".join(map(repr, wrong[:5]))
     assert seen.total() >= 1000, seen

@@ -43,9 +43,16 @@ class Clock:
 
 
 @asynccontextmanager
-async def authenticator(provider: Issuer, clock: Callable[[], float] = time.time, **config: Any) -> AsyncIterator[JwtAuthenticator]:
+async def authenticator(
+    provider: Issuer, clock: Callable[[], float] = time.time, **config: Any
+) -> AsyncIterator[JwtAuthenticator]:
     pool = BackendPool()
-    about = {"url": provider.url, "audiences": [AUDIENCE], "certificateAuthority": provider.ca, **config.pop("issuer", {})}
+    about = {
+        "url": provider.url,
+        "audiences": [AUDIENCE],
+        "certificateAuthority": provider.ca,
+        **config.pop("issuer", {}),
+    }
     made = JwtAuthenticator({"issuer": about, "claimMappings": BY_SUBJECT, **config}, pool, clock=clock)
     await made.run()
     try:
@@ -100,7 +107,10 @@ async def test_expressions_map_claims_to_the_user(provider: Issuer) -> None:
     assert found.groups == ("kc:a", "kc:")
     assert found.uid == "none"
     assert found.extra == {"example.com/tenant": ("t1",), "example.com/pod": ("p",)}
-    words = "oidc: error evaluating claim validation expression: validation expression 'claims.email_verified == true' failed"
+    words = (
+        "oidc: error evaluating claim validation expression: validation expression "
+        "'claims.email_verified == true' failed"
+    )
     assert refused == f"{words}: verify your address"
 
 
@@ -110,7 +120,10 @@ async def test_user_validation_rules_see_the_mapped_user(provider: Issuer) -> No
     async with authenticator(provider, claimMappings=mappings, userValidationRules=rules) as made:
         assert (await user_of(made, provider.token())).name == "jane"
         refused = await refusal(made, provider.token(sub="system:admin"))
-    words = "oidc: error evaluating user info validation rule: validation expression '!user.username.startsWith('system:')' failed"
+    words = (
+        "oidc: error evaluating user info validation rule: validation expression "
+        "'!user.username.startsWith('system:')' failed"
+    )
     assert refused == f"{words}: not a name for users"
 
 
@@ -120,8 +133,8 @@ async def test_user_validation_rules_see_the_mapped_user(provider: Issuer) -> No
         ({"sub": None}, 'oidc: parse username claims "sub": claim not present'),
         (
             {"sub": 3},
-            "oidc: verify token: oidc: failed to unmarshal claims: json: cannot unmarshal number into Go struct field idToken.sub "
-            "of type string",
+            "oidc: verify token: oidc: failed to unmarshal claims: json: cannot unmarshal number into Go struct field "
+            "idToken.sub of type string",
         ),
         ({"tier": 3}, "oidc: parse claim tier: json: cannot unmarshal number into Go value of type string"),
         ({"roles": 3}, 'oidc: parse groups claim "roles": json: cannot unmarshal number into Go value of type string'),
@@ -183,7 +196,13 @@ async def test_a_public_key_is_not_accepted_as_an_hmac_secret(provider: Issuer) 
 
 
 async def test_symmetric_keys_in_the_key_set_are_ignored(provider: Issuer) -> None:
-    jwks = {"keys": [{"kty": "oct", "kid": "one", "k": _b64(b"secret")}, {"kty": "OKP", "crv": "Ed25519", "x": "a"}, provider.jwk("one")]}
+    jwks = {
+        "keys": [
+            {"kty": "oct", "kid": "one", "k": _b64(b"secret")},
+            {"kty": "OKP", "crv": "Ed25519", "x": "a"},
+            provider.jwk("one"),
+        ]
+    }
     provider.server.on("/keys", lambda _: jwks)
     async with authenticator(provider) as made:
         assert (await user_of(made, provider.token())).name == "oidc:jane"
@@ -201,7 +220,10 @@ async def test_a_token_signed_by_an_unknown_key_is_rejected(provider: Issuer) ->
             {"jku": "https://evil.example/keys"},
         ):
             token = jwt.encode(provider.claims(), stranger, "RS256", headers=headers)
-            assert await refusal(made, token) == "oidc: verify token: failed to verify signature: failed to verify id token signature"
+            assert (
+                await refusal(made, token)
+                == "oidc: verify token: failed to verify signature: failed to verify id token signature"
+            )
 
 
 async def test_an_elliptic_curve_key_verifies_only_its_own_algorithm(provider: Issuer) -> None:
@@ -220,12 +242,20 @@ async def test_an_elliptic_curve_key_verifies_only_its_own_algorithm(provider: I
         ({"aud": "another"}, 'oidc: verify token: oidc: expected audience "kubernetes" got ["another"]'),
         ({"aud": None}, 'oidc: verify token: oidc: expected audience "kubernetes" got []'),
         ({"aud": []}, 'oidc: verify token: oidc: expected audience "kubernetes" got []'),
-        ({"aud": ["kubernetes.evil"]}, 'oidc: verify token: oidc: expected audience "kubernetes" got ["kubernetes.evil"]'),
-        ({"exp": 1000000000}, "oidc: verify token: oidc: token is expired (Token Expiry: 2001-09-09 01:46:40 +0000 UTC)"),
+        (
+            {"aud": ["kubernetes.evil"]},
+            'oidc: verify token: oidc: expected audience "kubernetes" got ["kubernetes.evil"]',
+        ),
+        (
+            {"exp": 1000000000},
+            "oidc: verify token: oidc: token is expired (Token Expiry: 2001-09-09 01:46:40 +0000 UTC)",
+        ),
         ({"exp": None}, "oidc: verify token: oidc: token is expired (Token Expiry: 0001-01-01 00:00:00 +0000 UTC)"),
     ],
 )
-async def test_wrong_audience_or_expired_tokens_are_rejected(provider: Issuer, claims: dict[str, Any], text: str) -> None:
+async def test_wrong_audience_or_expired_tokens_are_rejected(
+    provider: Issuer, claims: dict[str, Any], text: str
+) -> None:
     async with authenticator(provider) as made:
         assert await refusal(made, provider.token(**claims)) == text
 
@@ -235,9 +265,13 @@ async def test_invalid_times_are_rejected(provider: Issuer) -> None:
         odd: tuple[Any, ...] = ("soon", [], {}, True)
         for value in odd:
             raw = _unsigned({"alg": "RS256", "kid": "one"}, {**provider.claims(), "exp": value})
-            signature = jwt.PyJWS().encode(raw.split(".")[1].encode(), provider.keys["one"][0], "RS256")  # instead of the claims
+            signature = jwt.PyJWS().encode(
+                raw.split(".")[1].encode(), provider.keys["one"][0], "RS256"
+            )  # instead of the claims
             assert "failed to verify" in await refusal(made, f"{raw}.{signature.split('.')[2]}")
-            signed = jwt.PyJWS().encode(json.dumps({**provider.claims(), "exp": value}).encode(), provider.keys["one"][0], "RS256")
+            signed = jwt.PyJWS().encode(
+                json.dumps({**provider.claims(), "exp": value}).encode(), provider.keys["one"][0], "RS256"
+            )
             assert "failed to unmarshal claims" in await refusal(made, signed)
 
 
@@ -256,8 +290,20 @@ async def test_not_before_allows_a_minute_of_clock_skew_and_expiry_none(provider
 async def test_tokens_of_other_issuers_are_left_to_other_authenticators(provider: Issuer) -> None:
     async with authenticator(provider) as made:
         for iss in ("https://other.example", provider.url + "/", provider.url.upper(), "", None, 3, ["x"]):
-            assert await made.authenticate_token(_unsigned({"alg": "none"}, {**provider.claims(), "iss": iss}) + ".", ()) is None
-        for junk in ("", "a.b.c", "a.b", "....", "{}", '{"payload": "x"}', "a." + _b64(b"[]") + ".c", "a." + _b64(b"\xff") + ".c"):
+            assert (
+                await made.authenticate_token(_unsigned({"alg": "none"}, {**provider.claims(), "iss": iss}) + ".", ())
+                is None
+            )
+        for junk in (
+            "",
+            "a.b.c",
+            "a.b",
+            "....",
+            "{}",
+            '{"payload": "x"}',
+            "a." + _b64(b"[]") + ".c",
+            "a." + _b64(b"\xff") + ".c",
+        ):
             assert await made.authenticate_token(junk, ()) is None
 
 
@@ -390,6 +436,11 @@ async def test_distributed_claims_are_fetched(provider: Issuer) -> None:
         assert (await user_of(made, token)).groups == ("far", "away")
         asked = next(headers for path, headers, _ in provider.server.seen if path == "GET /groups")
         assert asked["authorization"] == "Bearer foo"
-        provider.server.on("/groups", lambda _: Answer(body=_unsigned({"alg": "none"}, provider.claims(groups=["root"])).encode() + b"."))
+        provider.server.on(
+            "/groups",
+            lambda _: Answer(body=_unsigned({"alg": "none"}, provider.claims(groups=["root"])).encode() + b"."),
+        )
         assert "verify distributed claim token" in await refusal(made, token)
-        assert "source does not exist" in await refusal(made, provider.token(_claim_names={"groups": "x"}, _claim_sources={}))
+        assert "source does not exist" in await refusal(
+            made, provider.token(_claim_names={"groups": "x"}, _claim_sources={})
+        )

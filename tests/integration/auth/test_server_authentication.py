@@ -1,4 +1,6 @@
-"""Authentication configuration of `tetrapod up`: issuers, anonymous paths, reloading, and configurations rejected at start."""
+"""Authentication configuration of `tetrapod up`: issuers, anonymous paths, reloading, and configurations rejected at
+start.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def whoami(url: str, token: str) -> Any:
 
 
 def write(path: Path, **config: Any) -> None:
-    path.write_text(yaml.safe_dump({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration", **config}))
+    path.write_text(
+        yaml.safe_dump({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration", **config})
+    )
 
 
 def authenticator(url: str, ca: str, prefix: str) -> dict[str, Any]:
@@ -61,7 +65,10 @@ def test_issuers_and_anonymous_paths_follow_changes_of_the_file(tmp_path: Path) 
 
             # the invalid file is rejected, and the former one stays in effect
             write(file, jwt=[authenticator("http://not-secure", one.ca, "")], anonymous=anonymous)
-            until(lambda: ask(server.url, "/livez") and (tmp_path / "data/server.log").read_text(), lambda log: "must be https" in log)
+            until(
+                lambda: ask(server.url, "/livez") and (tmp_path / "data/server.log").read_text(),
+                lambda log: "must be https" in log,
+            )
             assert whoami(server.url, one.token())["username"] == "one:jane"
 
             write(file, jwt=[authenticator(two.url, two.ca, "two:")], anonymous=anonymous)
@@ -90,15 +97,26 @@ def test_an_issuer_can_be_configured_by_flags(tmp_path: Path) -> None:
 
 
 BOTH = "authentication-config file and oidc-* flags are mutually exclusive"
-ANONYMOUS = "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
+ANONYMOUS = (
+    "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
+)
 
 
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        (["--oidc-client-id=x"], "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"),
-        (["--oidc-issuer-url=https://x", "--oidc-client-id=x", "--oidc-signing-algs=HS256"], 'oidc: unsupported signing alg: "HS256"'),
-        (["--oidc-issuer-url=https://x", "--oidc-client-id=x", "--oidc-ca-file=/nope"], "open /nope: no such file or directory"),
+        (
+            ["--oidc-client-id=x"],
+            "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set",
+        ),
+        (
+            ["--oidc-issuer-url=https://x", "--oidc-client-id=x", "--oidc-signing-algs=HS256"],
+            'oidc: unsupported signing alg: "HS256"',
+        ),
+        (
+            ["--oidc-issuer-url=https://x", "--oidc-client-id=x", "--oidc-ca-file=/nope"],
+            "open /nope: no such file or directory",
+        ),
         (["--oidc-issuer-url=https://x", "--authentication-config=FILE"], BOTH),
         (
             ["--authentication-config=/nope"],
@@ -107,13 +125,18 @@ ANONYMOUS = "--anonymous-auth flag cannot be set when anonymous field is configu
         (["--authentication-config=FILE", "--anonymous-auth=false"], f"anonymous: Forbidden: {ANONYMOUS}"),
         (
             ["--oidc-issuer-url=http://x", "--oidc-client-id=x"],
-            'invalid authentication configuration: jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https',
+            (
+                'invalid authentication configuration: jwt[0].issuer.url: Invalid value: "http://x": '
+                "URL scheme must be https"
+            ),
         ),
     ],
 )
 def test_an_invalid_configuration_is_reported_at_start_in_one_line(tmp_path: Path, flags: list[str], text: str) -> None:
     file = tmp_path / "authentication.yaml"
     write(file, anonymous={"enabled": True})
-    argv = command("up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", *(f.replace("FILE", str(file)) for f in flags))
+    argv = command(
+        "up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", *(f.replace("FILE", str(file)) for f in flags)
+    )
     done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (1, f"Error: {text}")

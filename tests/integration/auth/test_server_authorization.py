@@ -1,4 +1,6 @@
-"""Authorization configuration of `tetrapod up`: policies, a webhook, reloading, and configurations rejected at start."""
+"""Authorization configuration of `tetrapod up`: policies, a webhook, reloading, and configurations rejected at
+start.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,10 @@ def test_authorizers_follow_changes_of_the_file(tmp_path: Path, hook: WebhookSer
         url = server.url
         assert ask(url, "/api/v1/pods", "alice-token")[0] == 200
         refused = ask(url, "/version", "alice-token")
-        assert (refused[0], message(refused)) == (403, 'forbidden: User "alice" cannot get path "/version": as the webhook says')
+        assert (refused[0], message(refused)) == (
+            403,
+            'forbidden: User "alice" cannot get path "/version": as the webhook says',
+        )
         assert ask(url, "/version", "bob-token")[0] == 200  # RBAC allows it, independent of the webhook
         assert ask(url, "/metrics?a=<b", "bob-token") == (500, 'Internal Server Error: "/metrics?a=&lt;b": broken\n')
         assert ask(url, "/metrics", "admin-token")[0] == 200
@@ -97,8 +102,14 @@ def test_authorizers_follow_changes_of_the_file(tmp_path: Path, hook: WebhookSer
         metrics = ask(url, "/metrics", "admin-token")[1].splitlines()
         for line in (
             'apiserver_authorization_decisions_total{decision="denied",name="hook",type="Webhook"} 1',
-            'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",status="success"} 1',
-            'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",status="failure"} 1',
+            (
+                'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",'
+                'status="success"} 1'
+            ),
+            (
+                'apiserver_authorization_config_controller_automatic_reloads_total{apiserver_id_hash="*",'
+                'status="failure"} 1'
+            ),
             'authorization_attempts_total{result="denied"} 1',
             'authorization_attempts_total{result="error"} 1',
             "# TYPE authentication_attempts counter",
@@ -112,26 +123,48 @@ def test_abac_policies_are_read_from_a_file(tmp_path: Path) -> None:
     tokens, policies = tmp_path / "tokens.csv", tmp_path / "policies.jsonl"
     tokens.write_text(TOKENS)
     policies.write_text('{"user":"alice","resource":"pods","readonly":true}\n')
-    flags = ["--token-auth-file", str(tokens), "--authorization-mode", "ABAC,RBAC", "--authorization-policy-file", str(policies)]
+    flags = [
+        "--token-auth-file",
+        str(tokens),
+        "--authorization-mode",
+        "ABAC,RBAC",
+        "--authorization-policy-file",
+        str(policies),
+    ]
     with running(tmp_path / "data", *flags) as server:
         assert ask(server.url, "/api/v1/pods", "alice-token")[0] == 200
         refused = ask(server.url, "/api/v1/secrets", "alice-token")
-        assert message(refused).endswith('cannot list resource "secrets" in API group "" at the cluster scope: abac: No policy matched.')
+        assert message(refused).endswith(
+            'cannot list resource "secrets" in API group "" at the cluster scope: abac: No policy matched.'
+        )
 
 
 def test_a_webhook_can_be_configured_by_flags(tmp_path: Path, hook: WebhookServer) -> None:
     tokens, kubeconfig = tmp_path / "tokens.csv", tmp_path / "kubeconfig"
     tokens.write_text(TOKENS)
     write_kubeconfig(kubeconfig, hook, "/authorize")
-    hook.on("/authorize", lambda asked: {"apiVersion": asked["apiVersion"], "kind": "SubjectAccessReview", "status": {"allowed": True}})
-    flags = ["--token-auth-file", str(tokens), "--authorization-mode", "Webhook", "--authorization-webhook-config-file", str(kubeconfig)]
+    hook.on(
+        "/authorize",
+        lambda asked: {"apiVersion": asked["apiVersion"], "kind": "SubjectAccessReview", "status": {"allowed": True}},
+    )
+    flags = [
+        "--token-auth-file",
+        str(tokens),
+        "--authorization-mode",
+        "Webhook",
+        "--authorization-webhook-config-file",
+        str(kubeconfig),
+    ]
     with running(tmp_path / "data", *flags) as server:
         assert ask(server.url, "/api/v1/pods", "alice-token")[0] == 200
     asked = next(body for _, _, body in hook.seen if body["spec"]["user"] == "alice")
     assert asked["apiVersion"] == "authorization.k8s.io/v1beta1"
 
 
-BOTH = "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
+BOTH = (
+    "--authorization-config can not be specified when --authorization-mode or "
+    "--authorization-webhook-* flags are defined"
+)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +177,8 @@ BOTH = "--authorization-config can not be specified when --authorization-mode or
         ),
         (
             ["--authorization-mode=ABAC,ABAC,Foo,Webhook", "--authorization-policy-file=/nope"],
-            '[authorization-mode "Foo" is not a valid mode, authorization-mode Webhook\'s authorization config file not passed, '
-            'authorization-mode ["ABAC" "ABAC" "Foo" "Webhook"] has mode specified more than once]',
+            '[authorization-mode "Foo" is not a valid mode, authorization-mode Webhook\'s authorization config file '
+            'not passed, authorization-mode ["ABAC" "ABAC" "Foo" "Webhook"] has mode specified more than once]',
         ),
         (["--authorization-mode=RBAC", "--authorization-config=/nope"], BOTH),
         (["--authorization-config=/nope"], "open /nope: no such file or directory"),
@@ -155,8 +188,15 @@ BOTH = "--authorization-config can not be specified when --authorization-mode or
             "invalid authorization config: stat /nope: no such file or directory",
         ),
         (
-            ["--authorization-mode=Webhook", "--authorization-webhook-config-file=KUBECONFIG", "--authorization-webhook-version=v3"],
-            'invalid authorization config: unsupported webhook authorizer version "v3", supported versions are "v1", "v1beta1"',
+            [
+                "--authorization-mode=Webhook",
+                "--authorization-webhook-config-file=KUBECONFIG",
+                "--authorization-webhook-version=v3",
+            ],
+            (
+                'invalid authorization config: unsupported webhook authorizer version "v3", '
+                'supported versions are "v1", "v1beta1"'
+            ),
         ),
         (
             ["--authentication-token-webhook-config-file=KUBECONFIG", "--authentication-token-webhook-version=v3"],
@@ -169,7 +209,11 @@ def test_an_invalid_configuration_is_reported_at_start_in_one_line(
 ) -> None:
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", hook, "/x")
     argv = command(
-        "up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", *(f.replace("KUBECONFIG", str(kubeconfig)) for f in flags)
+        "up",
+        "--data-dir",
+        str(tmp_path / "data"),
+        "--secure-port=0",
+        *(f.replace("KUBECONFIG", str(kubeconfig)) for f in flags),
     )
     done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (1, f"Error: {text}")

@@ -81,18 +81,25 @@ def test_a_certificate_chain_is_verified_up_to_a_trust_anchor(trusting: Trusting
     assert trusting.whoami(under(middle))["username"] == "eve"
     assert trusting.whoami(under(middle, lower, user="adam"))["username"] == "adam"
     assert trusting.whoami(under(lower)) == 401  # one certificate is missing
-    assert trusting.whoami(under(subordinate(Authority.create("users"), "middle"))) == 401  # another authority of the same name
+    assert (
+        trusting.whoami(under(subordinate(Authority.create("users"), "middle"))) == 401
+    )  # another authority of the same name
     assert trusting.whoami(under(subordinate(trusting.users, "no authority", ca=False))) == 401
 
 
 @pytest.mark.parametrize("said", [{}, {"X-Remote-User": "carol", "X-Remote-Group": "system:masters"}])
 def test_an_unknown_certificate_is_401_unless_a_token_is_valid(trusting: Trusting, said: dict[str, str]) -> None:
-    token = HttpsClient(trusting.server.kubeconfig).call("POST", f"{ACCOUNTS}/default/token", {}).body["status"]["token"]
+    token = (
+        HttpsClient(trusting.server.kubeconfig).call("POST", f"{ACCOUNTS}/default/token", {}).body["status"]["token"]
+    )
     for name in ("users", "proxies", "strangers"):
         stranger = Authority.create(name).issue_client("front", ["system:masters"])
         assert trusting.whoami(stranger, **said) == 401
         assert trusting.whoami(stranger, Authorization="Bearer wrong", **said) == 401
-        assert trusting.whoami(stranger, Authorization=f"Bearer {token}", **said)["username"] == "system:serviceaccount:default:default"
+        assert (
+            trusting.whoami(stranger, Authorization=f"Bearer {token}", **said)["username"]
+            == "system:serviceaccount:default:default"
+        )
 
 
 def test_expired_or_invalid_chains_are_401(trusting: Trusting) -> None:
@@ -112,7 +119,10 @@ def test_user_and_proxy_authorities_are_separate(trusting: Trusting) -> None:
 
 
 def test_the_generated_admin_kubeconfig_keeps_working(trusting: Trusting) -> None:
-    assert "system:masters" in HttpsClient(trusting.server.kubeconfig).call("POST", REVIEW, ASKED).body["status"]["userInfo"]["groups"]
+    assert (
+        "system:masters"
+        in HttpsClient(trusting.server.kubeconfig).call("POST", REVIEW, ASKED).body["status"]["userInfo"]["groups"]
+    )
 
 
 def test_only_the_allowed_proxy_may_set_identity_headers(trusting: Trusting) -> None:
@@ -132,7 +142,9 @@ def test_an_authority_removed_from_the_bundle_is_rejected(trusting: Trusting) ->
         assert time.monotonic() < deadline
         time.sleep(0.1)
     deadline = time.monotonic() + 40
-    while (found := trusting.whoami(others.issue_client("mallory"))) == 401:  # the listener has not reloaded the file yet
+    while (
+        found := trusting.whoami(others.issue_client("mallory"))
+    ) == 401:  # the listener has not reloaded the file yet
         assert time.monotonic() < deadline
         time.sleep(0.2)
     assert found["username"] == "mallory"
@@ -142,6 +154,8 @@ def test_an_authority_removed_from_the_bundle_is_rejected(trusting: Trusting) ->
 def test_an_empty_bundle_is_rejected_at_start(content: str, tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text(content)
     flags = (f"--data-dir={tmp_path}/data", f"--client-ca-file={tmp_path}/ca.crt", "--secure-port=0")
-    ended = subprocess.run(command("up", *flags), env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        command("up", *flags), env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
     assert ended.returncode == 1
     assert "--client-ca-file" in ended.stderr and "Traceback" not in ended.stderr

@@ -113,7 +113,9 @@ async def test_concurrent_reviews_of_a_token_are_one_request(server: WebhookServ
         (b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nshort", 1, "unexpected EOF"),
     ],
 )
-async def test_a_failing_webhook_authenticates_no_one(server: WebhookServer, tmp_path: Path, answer: Any, tries: int, text: str) -> None:
+async def test_a_failing_webhook_authenticates_no_one(
+    server: WebhookServer, tmp_path: Path, answer: Any, tries: int, text: str
+) -> None:
     server.on("/authenticate", lambda _: answer)
     async with authenticator(server, tmp_path) as made:
         with pytest.raises(InvalidToken) as refused:

@@ -42,7 +42,9 @@ def tetrapod() -> Callable[..., Result]:
 async def filled(backend: Backend, prefix: str) -> None:
     """Write objects, some of them updated and deleted, one with a lease, and one that is not UTF-8."""
     for number in range(700):
-        await backend.put_if(f"{prefix}/configmaps/default/c{number:03}", b'{"kind":"ConfigMap","data":{"n":"%d"}}' % number, 0)
+        await backend.put_if(
+            f"{prefix}/configmaps/default/c{number:03}", b'{"kind":"ConfigMap","data":{"n":"%d"}}' % number, 0
+        )
     first = await backend.get(f"{prefix}/configmaps/default/c000")
     assert first is not None
     await backend.put_if(first.key, b'{"kind":"ConfigMap","data":{"n":"new"}}', first.mod_revision)

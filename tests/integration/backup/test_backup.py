@@ -94,7 +94,9 @@ def test_a_backup_is_decrypted_and_restored_with_encryption(tmp_path: Path, tetr
     # Encrypted values of a backup are decrypted, and encrypted again for their new key in the store.
     etcd_like = ("--etcd-prefix", "/elsewhere")
     moved = tetrapod("restore", tmp_path / "b", "--data-dir", tmp_path / "other", *flag, *etcd_like)
-    assert (moved.exit_code, "cannot be decrypted by" in moved.output) == (1, True), "AES-GCM binds values to /registry/…"
+    assert (moved.exit_code, "cannot be decrypted by" in moved.output) == (1, True), (
+        "AES-GCM binds values to /registry/…"
+    )
 
 
 async def _restored(database: Path, before: int) -> None:
@@ -129,12 +131,17 @@ def test_a_database_is_backed_up_while_it_is_written(tmp_path: Path, tetrapod: C
                 number = 0
                 while not stop.is_set():
                     number += 1
-                    for key in ("a", "b"):  # the order is fixed, so a backup with more of b than of a would not be of one revision
+                    for key in (
+                        "a",
+                        "b",
+                    ):  # the order is fixed, so a backup with more of b than of a would not be of one revision
                         await backend.put_if(f"/registry/pods/{key}/{number:06}", b"{}", 0)
 
             writing = asyncio.create_task(write())
             for _ in range(5):
-                done = await asyncio.to_thread(tetrapod, "backup", "--data-dir", tmp_path, "--out", tmp_path / "backup", "--without-keys")
+                done = await asyncio.to_thread(
+                    tetrapod, "backup", "--data-dir", tmp_path, "--out", tmp_path / "backup", "--without-keys"
+                )
                 assert done.exit_code == 0, done.output
                 contents, _ = archive.read(tmp_path / "backup")
                 of_a, of_b = (sum(item.key.startswith(f"pods/{key}/") for item in contents.items) for key in ("a", "b"))
@@ -191,7 +198,9 @@ def test_existing_data_is_not_overwritten(tmp_path: Path, tetrapod: Command, etc
     assert (done.exit_code, "no such database" in done.output) == (1, True)
 
 
-def test_etcd_is_backed_up_at_one_revision_and_restored_above_it(tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str) -> None:
+def test_etcd_is_backed_up_at_one_revision_and_restored_above_it(
+    tmp_path: Path, tetrapod: Command, etcd: Etcd, prefix: str
+) -> None:
     async def fill() -> int:
         backend = EtcdBackend([etcd.url])
         try:

@@ -33,7 +33,9 @@ def test_a_server_is_migrated_to_etcd_and_back(tmp_path: Path, tetrapod: Command
     with running(tmp_path / "first") as server:
         client = HttpsClient(server.kubeconfig)
         made = client.call("POST", MAPS, config_map("one")).body
-        token = client.call("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}).body["status"]["token"]
+        token = client.call("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}}).body[
+            "status"
+        ]["token"]
         refused = tetrapod("migrate", "--from", tmp_path / "first", "--to", etcd.url, "--to-prefix", prefix)
         assert (refused.exit_code, "is in use by process" in refused.output) == (1, True)
         latest = int(client.call("GET", MAPS).body["metadata"]["resourceVersion"])
@@ -45,7 +47,9 @@ def test_a_server_is_migrated_to_etcd_and_back(tmp_path: Path, tetrapod: Command
         assert (found["metadata"]["uid"], found["data"]) == (made["metadata"]["uid"], made["data"])
         assert int(found["metadata"]["resourceVersion"]) > latest
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        assert client.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review).body["status"]["authenticated"]
+        assert client.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review).body["status"][
+            "authenticated"
+        ]
         watch = client.call("GET", f"{MAPS}?watch=true&timeoutSeconds=5&resourceVersion={latest}").body
         assert (watch["type"], watch["object"]["code"]) == ("ERROR", 410)
         assert client.call("POST", MAPS, config_map("two")).status == 201
@@ -64,7 +68,9 @@ def test_protobuf_is_converted_to_json_and_unknown_kinds_are_rejected() -> None:
     items = [Item("configmaps/b/a", encode(pod), 5, 5), Item("masterleases/10.0.0.1", b"{}", 6, 6)]
     found = converted(Contents("etcd", 9, items), keep_encrypted=False)
     assert [item.key for item in found.items] == ["configmaps/b/a"]
-    assert found.items[0].value == (b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"b"},"data":{"x":"y"}}')
+    assert found.items[0].value == (
+        b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"b"},"data":{"x":"y"}}'
+    )
     for value, said in ((unknown, "Thing"), (b"\x00\x01", "neither JSON nor protobuf"), (b"k8s\x00\xff", "things/a")):
         with pytest.raises(BackupError, match=said):
             converted(Contents("etcd", 9, [Item("things/a", value, 5, 5)]), keep_encrypted=False)
@@ -80,7 +86,11 @@ def test_encrypted_values_are_migrated_only_with_the_option(tmp_path: Path, tetr
     asyncio.run(fill())
     move = ("migrate", "--from", tmp_path / "old.d", "--to", tmp_path / "new")
     done = tetrapod(*move)
-    assert (done.exit_code, "secrets/a/b" in done.output, "--encryption-provider-config" in done.output) == (1, True, True)
+    assert (done.exit_code, "secrets/a/b" in done.output, "--encryption-provider-config" in done.output) == (
+        1,
+        True,
+        True,
+    )
     assert tetrapod(*move, "--keep-encrypted").exit_code == 0
 
 
@@ -115,19 +125,29 @@ def test_source_and_target_have_separate_encryption(tmp_path: Path, tetrapod: Co
     assert etcd.value(f"{prefix}/configmaps/default/m").startswith(b"{")
     assert etcd.value(f"{prefix}/services/specs/default/kubernetes").startswith(b"{")
     with running(
-        tmp_path / "two", f"--etcd-servers={etcd.url}", f"--etcd-prefix={prefix}", f"--encryption-provider-config={second}"
+        tmp_path / "two",
+        f"--etcd-servers={etcd.url}",
+        f"--etcd-prefix={prefix}",
+        f"--encryption-provider-config={second}",
     ) as server:
         client = HttpsClient(server.kubeconfig)
         found = client.call("GET", f"{secrets}/s").body
         assert (found["metadata"]["uid"], found["data"]) == (secret["metadata"]["uid"], secret["data"])
-    back = tetrapod("migrate", "--from", etcd.url, "--from-prefix", prefix, flags[0], second, "--to", tmp_path / "plain")
+    back = tetrapod(
+        "migrate", "--from", etcd.url, "--from-prefix", prefix, flags[0], second, "--to", tmp_path / "plain"
+    )
     assert back.exit_code == 0, back.output
     plain = read_sqlite(tmp_path / "plain" / "tetrapod.db", "/registry", "embedded")
     assert plain.encrypted == 0
-    assert next(orjson.loads(item.value) for item in plain.items if item.key == "secrets/default/s")["data"] == secret["data"]
+    assert (
+        next(orjson.loads(item.value) for item in plain.items if item.key == "secrets/default/s")["data"]
+        == secret["data"]
+    )
 
 
-async def test_a_concurrent_write_is_detected(etcd: Etcd, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_concurrent_write_is_detected(
+    etcd: Etcd, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A write between the reading of the source and the end."""
     from tetrapod.apps import stores
     from tetrapod.cli.migrate import move

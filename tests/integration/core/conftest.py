@@ -45,7 +45,10 @@ class Core:
         return await self.client.create(v1(resource), "" if kind in ("Node", "Namespace") else NS, obj)
 
     async def node(self, name: str, port: int) -> None:
-        status = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
+        status = {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        }
         await self.create("nodes", "Node", name, status=status)
 
     async def pod(self, name: str, **spec: object) -> Object:
@@ -63,7 +66,9 @@ async def core(storages: StorageFactory, allow_all: Authorizer) -> AsyncIterator
         return await server.director(request)
 
     webhooks = WebhookClient(StoredServices(storages, by_endpoints=False))
-    dependencies = PluginDependencies(storages, allow_all, in_process_client(director, "kube-apiserver"), lifecycle.background, webhooks)
+    dependencies = PluginDependencies(
+        storages, allow_all, in_process_client(director, "kube-apiserver"), lifecycle.background, webhooks
+    )
     server = GenericAPIServer("core", storages, Chain(plugins(dependencies, (), ())), lifecycle)
 
     async def sign(*_: object) -> str:
@@ -73,7 +78,9 @@ async def core(storages: StorageFactory, allow_all: Authorizer) -> AsyncIterator
     config = CoreConfig("10.0.0.0/24", "30000-32767", "127.0.0.1", 6443, "CA", dict, controllers=("serviceaccount",))
     service = CoreService(server, config, client, in_process_client(director, "controllers"), Rest(), sign, {})
     await client.create(v1("namespaces"), "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
-    await client.create(v1("serviceaccounts"), NS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}})
+    await client.create(
+        v1("serviceaccounts"), NS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+    )
     yield Core(client, director, service)
     await service.backends.close()
 

@@ -12,14 +12,20 @@ from tetrapod.machinery.status import StatusError
 
 async def test_a_pod_gets_account_token_priority_and_tolerations(core: Core) -> None:
     spec = (await core.pod("p"))["spec"]
-    assert (spec["serviceAccountName"], spec["priority"], spec["preemptionPolicy"]) == ("default", 0, "PreemptLowerPriority")
+    assert (spec["serviceAccountName"], spec["priority"], spec["preemptionPolicy"]) == (
+        "default",
+        0,
+        "PreemptLowerPriority",
+    )
     (mount,) = spec["containers"][0]["volumeMounts"]
     assert mount["mountPath"] == "/var/run/secrets/kubernetes.io/serviceaccount"
     assert [t["key"] for t in spec["tolerations"]] == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
 
 
 async def test_a_pod_without_its_service_account_is_forbidden(core: Core) -> None:
-    with pytest.raises(StatusError, match='error looking up service account default/robot: serviceaccount "robot" not found') as raised:
+    with pytest.raises(
+        StatusError, match='error looking up service account default/robot: serviceaccount "robot" not found'
+    ) as raised:
         await core.pod("p", serviceAccountName="robot")
     assert raised.value.code == 403
 
@@ -39,7 +45,12 @@ async def test_a_binding_copies_topology_labels_of_the_node(core: Core) -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}}
     await core.client.create(v1("nodes"), "", node)
     await core.pod("p")
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p"},
+        "target": {"kind": "Node", "name": "n"},
+    }
     code, _ = await core.client.raw(
         "POST", f"/api/v1/namespaces/{NS}/pods/p/binding", orjson.dumps(binding), {"content-type": "application/json"}
     )
@@ -71,13 +82,22 @@ async def test_an_eviction_is_limited_by_the_disruption_budget(core: Core) -> No
     await core.client.create(
         v1("pods"),
         NS,
-        {"metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}},
+        {
+            "metadata": {"name": "p", "labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"},
+        },
     )
     ready = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     await core.client.patch(v1("pods"), NS, "p", ready, subresource="status")
     budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}}
     await core.client.create(budgets, NS, budget)
-    allowed = {"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}
+    allowed = {
+        "observedGeneration": 1,
+        "disruptionsAllowed": 1,
+        "currentHealthy": 2,
+        "desiredHealthy": 1,
+        "expectedPods": 2,
+    }
     await core.client.patch(budgets, NS, "b", {"status": allowed}, subresource="status")
     body = orjson.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}})
     headers = {"content-type": "application/json"}

@@ -21,7 +21,15 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 EVENTS = GroupVersionResource("events.k8s.io", "v1", "events")
 READY = {
     "status": {
-        "conditions": [{"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        ]
     }
 }
 
@@ -73,14 +81,20 @@ async def test_addresses_are_repaired(core: Core) -> None:
     parent = {"resource": "services", "namespace": NS, "name": "nobody"}
     labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": "IPv4"}
     for address in ("10.0.0.200", "10.0.0.201"):
-        body = {"metadata": {"name": address, "labels": labels if address.endswith("0") else {}}, "spec": {"parentRef": parent}}
+        body = {
+            "metadata": {"name": address, "labels": labels if address.endswith("0") else {}},
+            "spec": {"parentRef": parent},
+        }
         await core.client.create(ADDRESSES, "", body)
     repair = AddressRepair(core.client, addresses.service_cidrs, services, being_made=1)
     async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
         found = await eventually(lambda: present(core, ADDRESSES, "", lost))
         assert found is not None
         assert found["spec"]["parentRef"] == {"resource": "services", "namespace": NS, "name": "lost"}
-        await eventually(lambda: present(core, ADDRESSES, "", wrong), lambda a: a is not None and a["metadata"].get("labels") == labels)
+        await eventually(
+            lambda: present(core, ADDRESSES, "", wrong),
+            lambda a: a is not None and a["metadata"].get("labels") == labels,
+        )
         await eventually(lambda: present(core, ADDRESSES, "", "10.0.0.200"), lambda a: a is None)
         assert await present(core, ADDRESSES, "", "10.0.0.201"), "it is somebody else's"
         told = {("ClusterIPNotAllocated", "lost"), ("IPAddressNotAllocated", "10.0.0.200")}
@@ -96,7 +110,9 @@ async def test_an_address_is_not_leaked_right_after_its_service_is_deleted(core:
 
     async def hold(address: str, service: str) -> None:
         parent = {"resource": "services", "namespace": NS, "name": service}
-        await core.client.create(ADDRESSES, "", {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}})
+        await core.client.create(
+            ADDRESSES, "", {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}}
+        )
 
     repair = AddressRepair(core.client, addresses.service_cidrs, services, being_made=-1)
     async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
@@ -119,7 +135,8 @@ async def test_an_address_outside_all_networks_is_reported(core: Core) -> None:
     services = Informer(core.client, SERVICES)
     await service(core, "s", clusterIP="10.0.0.9")
     await cidr(core, "kubernetes", "10.5.0.0/24")
-    async with running(addresses.service_cidrs, services, AddressRepair(core.client, addresses.service_cidrs, services)):  # type: ignore[arg-type]
+    repair = AddressRepair(core.client, addresses.service_cidrs, services)
+    async with running(addresses.service_cidrs, services, repair):  # type: ignore[arg-type]
         await eventually(lambda: reasons(core), lambda found: found == {("ClusterIPOutOfRange", "s")})
 
 
@@ -145,7 +162,11 @@ async def test_ports_of_a_former_range_stay_allocated(storages: StorageFactory) 
 
 
 def test_a_port_with_several_protocols_is_allocated_once() -> None:
-    ports = [{"nodePort": 30001, "protocol": "TCP"}, {"nodePort": 30001, "protocol": "UDP"}, {"nodePort": 30002, "protocol": "TCP"}]
+    ports = [
+        {"nodePort": 30001, "protocol": "TCP"},
+        {"nodePort": 30001, "protocol": "UDP"},
+        {"nodePort": 30002, "protocol": "TCP"},
+    ]
     assert list(node_ports({"spec": {"ports": ports, "healthCheckNodePort": 30003}})) == [30001, 30002, 30003]
 
 

@@ -65,7 +65,11 @@ async def namespace(core: Core, name: str) -> None:
 
 async def token(core: Core, token_id: str, **data: str) -> None:
     data = {"token-id": token_id, "token-secret": "0123456789abcdef", **data}
-    body = {"metadata": {"name": f"bootstrap-token-{token_id}"}, "type": "bootstrap.kubernetes.io/token", "stringData": data}
+    body = {
+        "metadata": {"name": f"bootstrap-token-{token_id}"},
+        "type": "bootstrap.kubernetes.io/token",
+        "stringData": data,
+    }
     await core.client.create(v1("secrets"), "kube-system", body)
 
 
@@ -91,7 +95,10 @@ async def test_cluster_info_is_signed_by_permitted_tokens(core: Core) -> None:
     await namespace(core, "kube-public")
     await token(core, "aaaaaa", **{"usage-bootstrap-signing": "true"})
     await token(core, "bbbbbb")
-    info = {"metadata": {"name": "cluster-info"}, "data": {"kubeconfig": "kind: Config\n", "jws-kubeconfig-zzzzzz": "old"}}
+    info = {
+        "metadata": {"name": "cluster-info"},
+        "data": {"kubeconfig": "kind: Config\n", "jws-kubeconfig-zzzzzz": "old"},
+    }
     await core.client.create(v1("configmaps"), "kube-public", info)
 
     async def data() -> dict[str, str]:
@@ -134,7 +141,11 @@ def test_old_signing_requests_expire(status: dict[str, str], hours: float, gone:
 async def test_old_requests_are_deleted(core: Core) -> None:
     cleaner = SigningRequestCleaner(core.client, clock=lambda: now() + timedelta(hours=25))
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "someone")])
-    asked = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    asked = (
+        x509.CertificateSigningRequestBuilder()
+        .subject_name(subject)
+        .sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    )
     pem = asked.public_bytes(serialization.Encoding.PEM)
     request = {"request": base64.b64encode(pem).decode(), "signerName": "example.com/x", "usages": ["client auth"]}
     await core.client.create(REQUESTS, "", {"metadata": {"name": "r"}, "spec": request})
@@ -147,14 +158,21 @@ async def test_old_requests_are_deleted(core: Core) -> None:
 
 async def test_unused_tokens_are_marked_and_then_deleted(core: Core) -> None:
     await namespace(core, "kube-system")
-    since = {"metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking"}, "data": {"since": now().strftime("%Y-%m-%d")}}
+    since = {
+        "metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking"},
+        "data": {"since": now().strftime("%Y-%m-%d")},
+    }
     await core.client.create(v1("configmaps"), "kube-system", since)
     annotations = {"kubernetes.io/service-account.name": "default"}
     for name in ("made-by-us", "made-by-you", "mounted"):
         await core.client.create(
-            v1("secrets"), NS, {"metadata": {"name": name, "annotations": annotations}, "type": "kubernetes.io/service-account-token"}
+            v1("secrets"),
+            NS,
+            {"metadata": {"name": name, "annotations": annotations}, "type": "kubernetes.io/service-account-token"},
         )
-    await core.client.patch(v1("serviceaccounts"), NS, "default", {"secrets": [{"name": "made-by-us"}, {"name": "mounted"}]})
+    await core.client.patch(
+        v1("serviceaccounts"), NS, "default", {"secrets": [{"name": "made-by-us"}, {"name": "mounted"}]}
+    )
     await core.pod("p", volumes=[{"name": "v", "secret": {"secretName": "mounted"}}])
 
     async def clean(days: int) -> None:
@@ -184,16 +202,24 @@ async def test_service_cidrs_are_protected_by_their_addresses(core: Core) -> Non
     def said(status: str, reason: str) -> Callable[[Object | None], bool]:
         return lambda cidr: (
             cidr is not None
-            and any((c["status"], c.get("reason")) == (status, reason) for c in (cidr.get("status") or {}).get("conditions") or ())
+            and any(
+                (c["status"], c.get("reason")) == (status, reason)
+                for c in (cidr.get("status") or {}).get("conditions") or ()
+            )
         )
 
     async with running(ServiceNetworks(core.client, grace=0)):
         found = await eventually(get, said("True", ""))
         assert found is not None
         assert found["metadata"]["finalizers"] == ["networking.k8s.io/service-cidr-finalizer"]
-        labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": "IPv4"}
+        labels = {
+            "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+            "ipaddress.kubernetes.io/ip-family": "IPv4",
+        }
         parent = {"resource": "services", "namespace": NS, "name": "s"}
-        await core.client.create(ADDRESSES, "", {"metadata": {"name": "10.77.0.5", "labels": labels}, "spec": {"parentRef": parent}})
+        await core.client.create(
+            ADDRESSES, "", {"metadata": {"name": "10.77.0.5", "labels": labels}, "spec": {"parentRef": parent}}
+        )
         await core.client.delete(CIDRS, "", "more")
         await eventually(get, said("False", "Terminating"))
         await core.client.delete(ADDRESSES, "", "10.77.0.5")

@@ -69,7 +69,9 @@ def watch(server: Server, path: str) -> Iterator[http.client.HTTPResponse]:
     address = urlsplit(server.url)
     context = ssl.create_default_context(cafile=str(server.ca))
     connection = http.client.HTTPSConnection(str(address.hostname), address.port, context=context, timeout=30)
-    connection.request("GET", f"{path}?watch=1&fieldSelector=metadata.name=seen", headers={"Authorization": "Bearer admin-token"})
+    connection.request(
+        "GET", f"{path}?watch=1&fieldSelector=metadata.name=seen", headers={"Authorization": "Bearer admin-token"}
+    )
     response = connection.getresponse()
     assert response.status == 200
     try:

@@ -38,7 +38,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def ask(server: Server, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
     headers = {"Authorization": "Bearer gc-token", "Content-Type": "application/json"}
-    request = urllib.request.Request(server.url + path, json.dumps(body).encode() if body else None, headers, method=method)
+    request = urllib.request.Request(
+        server.url + path, json.dumps(body).encode() if body else None, headers, method=method
+    )
     try:
         with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
             return answer.status, json.load(answer)
@@ -69,7 +71,11 @@ def owned(owner: dict[str, Any] | None) -> dict[str, Any]:
     if owner is None:
         return {}
     meta = owner["metadata"]
-    return {"ownerReferences": [{"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}]}
+    return {
+        "ownerReferences": [
+            {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
+        ]
+    }
 
 
 def test_dependents_of_a_custom_object_are_deleted(server: Server) -> None:
@@ -103,7 +109,9 @@ def test_dependents_are_deleted_although_the_owner_was_not_watched_yet(server: S
 
 def reflectors(server: Server) -> int:
     """Return how many resources the garbage collector watches."""
-    request = urllib.request.Request(f"{server.url}/debug/pprof/heap?debug=2", headers={"Authorization": "Bearer gc-token"})
+    request = urllib.request.Request(
+        f"{server.url}/debug/pprof/heap?debug=2", headers={"Authorization": "Bearer gc-token"}
+    )
     with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30) as answer:
         lines = answer.read().decode().splitlines()[1:]
     return sum(int(line.split()[0]) for line in lines if line.split()[2].endswith(".NodeReflector"))
@@ -111,7 +119,13 @@ def reflectors(server: Server) -> int:
 
 def test_a_deleted_resource_is_not_watched_although_an_external_server_is_unavailable(tmp_path: Path) -> None:
     """Discovery is incomplete while a server is unavailable, but the group-versions of the others are known."""
-    spec = {"group": "away.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1, "insecureSkipTLSVerify": True}
+    spec = {
+        "group": "away.example.com",
+        "version": "v1",
+        "groupPriorityMinimum": 1,
+        "versionPriority": 1,
+        "insecureSkipTLSVerify": True,
+    }
     api_service: dict[str, Any] = {
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",

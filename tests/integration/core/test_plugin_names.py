@@ -18,14 +18,24 @@ from tetrapod.generic.webhook.services import StoredServices
 @pytest.fixture
 def dependencies(core: Core, storages: StorageFactory, allow_all: Authorizer) -> PluginDependencies:
     webhooks = WebhookClient(StoredServices(storages, by_endpoints=False))
-    return PluginDependencies(storages, allow_all, in_process_client(core.director, "kube-apiserver"), Lifecycle().background, webhooks)
+    return PluginDependencies(
+        storages, allow_all, in_process_client(core.director, "kube-apiserver"), Lifecycle().background, webhooks
+    )
 
 
 @pytest.mark.parametrize(
     ("enabled", "disabled", "told"),
     [
-        (["Nope"], ["Zip"], ['enable-admission-plugins plugin "Nope" is unknown', 'disable-admission-plugins plugin "Zip" is unknown']),
-        (["Priority"], ["Priority"], ["[Priority] in enable-admission-plugins and disable-admission-plugins overlapped"]),
+        (
+            ["Nope"],
+            ["Zip"],
+            ['enable-admission-plugins plugin "Nope" is unknown', 'disable-admission-plugins plugin "Zip" is unknown'],
+        ),
+        (
+            ["Priority"],
+            ["Priority"],
+            ["[Priority] in enable-admission-plugins and disable-admission-plugins overlapped"],
+        ),
         (["AlwaysAdmit", "EventRateLimit"], ["PodGroupProtection"], []),
     ],
 )
@@ -34,7 +44,9 @@ def test_unknown_plugins_are_rejected(enabled: list[str], disabled: list[str], t
 
 
 def test_plugins_have_upstreams_order_and_can_be_disabled(dependencies: PluginDependencies) -> None:
-    made = plugins(dependencies, ["AlwaysPullImages", "AlwaysAdmit", "ServiceAccount"], ["EventRateLimit", "PodSecurity"])
+    made = plugins(
+        dependencies, ["AlwaysPullImages", "AlwaysAdmit", "ServiceAccount"], ["EventRateLimit", "PodSecurity"]
+    )
     names = [plugin.name for plugin in made]
     assert names[:4] == ["NamespaceLifecycle", "LimitRanger", "ServiceAccount", "TaintNodesByCondition"]
     assert names.index("AlwaysPullImages") == 4

@@ -37,12 +37,16 @@ async def test_a_log_is_read_from_the_kubelet(core: Core, serve: Serve, tls: Ser
 
     await core.node("n", (await serve(kubelet, tls)).port)
     await core.pod("p", nodeName="n")
-    code, body = await core.client.raw("GET", "/api/v1/namespaces/default/pods/p/log?tailLines=5&follow=false&timestamps=true")
+    code, body = await core.client.raw(
+        "GET", "/api/v1/namespaces/default/pods/p/log?tailLines=5&follow=false&timestamps=true"
+    )
     assert (code, body) == (200, b"/containerLogs/default/p/c?tailLines=5&timestamps=true")
 
 
 @pytest.mark.parametrize(("status", "reason"), [(400, "BadRequest"), (404, "NotFound"), (500, "InternalError")])
-async def test_a_rejection_by_the_kubelet_is_passed_on(core: Core, serve: Serve, tls: ServingTLS, status: int, reason: str) -> None:
+async def test_a_rejection_by_the_kubelet_is_passed_on(
+    core: Core, serve: Serve, tls: ServingTLS, status: int, reason: str
+) -> None:
     async def kubelet(request: Request) -> Response:
         return Response(status, [], b"no such container")
 
@@ -60,7 +64,10 @@ async def test_an_unreachable_kubelet_is_an_error(core: Core) -> None:
     await core.pod("p", nodeName="n")
     code, body = await core.client.raw("GET", "/api/v1/namespaces/default/pods/p/log")
     url = "https://127.0.0.1:1/containerLogs/default/p/c"
-    assert (code, orjson.loads(body)["message"]) == (500, f'Get "{url}": dial tcp 127.0.0.1:1: connect: connection refused')
+    assert (code, orjson.loads(body)["message"]) == (
+        500,
+        f'Get "{url}": dial tcp 127.0.0.1:1: connect: connection refused',
+    )
     code, body = await core.client.raw("GET", "/api/v1/nodes/n/proxy/healthz")
     text = "error trying to reach service: dial tcp 127.0.0.1:1: connect: connection refused"
     assert (code, orjson.loads(body)["message"]) == (503, text)
@@ -100,7 +107,12 @@ async def test_exec_streams_are_connected_to_the_kubelet(core: Core, serve: Serv
     await core.pod("p", nodeName="n")
     client = await Client.connect(await serve(front))
     target = "/api/v1/namespaces/default/pods/p/exec?command=ls&command=-l&stdout=true&tty=false&container=c"
-    client.send(f"POST {target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n".encode())
+    client.send(
+        (
+            f"POST {target} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
+            "Content-Length: 0\r\n\r\n"
+        ).encode()
+    )
     assert (await client.head())[0] == 101
     client.send(b"hello")
     assert await client.reader.readexactly(5) == b"HELLO"
@@ -112,7 +124,9 @@ async def test_exec_streams_are_connected_to_the_kubelet(core: Core, serve: Serv
 async def test_the_node_proxy_drops_credentials(core: Core, serve: Serve, tls: ServingTLS) -> None:
     await core.node("n", (await serve(echo, tls)).port)
     path = "/api/v1/nodes/n/proxy/metrics/cadvisor"
-    code, body = await core.client.raw("GET", f"{path}?a=b", headers={"x-remote-user": "root", "authorization": "Bearer t", "x-mine": "1"})
+    code, body = await core.client.raw(
+        "GET", f"{path}?a=b", headers={"x-remote-user": "root", "authorization": "Bearer t", "x-mine": "1"}
+    )
     found = orjson.loads(body)
     headers = dict(found["headers"])
     assert (code, found["raw"], found["query"]) == (200, "/metrics/cadvisor", "a=b")
@@ -160,7 +174,11 @@ async def test_the_service_proxy_reaches_only_its_own_pods(core: Core) -> None:
     ip = {"status": {"podIP": "192.0.2.9", "podIPs": [{"ip": "192.0.2.9"}]}}
     await core.client.patch(v1("pods"), "default", "p", ip, subresource="status")
     other = {"addresses": ["10.1.2.3"], "targetRef": {"kind": "Pod", "name": "p", "namespace": "default"}}
-    late = {"addresses": ["192.0.2.9"], "conditions": {"ready": False}, "targetRef": {"kind": "Pod", "name": "p", "namespace": "default"}}
+    late = {
+        "addresses": ["192.0.2.9"],
+        "conditions": {"ready": False},
+        "targetRef": {"kind": "Pod", "name": "p", "namespace": "default"},
+    }
     labels = {"kubernetes.io/service-name": "s"}
     found = {"addressType": "IPv4", "endpoints": [other, late], "ports": [{"name": "web", "port": 8080}]}
     slices = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
@@ -182,12 +200,17 @@ async def test_the_service_proxy_reaches_only_its_own_pods(core: Core) -> None:
     [
         ("portforward?ports=abc", 'cannot convert to []int32: strconv.ParseUint: parsing "abc": invalid syntax'),
         ("portforward?ports=", 'cannot convert to []int32: strconv.ParseUint: parsing "": invalid syntax'),
-        ("portforward?ports=1,65536", 'cannot convert to []int32: strconv.ParseUint: parsing "65536": value out of range'),
+        (
+            "portforward?ports=1,65536",
+            'cannot convert to []int32: strconv.ParseUint: parsing "65536": value out of range',
+        ),
         ("log?sinceTime=x", 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'),
         ("log?tailLines=x", 'strconv.ParseInt: parsing "x": invalid syntax'),
     ],
 )
 async def test_unknown_options_are_rejected(core: Core, path: str, message: str) -> None:
     await core.pod("p", nodeName="n")
-    code, body = await core.client.raw("GET" if path.startswith("log") else "POST", f"/api/v1/namespaces/default/pods/p/{path}")
+    code, body = await core.client.raw(
+        "GET" if path.startswith("log") else "POST", f"/api/v1/namespaces/default/pods/p/{path}"
+    )
     assert (code, orjson.loads(body)["message"]) == (400, message)

@@ -38,7 +38,11 @@ WIDGET_SCHEMA = {
     "properties": {
         "spec": {
             "type": "object",
-            "properties": {"size": {"type": "integer"}, "color": {"type": "string", "default": "blue"}, "replicas": {"type": "integer"}},
+            "properties": {
+                "size": {"type": "integer"},
+                "color": {"type": "string", "default": "blue"},
+                "replicas": {"type": "integer"},
+            },
         },
         "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     },
@@ -104,7 +108,12 @@ def definitions() -> list[ResourceDefinition]:
             DeploymentStrategy(),
             subresources=(
                 Subresource("status", ("get", "patch", "update"), strategy=StatusStrategy()),
-                Subresource("scale", ("get", "patch", "update"), GroupVersionKind("autoscaling", "v1", "Scale"), rest=ScalePaths()),
+                Subresource(
+                    "scale",
+                    ("get", "patch", "update"),
+                    GroupVersionKind("autoscaling", "v1", "Scale"),
+                    rest=ScalePaths(),
+                ),
             ),
         ),
     ]
@@ -112,7 +121,15 @@ def definitions() -> list[ResourceDefinition]:
 
 def widgets() -> ResourceDefinition:
     schema = build(WIDGET_SCHEMA)
-    return definition("example.com", "widgets", "Widget", Strategy(), versions=("v1", "v2"), schema=lambda version: schema, custom=True)
+    return definition(
+        "example.com",
+        "widgets",
+        "Widget",
+        Strategy(),
+        versions=("v1", "v2"),
+        schema=lambda version: schema,
+        custom=True,
+    )
 
 
 class Collector:
@@ -207,7 +224,9 @@ async def serving(*plugins: Plugin, authorizer: Authorizer | None = None) -> Asy
     widget = widgets()
     widget_store = store(widget)
     for version in widget.versions:
-        handlers["example.com", version] = ResourceHandler(widget, version, widget_store, admission=chain, authorizer=authorizer)
+        handlers["example.com", version] = ResourceHandler(
+            widget, version, widget_store, admission=chain, authorizer=authorizer
+        )
     try:
         yield Api(handlers)
     finally:

@@ -68,8 +68,14 @@ async def test_table_rows_include_the_requested_object_form(api: Api) -> None:
 
 async def test_media_types_for_lists_and_objects_are_separate(api: Api) -> None:
     await fill(api, "a")
-    assert (await api("GET", MAPS, accept=PARTIAL)).json["message"].endswith("the requested object is a list (*core.ConfigMapList)")
-    assert (await api("GET", f"{MAPS}/a", accept=PARTIAL_LIST)).json["message"].endswith("is not a list (*core.ConfigMap)")
+    assert (
+        (await api("GET", MAPS, accept=PARTIAL))
+        .json["message"]
+        .endswith("the requested object is a list (*core.ConfigMapList)")
+    )
+    assert (
+        (await api("GET", f"{MAPS}/a", accept=PARTIAL_LIST)).json["message"].endswith("is not a list (*core.ConfigMap)")
+    )
 
 
 async def test_deletecollection_returns_the_deleted_objects(api: Api) -> None:
@@ -85,8 +91,13 @@ async def test_a_watch_delivers_events(api: Api) -> None:
         await fill(api, "a")
         await api("DELETE", f"{MAPS}/a")
         events = await watch.events(2)
-    assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [("ADDED", "a"), ("DELETED", "a")]
-    assert int(events[1]["object"]["metadata"]["resourceVersion"]) > int(events[0]["object"]["metadata"]["resourceVersion"])
+    assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [
+        ("ADDED", "a"),
+        ("DELETED", "a"),
+    ]
+    assert int(events[1]["object"]["metadata"]["resourceVersion"]) > int(
+        events[0]["object"]["metadata"]["resourceVersion"]
+    )
 
 
 async def test_a_watch_list_ends_its_initial_events_with_a_bookmark(api: Api) -> None:
@@ -110,7 +121,12 @@ async def test_a_watch_without_version_but_with_bookmarks_is_a_watch_list(api: A
 async def test_the_watch_path_accepts_the_options_of_a_list(api: Api) -> None:
     await fill(api, "a")
     path = "/api/v1/watch/namespaces/n/configmaps"
-    for query in ("", "?watch=false", "?resourceVersion=0&resourceVersionMatch=NotOlderThan", "?allowWatchBookmarks=true&continue=x"):
+    for query in (
+        "",
+        "?watch=false",
+        "?resourceVersion=0&resourceVersionMatch=NotOlderThan",
+        "?allowWatchBookmarks=true&continue=x",
+    ):
         async with api.watch(path + query) as watch:
             (added,) = await watch.events(1)
             await fill(api, added["object"]["metadata"]["name"] + "b")  # without a bookmark in between
@@ -128,18 +144,30 @@ async def test_a_watch_list_is_compressed_event_by_event(api: Api) -> None:
         assert b"content-encoding" not in dict(plain.headers)
         headers = {"accept": form, "accept_encoding": "deflate, gzip"}
         response = await api.respond(await api.request("GET", f"{MAPS}?{query}", **headers))
-        assert dict(response.headers)[b"content-encoding"] == b"gzip" and dict(response.headers)[b"vary"] == b"Accept-Encoding"
-        assert b"content-encoding" not in dict((await api.respond(await api.request("GET", f"{MAPS}?watch=1", **headers))).headers)
-        async with api.watch(f"{MAPS}?{query}", accept=form) as plainly, api.watch(f"{MAPS}?{query}", **headers) as packed:
+        assert (
+            dict(response.headers)[b"content-encoding"] == b"gzip"
+            and dict(response.headers)[b"vary"] == b"Accept-Encoding"
+        )
+        assert b"content-encoding" not in dict(
+            (await api.respond(await api.request("GET", f"{MAPS}?watch=1", **headers))).headers
+        )
+        async with (
+            api.watch(f"{MAPS}?{query}", accept=form) as plainly,
+            api.watch(f"{MAPS}?{query}", **headers) as packed,
+        ):
             await eventually(partial(same, plainly, packed))
-            assert (await api("PATCH", f"{MAPS}/a", {"data": {"k": form}}, content_type="application/merge-patch+json")).status == 200
+            assert (
+                await api("PATCH", f"{MAPS}/a", {"data": {"k": form}}, content_type="application/merge-patch+json")
+            ).status == 200
             await eventually(partial(same, plainly, packed, b"" if form == TABLE else form.encode()))
 
 
 async def same(plain: Collector, packed: Collector, holding: bytes = b"") -> bool:
-    """Check that one is the compressed form of the other, and that after every write all data so far can be decompressed.
+    """Check that one is the compressed form of the other, and that after every write all data so far can be
+    decompressed.
 
-    It uses one gzip member without an end, because Go's reader holds the last bytes of a member back until the next one begins.
+    It uses one gzip member without an end, because Go's reader holds the last bytes of a member back until the next one
+    begins.
     """
     reader = zlib.decompressobj(31)
     unpacked = reader.decompress(packed.data)
@@ -170,7 +198,9 @@ async def test_a_watch_ends_at_its_timeout(api: Api) -> None:
 
 
 @pytest.mark.parametrize("query", ["allowWatchBookmarks=true", "allowWatchBookmarks=false"])
-async def test_a_watch_with_bookmarks_gets_a_last_one_before_its_timeout(api: Api, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+async def test_a_watch_with_bookmarks_gets_a_last_one_before_its_timeout(
+    api: Api, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
     monkeypatch.setattr("tetrapod.generic.endpoints.watch.LAST_BOOKMARK", 0.6)
     await fill(api, "a")
     version = (await api("GET", f"{MAPS}/a")).json["metadata"]["resourceVersion"]
@@ -203,7 +233,11 @@ async def test_an_invalid_resource_version_is_rejected_in_lists_only(api: Api) -
     await fill(api, "a")
     text = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
     listed = (await api("GET", f"{MAPS}?resourceVersion=x")).json
-    assert (listed["code"], listed["reason"], listed["message"]) == (400, "BadRequest", f"invalid resource version: {text}")
+    assert (listed["code"], listed["reason"], listed["message"]) == (
+        400,
+        "BadRequest",
+        f"invalid resource version: {text}",
+    )
     for path in (f"{MAPS}?watch=1&resourceVersion=x", f"{MAPS}/a?resourceVersion=x"):
         answer = (await api("GET", path)).json
         assert (answer["code"], answer.get("reason"), answer["message"]) == (500, None, text)

@@ -50,12 +50,20 @@ async def test_unknown_fields_warn_fail_or_are_ignored(api: Api) -> None:
 async def test_a_body_of_another_kind_version_or_name_is_rejected(api: Api) -> None:
     secret = await api("POST", MAPS, {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}})
     assert "converting (v1.Secret) to (core.ConfigMap): unknown conversion" in secret.json["message"]
-    old = await api("POST", "/apis/apps/v1/namespaces/n/deployments", {"kind": "Deployment", "apiVersion": "apps/v1beta2"})
-    assert old.json["message"] == "the API version in the data (apps/v1beta2) does not match the expected API version (apps/v1)"
+    old = await api(
+        "POST", "/apis/apps/v1/namespaces/n/deployments", {"kind": "Deployment", "apiVersion": "apps/v1beta2"}
+    )
+    assert (
+        old.json["message"]
+        == "the API version in the data (apps/v1beta2) does not match the expected API version (apps/v1)"
+    )
     name = await api("PUT", f"{MAPS}/a", {"metadata": {"name": "b"}})
     assert name.json["message"] == "the name of the object (b) does not match the name on the URL (a)"
     namespace = await api("POST", MAPS, {"metadata": {"name": "a", "namespace": "other"}})
-    assert namespace.json["message"] == "the namespace of the provided object does not match the namespace sent on the request"
+    assert (
+        namespace.json["message"]
+        == "the namespace of the provided object does not match the namespace sent on the request"
+    )
 
 
 async def test_put_creates_only_if_the_strategy_allows_it(api: Api) -> None:
@@ -102,7 +110,10 @@ async def test_admission_sees_every_write_in_its_phases() -> None:
         name = created.json["metadata"]["name"]
         await api("PATCH", f"{MAPS}/{name}", {"data": {"k": "w"}}, content_type=MERGE)
         await api(
-            "PATCH", f"{MAPS}/b?fieldManager=m", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}, content_type=APPLY
+            "PATCH",
+            f"{MAPS}/b?fieldManager=m",
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}},
+            content_type=APPLY,
         )
         refused = await api("DELETE", f"{MAPS}/{name}")
     assert created.json["metadata"]["labels"] == {"seen": "yes"}

@@ -62,7 +62,9 @@ async def test_a_subresource_cannot_be_created_by_apply(api: Api) -> None:
 async def test_a_resource_version_in_a_patch_is_a_precondition(api: Api) -> None:
     made = await make(api, k="v")
     await patch(api, "merge", f"{MAPS}/a", {"data": {"k": "w"}})
-    answer = await patch(api, "merge", f"{MAPS}/a", {"metadata": {"resourceVersion": made.json["metadata"]["resourceVersion"]}})
+    answer = await patch(
+        api, "merge", f"{MAPS}/a", {"metadata": {"resourceVersion": made.json["metadata"]["resourceVersion"]}}
+    )
     assert (answer.status, answer.json["reason"]) == (409, "Conflict")
 
 
@@ -70,13 +72,19 @@ async def test_a_type_error_quotes_the_patched_object(api: Api) -> None:
     await make(api, k="v")
     answer = await patch(api, "merge", f"{MAPS}/a", {"data": {"k": 5}})
     assert answer.status == 422
-    assert answer.json["message"].startswith(' "" is invalid: patch: Invalid value: "{\\"apiVersion\\":\\"v1\\",\\"data\\":{\\"k\\":5}')
+    assert answer.json["message"].startswith(
+        ' "" is invalid: patch: Invalid value: "{\\"apiVersion\\":\\"v1\\",\\"data\\":{\\"k\\":5}'
+    )
     strategic = await patch(api, "strategic", f"{MAPS}/a", {"data": ["k"]})
-    assert strategic.json["message"] == ' "" is invalid: patch: Invalid value: "map[data:[k]]": cannot restore map from slice'
+    assert (
+        strategic.json["message"]
+        == ' "" is invalid: patch: Invalid value: "map[data:[k]]": cannot restore map from slice'
+    )
 
 
 @pytest.mark.parametrize(
-    ("kind", "body"), [("merge", {"data": {"k": ["<&>"]}}), ("json", [{"op": "add", "path": "/data/k", "value": ["<&>"]}])]
+    ("kind", "body"),
+    [("merge", {"data": {"k": ["<&>"]}}), ("json", [{"op": "add", "path": "/data/k", "value": ["<&>"]}])],
 )
 async def test_quoted_objects_are_encoded_like_go_json(api: Api, kind: str, body: Any) -> None:
     await make(api, k="v")

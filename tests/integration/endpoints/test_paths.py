@@ -58,7 +58,9 @@ async def make_deployment(api: Api) -> None:
 
 async def test_a_status_update_does_not_change_the_spec(api: Api) -> None:
     await make_deployment(api)
-    answer = await api("PATCH", f"{DEPLOYMENTS}/d/status", {"spec": {"replicas": 9}, "status": {"replicas": 1}}, content_type=MERGE)
+    answer = await api(
+        "PATCH", f"{DEPLOYMENTS}/d/status", {"spec": {"replicas": 9}, "status": {"replicas": 1}}, content_type=MERGE
+    )
     assert (answer.json["spec"]["replicas"], answer.json["status"]) == (2, {"replicas": 1})
     assert [entry.get("subresource") for entry in answer.json["metadata"]["managedFields"]] == [None, "status"]
 
@@ -66,20 +68,32 @@ async def test_a_status_update_does_not_change_the_spec(api: Api) -> None:
 async def test_a_scale_shows_and_sets_the_replicas(api: Api) -> None:
     await make_deployment(api)
     scale = (await api("GET", f"{DEPLOYMENTS}/d/scale")).json
-    assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 2}, {"replicas": 0, "selector": "app=d"})
+    assert (scale["kind"], scale["spec"], scale["status"]) == (
+        "Scale",
+        {"replicas": 2},
+        {"replicas": 0, "selector": "app=d"},
+    )
     scale["spec"]["replicas"] = 4
     assert (await api("PUT", f"{DEPLOYMENTS}/d/scale", scale)).json["spec"] == {"replicas": 4}
     assert (await api("PUT", f"{DEPLOYMENTS}/d/scale", scale)).json["reason"] == "Conflict"
     entries = (await api("GET", f"{DEPLOYMENTS}/d")).json["metadata"]["managedFields"]
-    assert [entry["fieldsV1"] for entry in entries if entry.get("subresource") == "scale"] == [{"f:spec": {"f:replicas": {}}}]
+    assert [entry["fieldsV1"] for entry in entries if entry.get("subresource") == "scale"] == [
+        {"f:spec": {"f:replicas": {}}}
+    ]
     negative = await api("PATCH", f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": -1}}, content_type=MERGE)
     assert (
-        negative.json["message"] == 'Scale.autoscaling "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'
+        negative.json["message"]
+        == 'Scale.autoscaling "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'
     )
 
 
 async def test_custom_objects_are_pruned_and_defaulted(api: Api) -> None:
-    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "bogus": 1}, "spec": {"size": 1, "other": 2}}
+    body = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w", "bogus": 1},
+        "spec": {"size": 1, "other": 2},
+    }
     created = await api("POST", WIDGETS, body)
     assert (created.status, created.json["spec"]) == (201, {"size": 1, "color": "blue"})
     assert created.warnings == ['unknown field "metadata.bogus"', 'unknown field "spec.other"']
@@ -93,7 +107,10 @@ async def test_invalid_requests_for_custom_resources_are_rejected(api: Api) -> N
     no_kind = await api("POST", WIDGETS, b'{"apiVersion": "example.com/v1"}')
     assert "Object 'Kind' is missing in '{\"apiVersion\": \"example.com/v1\"}'" in no_kind.json["message"]
     no_version = await api("POST", WIDGETS, {"kind": "Widget"})
-    assert no_version.json["message"] == "the API version in the data () does not match the expected API version (example.com/v1)"
+    assert (
+        no_version.json["message"]
+        == "the API version in the data () does not match the expected API version (example.com/v1)"
+    )
     gadget = await api("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}})
     assert gadget.json["message"] == 'Gadget.example.com "g" is invalid: kind: Invalid value: "Gadget": must be Widget'
     metadata = await api("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": "w"})

@@ -51,7 +51,9 @@ async def test_request_and_response_bodies_are_protobuf(api: Api) -> None:
     read["data"]["more"] = "m"
     answer = await api("PUT", f"{MAPS}/a", protobuf.encode(read), content_type=PROTOBUF, accept=f"{PROTOBUF}, */*")
     assert decoded(answer)["data"] == {"k": "ü", "more": "m"}
-    patch = await api("PATCH", f"{MAPS}/a", {"data": {"k": None}}, content_type="application/merge-patch+json", accept=PROTOBUF)
+    patch = await api(
+        "PATCH", f"{MAPS}/a", {"data": {"k": None}}, content_type="application/merge-patch+json", accept=PROTOBUF
+    )
     assert decoded(patch)["data"] == {"more": "m"}
 
 
@@ -69,7 +71,9 @@ async def test_lists_have_the_same_items_as_in_json(api: Api, count: int, size: 
         found = decoded(await api("GET", MAPS, accept=PROTOBUF))
         assert (found["kind"], found["apiVersion"]) == ("ConfigMapList", "v1")
         assert found["metadata"] == wanted["metadata"]
-        assert [item["metadata"]["name"] for item in found.get("items", [])] == [item["metadata"]["name"] for item in wanted["items"]]
+        assert [item["metadata"]["name"] for item in found.get("items", [])] == [
+            item["metadata"]["name"] for item in wanted["items"]
+        ]
 
 
 async def test_pages_have_continue_tokens(api: Api) -> None:
@@ -103,7 +107,12 @@ async def test_errors_are_protobuf_statuses(api: Api) -> None:
     missing = await api("GET", f"{MAPS}/nope", accept=PROTOBUF)
     assert (missing.status, missing.headers["content-type"]) == (404, PROTOBUF)
     status = decoded(missing)
-    assert (status["kind"], status["reason"], status["details"]["name"], status["code"]) == ("Status", "NotFound", "nope", 404)
+    assert (status["kind"], status["reason"], status["details"]["name"], status["code"]) == (
+        "Status",
+        "NotFound",
+        "nope",
+        404,
+    )
 
 
 async def test_a_damaged_body_differs_from_a_body_of_another_kind(api: Api) -> None:
@@ -126,10 +135,16 @@ async def test_delete_options_are_decoded(api: Api) -> None:
 
 async def test_watch_events_are_framed(api: Api) -> None:
     await fill(api, "a")
-    for accept, kind in ((PROTOBUF, "ConfigMap"), (f"{PROTOBUF};stream=watch", "ConfigMap"), (PARTIAL, "PartialObjectMetadata")):
+    for accept, kind in (
+        (PROTOBUF, "ConfigMap"),
+        (f"{PROTOBUF};stream=watch", "ConfigMap"),
+        (PARTIAL, "PartialObjectMetadata"),
+    ):
         answer = await api("GET", f"{MAPS}?watch=1&timeoutSeconds=1&resourceVersion=0", accept=accept)
         assert answer.headers["content-type"] == f"{PROTOBUF};stream=watch"
-        assert [(event, obj["kind"], obj["metadata"]["name"]) for event, obj in frames(answer.body)] == [("ADDED", kind, "a")]
+        assert [(event, obj["kind"], obj["metadata"]["name"]) for event, obj in frames(answer.body)] == [
+            ("ADDED", kind, "a")
+        ]
 
 
 def frames(data: bytes) -> list[tuple[str, Object]]:

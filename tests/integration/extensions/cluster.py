@@ -66,7 +66,10 @@ class Cluster:
         return await self.until(f"{CRDS}/{crd['metadata']['name']}", established)
 
     async def until(self, target: str, holds: Callable[[Object], bool], seconds: float = 5.0) -> Object:
-        """Wait until the object meets a condition, and return it. It is read again after each change of a definition."""
+        """Wait until the object meets a condition, and return it.
+
+        It is read again after each change of a definition.
+        """
         changed = asyncio.Event()
         self.service.crds.listeners.append(lambda old, new: changed.set())
         async with asyncio.timeout(seconds):

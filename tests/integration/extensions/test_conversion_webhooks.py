@@ -1,5 +1,6 @@
-"""Conversion webhooks: a real TLS server converts objects, or returns a prepared response. The error messages are those of
-kube-apiserver.
+"""Conversion webhooks: a real TLS server converts objects, or returns a prepared response.
+
+The error messages are those of kube-apiserver.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ def convert(review: Any, change: Change | None = None) -> Any:
 
 
 def answer(review: Any, **response: Any) -> Any:
-    return {"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": {"uid": review["request"]["uid"], **response}}
+    return {
+        "kind": "ConversionReview",
+        "apiVersion": review["apiVersion"],
+        "response": {"uid": review["request"]["uid"], **response},
+    }
 
 
 def field(name: str) -> Any:
@@ -114,7 +119,9 @@ async def test_a_watch_delivers_its_version(cluster: Cluster, hook: WebhookServe
     ]
 
 
-async def test_a_watch_whose_events_cannot_be_converted_ends_with_the_reason(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_a_watch_whose_events_cannot_be_converted_ends_with_the_reason(
+    cluster: Cluster, hook: WebhookServer
+) -> None:
     await define(cluster, hook)
     async with cluster.watch(f"{V2}?watch=1&resourceVersion=0") as watching:
         hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
@@ -125,12 +132,17 @@ async def test_a_watch_whose_events_cannot_be_converted_ends_with_the_reason(clu
     assert "no can do" in event["object"]["message"]
 
 
-async def test_managers_of_other_versions_lose_fields_that_an_apply_changes(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_managers_of_other_versions_lose_fields_that_an_apply_changes(
+    cluster: Cluster, hook: WebhookServer
+) -> None:
     await define(cluster, hook)
     applied = {"content_type": APPLY}
     assert (await cluster.call("PATCH", f"{V2}/w?fieldManager=m2", widget("v2", two=1), **applied)).status == 201
     refused = await cluster.call("PATCH", f"{V1}/w?fieldManager=m1", widget("v1", one=2), **applied)
-    assert (refused.status, refused.json["message"]) == (409, 'Apply failed with 1 conflict: conflict with "m2": .spec.two')
+    assert (refused.status, refused.json["message"]) == (
+        409,
+        'Apply failed with 1 conflict: conflict with "m2": .spec.two',
+    )
     forced = await cluster.call("PATCH", f"{V1}/w?fieldManager=m1&force=true", widget("v1", one=2), **applied)
     owners = {e["manager"]: e["fieldsV1"] for e in forced.json["metadata"]["managedFields"]}
     assert owners["m1"] == {"f:spec": {"f:one": {}}}
@@ -146,7 +158,12 @@ async def test_status_updates_are_converted(cluster: Cluster, hook: WebhookServe
 
 async def test_v1beta1_reviews_are_checked_less_strictly(cluster: Cluster, hook: WebhookServer) -> None:
     await define(cluster, hook, conversionReviewVersions=["v1beta1", "v1"])
-    hook.on("/convert", lambda r: {"response": convert(r)["response"]["convertedObjects"] and {**convert(r)["response"], "uid": "other"}})
+    hook.on(
+        "/convert",
+        lambda r: {
+            "response": convert(r)["response"]["convertedObjects"] and {**convert(r)["response"], "uid": "other"}
+        },
+    )
     await cluster.create(V1, widget("v1", one=1))
     assert (await cluster.get(f"{V2}/w")).json["spec"] == {"two": 1}
     assert hook.seen[0][2]["apiVersion"] == "apiextensions.k8s.io/v1beta1"
@@ -159,7 +176,10 @@ def _metadata(**changed: Any) -> Callable[[Any], Any]:
 _FROM = "conversion webhook for example.com/v2, Kind=Widget"
 _NO_STATUS = "response.result.status was 'Failure', not 'Success'"
 BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "failure": (lambda r: answer(r, result={"status": "Failure", "message": "no can do"}), f"{_FROM} failed: no can do"),
+    "failure": (
+        lambda r: answer(r, result={"status": "Failure", "message": "no can do"}),
+        f"{_FROM} failed: no can do",
+    ),
     "no message": (
         lambda r: answer(r, result={"status": "Failure"}),
         f"{_FROM} failed: response.result.status was 'Failure', not 'Success'",
@@ -176,22 +196,34 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda r: {**convert(r), "apiVersion": "apiextensions.k8s.io/v1beta1"},
         f"{_FROM} failed: converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion",
     ),
-    "none": (lambda r: answer(r, convertedObjects=[], result={"status": "Success"}), f"{_FROM} returned 0 objects, expected 1"),
-    "null": (lambda r: answer(r, convertedObjects=[None], result={"status": "Success"}), "unexpected end of JSON input"),
+    "none": (
+        lambda r: answer(r, convertedObjects=[], result={"status": "Success"}),
+        f"{_FROM} returned 0 objects, expected 1",
+    ),
+    "null": (
+        lambda r: answer(r, convertedObjects=[None], result={"status": "Success"}),
+        "unexpected end of JSON input",
+    ),
     "a string": (
         lambda r: answer(r, convertedObjects=["x"], result={"status": "Success"}),
         "json: cannot unmarshal string into Go value of type map[string]interface {}",
     ),
     "not converted": (
         lambda r: answer(r, convertedObjects=r["request"]["objects"], result={"status": "Success"}),
-        f"{_FROM} returned invalid object at index 0: invalid groupVersion (expected example.com/v1, received example.com/v2)",
+        (
+            f"{_FROM} returned invalid object at index 0: invalid groupVersion (expected example.com/v1, "
+            "received example.com/v2)"
+        ),
     ),
     "another kind": (
         lambda r: convert(r, lambda obj: {**obj, "kind": "Other"}),
         f"{_FROM} returned invalid object at index 0: invalid kind (expected Widget, received Other)",
     ),
     "another name": (_metadata(name="z"), f"{_FROM} returned invalid object: must have the same name: w != z"),
-    "another namespace": (_metadata(namespace="z"), f"{_FROM} returned invalid object: must have the same namespace: ns != z"),
+    "another namespace": (
+        _metadata(namespace="z"),
+        f"{_FROM} returned invalid object: must have the same namespace: ns != z",
+    ),
     "labels that are none": (
         _metadata(labels="x"),
         f"{_FROM} returned invalid metadata: invalid metadata.labels of type string in converted object",
@@ -208,7 +240,9 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-async def test_invalid_responses_are_reported_with_upstreams_message(cluster: Cluster, hook: WebhookServer, case: str) -> None:
+async def test_invalid_responses_are_reported_with_upstreams_message(
+    cluster: Cluster, hook: WebhookServer, case: str
+) -> None:
     await define(cluster, hook)
     respond, text = BAD[case]
     hook.on("/convert", respond)
@@ -222,30 +256,49 @@ async def test_other_metadata_is_kept_despite_the_webhook(cluster: Cluster, hook
     hook.on("/convert", _metadata(finalizers=["x/y"], resourceVersion="999", labels={"a": "b"}))
     await cluster.create(V1, widget("v1", one=1))
     metadata = (await cluster.get(f"{V2}/w")).json["metadata"]
-    assert ("finalizers" in metadata, metadata["labels"], metadata["resourceVersion"] != "999") == (False, {"a": "b"}, True)
+    assert ("finalizers" in metadata, metadata["labels"], metadata["resourceVersion"] != "999") == (
+        False,
+        {"a": "b"},
+        True,
+    )
 
 
-async def test_unconvertible_objects_are_reported_as_corrupt_and_not_deleted(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_unconvertible_objects_are_reported_as_corrupt_and_not_deleted(
+    cluster: Cluster, hook: WebhookServer
+) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
     refused = await cluster.get(f"{V2}/w")
-    text = "StorageError: corrupt object, Code: 7, Key: /example.com/widgets/ns/w, ResourceVersion: 0, AdditionalErrorMsg: object not"
+    text = (
+        "StorageError: corrupt object, Code: 7, Key: /example.com/widgets/ns/w, ResourceVersion: 0, "
+        "AdditionalErrorMsg: object not"
+    )
     assert (refused.status, text in refused.json["message"]) == (500, True)
     assert (await cluster.call("DELETE", f"{V2}/w")).status == 500
     assert (await cluster.get(f"{V1}/w")).status == 200
 
 
-async def test_converted_objects_are_pruned_and_defaulted_like_decoded_ones(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_converted_objects_are_pruned_and_defaulted_like_decoded_ones(
+    cluster: Cluster, hook: WebhookServer
+) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     made = {"status": {"whole": 1.0, "great": 12345678901234567890}, "spec": {"two": None, "more": 1}}
-    hook.on("/convert", lambda r: convert(r, lambda obj: {**obj, **made, "metadata": {**obj["metadata"], "labels": {}}}))
+    hook.on(
+        "/convert", lambda r: convert(r, lambda obj: {**obj, **made, "metadata": {**obj["metadata"], "labels": {}}})
+    )
     shown = (await cluster.get(f"{V2}/w")).json
-    assert (shown["spec"], shown["status"], "labels" in shown["metadata"]) == ({}, {"whole": 1, "great": 12345678901234567000}, False)
+    assert (shown["spec"], shown["status"], "labels" in shown["metadata"]) == (
+        {},
+        {"whole": 1, "great": 12345678901234567000},
+        False,
+    )
 
 
-async def test_changing_an_unconvertible_object_reports_the_conversion_error(cluster: Cluster, hook: WebhookServer) -> None:
+async def test_changing_an_unconvertible_object_reports_the_conversion_error(
+    cluster: Cluster, hook: WebhookServer
+) -> None:
     await define(cluster, hook)
     await cluster.create(V1, widget("v1", one=1))
     hook.on("/convert", lambda r: answer(r, result={"status": "Failure", "message": "no can do"}))
@@ -273,7 +326,9 @@ async def test_a_new_storage_version_reads_objects_of_the_former_one(cluster: Cl
     for declared in crd["spec"]["versions"]:
         declared["storage"] = declared["name"] == "v2"
     name = crd["metadata"]["name"]
-    changed = await cluster.call("PATCH", f"{CRDS}/{name}", {"spec": {"versions": crd["spec"]["versions"]}}, content_type=MERGE)
+    changed = await cluster.call(
+        "PATCH", f"{CRDS}/{name}", {"spec": {"versions": crd["spec"]["versions"]}}, content_type=MERGE
+    )
     assert changed.json["status"]["storedVersions"] == ["v1", "v2"]
     assert (await cluster.get(f"{V1}/w")).json["spec"] == {"one": 1}
     assert (await cluster.get(f"{V2}/w")).json["spec"] == {"two": 1}

@@ -15,12 +15,19 @@ SCHEMA: Object = {
     "properties": {
         "spec": {
             "type": "object",
-            "properties": {"replicas": {"type": "integer", "maximum": 9}, "color": {"type": "string", "default": "blue"}},
+            "properties": {
+                "replicas": {"type": "integer", "maximum": 9},
+                "color": {"type": "string", "default": "blue"},
+            },
         },
         "status": {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}},
     },
 }
-SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}
+SCALE = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
 
 
 def widget(name: str = "w", **more: object) -> Object:
@@ -40,7 +47,11 @@ async def test_status_is_separate_if_it_is_a_subresource(cluster: Cluster) -> No
     assert "status" not in created
     patch = {"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 2}, "status": {"replicas": 3}}
     answer = (await cluster.call("PATCH", f"{WIDGETS}/w/status", patch, content_type=MERGE)).json
-    assert (answer["spec"]["replicas"], answer["status"], answer["metadata"].get("labels")) == (1, {"replicas": 3}, None)
+    assert (answer["spec"]["replicas"], answer["status"], answer["metadata"].get("labels")) == (
+        1,
+        {"replicas": 3},
+        None,
+    )
     assert answer["metadata"]["generation"] == 1
     answer = (await cluster.call("PATCH", f"{WIDGETS}/w", patch, content_type=MERGE)).json
     assert (answer["spec"]["replicas"], answer["status"], answer["metadata"]["generation"]) == (2, {"replicas": 3}, 2)
@@ -50,7 +61,11 @@ async def test_scale_reads_and_writes_the_declared_paths(cluster: Cluster) -> No
     await cluster.define(definition("Widget", version(schema=SCHEMA, subresources={"scale": SCALE})))
     await cluster.create(WIDGETS, widget(spec={"replicas": 2}, status={"replicas": 1, "selector": "a=b"}))
     scale = (await cluster.get(f"{WIDGETS}/w/scale")).json
-    assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 2}, {"replicas": 1, "selector": "a=b"})
+    assert (scale["kind"], scale["spec"], scale["status"]) == (
+        "Scale",
+        {"replicas": 2},
+        {"replicas": 1, "selector": "a=b"},
+    )
     answer = await cluster.call("PATCH", f"{WIDGETS}/w/scale", {"spec": {"replicas": 4}}, content_type=MERGE)
     assert answer.status == 200
     assert (await cluster.get(f"{WIDGETS}/w")).json["spec"]["replicas"] == 4
@@ -58,7 +73,12 @@ async def test_scale_reads_and_writes_the_declared_paths(cluster: Cluster) -> No
 
 async def test_an_apply_without_changes_adds_no_defaults(cluster: Cluster) -> None:
     fields = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
-    defaulted = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}, "color": {"type": "string", "default": "blue"}}}}
+    defaulted = {
+        "spec": {
+            "type": "object",
+            "properties": {"size": {"type": "integer"}, "color": {"type": "string", "default": "blue"}},
+        }
+    }
     old, new = {"type": "object", "properties": defaulted}, {"type": "object", "properties": fields}
     await cluster.define(definition("Widget", version("v1", storage=False, schema=old), version("v2", schema=new)))
     await cluster.create(WIDGETS, widget(spec={"size": 1}))  # stored without the color
@@ -105,22 +125,35 @@ async def test_an_update_that_keeps_an_invalid_value_is_accepted(cluster: Cluste
 
 async def test_server_side_apply_creates_and_tracks(cluster: Cluster) -> None:
     await cluster.define(definition("Widget", version(schema=SCHEMA)))
-    answer = await cluster.call("PATCH", f"{WIDGETS}/w?fieldManager=m", widget(spec={"replicas": 1}), content_type=APPLY)
+    answer = await cluster.call(
+        "PATCH", f"{WIDGETS}/w?fieldManager=m", widget(spec={"replicas": 1}), content_type=APPLY
+    )
     assert answer.status == 201
     [entry] = answer.json["metadata"]["managedFields"]
     assert (entry["manager"], entry["fieldsV1"]) == ("m", {"f:spec": {"f:replicas": {}}})
-    conflict = await cluster.call("PATCH", f"{WIDGETS}/w?fieldManager=n", widget(spec={"replicas": 2}), content_type=APPLY)
+    conflict = await cluster.call(
+        "PATCH", f"{WIDGETS}/w?fieldManager=n", widget(spec={"replicas": 2}), content_type=APPLY
+    )
     assert conflict.status == 409
 
 
 async def test_discovery_lists_served_resources(cluster: Cluster) -> None:
-    crd = definition("Widget", version(schema=SCHEMA, subresources={"status": {}, "scale": SCALE}), shortNames=["wd"], categories=["all"])
+    crd = definition(
+        "Widget",
+        version(schema=SCHEMA, subresources={"status": {}, "scale": SCALE}),
+        shortNames=["wd"],
+        categories=["all"],
+    )
     await cluster.define(crd)
     group = (await cluster.get("/apis/example.com")).json
     assert group["preferredVersion"] == {"groupVersion": "example.com/v1", "version": "v1"}
     resources = (await cluster.get("/apis/example.com/v1")).json["resources"]
     assert [r["name"] for r in resources] == ["widgets", "widgets/status", "widgets/scale"]
-    assert (resources[0]["shortNames"], resources[0]["categories"], resources[2]["group"]) == (["wd"], ["all"], "autoscaling")
+    assert (resources[0]["shortNames"], resources[0]["categories"], resources[2]["group"]) == (
+        ["wd"],
+        ["all"],
+        "autoscaling",
+    )
     assert resources[0]["verbs"] == ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
     assert (await cluster.get("/apis/example.com/v7")).body == b"404 page not found\n"
     [aggregated] = cluster.service.discovery.aggregated(False)
@@ -133,7 +166,12 @@ async def test_openapi_documents_follow_the_definition(cluster: Cluster) -> None
     assert list(index) == ["apis/example.com/v1"]
     document = await document_of(cluster.service.openapi, "apis/example.com/v1")
     assert document is not None
-    assert document["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"]["properties"]["color"]["default"] == "blue"
+    assert (
+        document["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"]["properties"]["color"][
+            "default"
+        ]
+        == "blue"
+    )
     assert await document_of(cluster.service.openapi, "apis/example.com/v2") is None
     patch = {"spec": {"versions": [version()]}}
     await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)
@@ -166,12 +204,19 @@ async def test_a_subresource_that_is_not_declared_is_not_found(cluster: Cluster)
 
 async def test_printer_columns_are_those_of_the_version(cluster: Cluster) -> None:
     column = {"name": "Color", "type": "string", "jsonPath": ".spec.color"}
-    crd = definition("Widget", version("v1", schema=SCHEMA, additionalPrinterColumns=[column]), version("v2", storage=False, schema=SCHEMA))
+    crd = definition(
+        "Widget",
+        version("v1", schema=SCHEMA, additionalPrinterColumns=[column]),
+        version("v2", storage=False, schema=SCHEMA),
+    )
     await cluster.define(crd)
     await cluster.create(WIDGETS, widget(spec={}))
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"
     first = (await cluster.get(WIDGETS, accept=table)).json
-    assert ([c["name"] for c in first["columnDefinitions"]], first["rows"][0]["cells"]) == (["Name", "Color"], ["w", "blue"])
+    assert ([c["name"] for c in first["columnDefinitions"]], first["rows"][0]["cells"]) == (
+        ["Name", "Color"],
+        ["w", "blue"],
+    )
     second = (await cluster.get("/apis/example.com/v2/namespaces/ns/widgets", accept=table)).json
     assert [c["name"] for c in second["columnDefinitions"]] == ["Name", "Age"]
 
@@ -202,7 +247,9 @@ async def test_a_version_without_its_webhook_is_an_error_and_the_stored_version_
 async def test_validation_rules_are_stored_although_not_evaluated(cluster: Cluster) -> None:
     ruled = {**SCHEMA, "x-kubernetes-validations": [{"rule": "self.spec.replicas < 5", "message": "too many"}]}
     crd = await cluster.define(definition("Widget", version(schema=ruled)))
-    assert crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"][0]["message"] == "too many"
+    assert (
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"][0]["message"] == "too many"
+    )
     refused = await cluster.call("POST", WIDGETS, widget(spec={"replicas": "x"}))
     assert "some validation rules were not checked because the object was invalid" in refused.json["message"]
 

@@ -49,7 +49,10 @@ async def test_a_changed_schema_applies_at_once_and_ends_watches(cluster: Cluste
     strict = {
         "type": "object",
         "properties": {
-            "spec": {"type": "object", "properties": {"size": {"type": "integer"}, "color": {"type": "string", "default": "red"}}}
+            "spec": {
+                "type": "object",
+                "properties": {"size": {"type": "integer"}, "color": {"type": "string", "default": "red"}},
+            }
         },
     }
     async with cluster.watch(f"{WIDGETS}?watch=1") as watching:
@@ -58,7 +61,10 @@ async def test_a_changed_schema_applies_at_once_and_ends_watches(cluster: Cluste
         answer = await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)
         assert answer.status == 200
         await watching.ended.wait()
-    assert (await cluster.get(f"{WIDGETS}/w")).json["spec"] == {"size": 1, "color": "red"}  # the stored condition has not changed
+    assert (await cluster.get(f"{WIDGETS}/w")).json["spec"] == {
+        "size": 1,
+        "color": "red",
+    }  # the stored condition has not changed
     listed = (await cluster.get(WIDGETS)).json["items"]
     assert [item["spec"] for item in listed] == [{"size": 1, "color": "red"}]
     refused = await cluster.call("POST", WIDGETS, widget("x", spec={"size": "big"}))
@@ -119,7 +125,10 @@ async def test_a_definition_that_was_never_established_is_deleted_at_once(cluste
 
 async def test_a_community_group_has_an_approval_condition(cluster: Cluster) -> None:
     crd = definition()
-    crd["metadata"] = {"name": "widgets.sigs.k8s.io", "annotations": {"api-approved.kubernetes.io": "unapproved, a test"}}
+    crd["metadata"] = {
+        "name": "widgets.sigs.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+    }
     crd["spec"]["group"] = "sigs.k8s.io"
     await cluster.create(CRDS, crd)
     found = await cluster.until(
@@ -133,7 +142,9 @@ async def test_unchanged_objects_are_served_as_stored(cluster: Cluster) -> None:
     await cluster.define(definition())
     await cluster.create(WIDGETS, widget("old"))
     coloured = {"type": "object", "properties": {"color": {"type": "string", "default": "red"}}}
-    await cluster.call("PATCH", f"{CRDS}/widgets.example.com", {"spec": {"versions": [version(schema=coloured)]}}, content_type=MERGE)
+    await cluster.call(
+        "PATCH", f"{CRDS}/widgets.example.com", {"spec": {"versions": [version(schema=coloured)]}}, content_type=MERGE
+    )
     assert (await cluster.get(f"{WIDGETS}/old")).json["color"] == "red"
     crd = cluster.service.crds.get("widgets.example.com")
     assert crd is not None
@@ -164,7 +175,10 @@ async def test_two_replicas_finalize_one_definition() -> None:
 async def test_an_invalid_ca_bundle_prevents_establishing_a_definition(cluster: Cluster) -> None:
     crd = definition()
     client = {"url": "https://example.com/c", "caBundle": "bm90IGEgY2VydGlmaWNhdGU="}
-    crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}}
+    crd["spec"]["conversion"] = {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]},
+    }
     await cluster.create(CRDS, crd)
 
     def told(found: Object) -> bool:

@@ -1,4 +1,6 @@
-"""Field and label selectors of custom resources apply to the version of the request, independent of the stored version."""
+"""Field and label selectors of custom resources apply to the version of the request, independent of the stored
+version.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,11 @@ async def test_a_watch_selects_by_the_requested_version(cluster: Cluster, hook: 
             left = await change()
         assert await happened(watching, 2) == [("ADDED", "b"), ("MODIFIED", "b")]
         gone = await watching.event()
-        assert (gone["type"], gone["object"]["host"], gone["object"]["apiVersion"]) == ("DELETED", "host1", "example.com/v2")
+        assert (gone["type"], gone["object"]["host"], gone["object"]["apiVersion"]) == (
+            "DELETED",
+            "host1",
+            "example.com/v2",
+        )
         assert gone["object"]["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
         assert await happened(watching, 1) == [("DELETED", "a")]
 

@@ -10,7 +10,12 @@ WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name":
 
 async def test_a_new_definition_is_served_without_restart(cluster: Cluster) -> None:
     crd = await cluster.define(definition())
-    assert crd["status"]["acceptedNames"] == {"kind": "Widget", "listKind": "WidgetList", "plural": "widgets", "singular": "widget"}
+    assert crd["status"]["acceptedNames"] == {
+        "kind": "Widget",
+        "listKind": "WidgetList",
+        "plural": "widgets",
+        "singular": "widget",
+    }
     created = await cluster.create(WIDGETS, WIDGET)
     assert created["metadata"]["generation"] == 1
     assert (await cluster.get(f"{WIDGETS}/w")).json == created

@@ -31,7 +31,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     tokens = directory / "tokens.csv"
     tokens.write_text(TOKENS)
     with running(
-        directory / "data", f"--token-auth-file={tokens}", "--max-requests-inflight=20", "--max-mutating-requests-inflight=10"
+        directory / "data",
+        f"--token-auth-file={tokens}",
+        "--max-requests-inflight=20",
+        "--max-mutating-requests-inflight=10",
     ) as up:
         yield up
 
@@ -40,7 +43,9 @@ def context(server: Server) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(server.ca))
 
 
-def ask(server: Server, path: str, user: str = "admin", method: str = "GET", body: Any = None) -> tuple[int, dict[str, str], str]:
+def ask(
+    server: Server, path: str, user: str = "admin", method: str = "GET", body: Any = None
+) -> tuple[int, dict[str, str], str]:
     headers = {"Authorization": f"Bearer {user}-token", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(server.url + path, data, headers, method=method)
@@ -52,20 +57,35 @@ def ask(server: Server, path: str, user: str = "admin", method: str = "GET", bod
 
 
 def level(server: Server, name: str, response: dict[str, Any]) -> None:
-    """Create a priority level with one seat that it can neither lend nor borrow, and a FlowSchema that assigns the user `slow` to it."""
+    """Create a priority level with one seat that it can neither lend nor borrow, and a FlowSchema that assigns the user
+    `slow` to it.
+    """
     spec = {"nominalConcurrencyShares": 1, "borrowingLimitPercent": 0, "limitResponse": response}
-    body: Any = {"kind": "PriorityLevelConfiguration", "metadata": {"name": name}, "spec": {"type": "Limited", "limited": spec}}
-    assert ask(server, f"{GROUP}/prioritylevelconfigurations", method="POST", body={"apiVersion": GROUP[6:], **body})[0] == 201
+    body: Any = {
+        "kind": "PriorityLevelConfiguration",
+        "metadata": {"name": name},
+        "spec": {"type": "Limited", "limited": spec},
+    }
+    assert (
+        ask(server, f"{GROUP}/prioritylevelconfigurations", method="POST", body={"apiVersion": GROUP[6:], **body})[0]
+        == 201
+    )
     rules = [
         {
             "subjects": [{"kind": "User", "user": {"name": "slow"}}],
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}],
+            "resourceRules": [
+                {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
+            ],
         }
     ]
     schema = {"matchingPrecedence": 500, "priorityLevelConfiguration": {"name": name}, "rules": rules}
     body = {"apiVersion": GROUP[6:], "kind": "FlowSchema", "metadata": {"name": name}, "spec": schema}
     assert ask(server, f"{GROUP}/flowschemas", method="POST", body=body)[0] == 201
-    until(lambda: row(server, name) is not None and uid(server, name) == ask(server, "/api/v1/pods", "slow")[1].get(HEADER))
+    until(
+        lambda: (
+            row(server, name) is not None and uid(server, name) == ask(server, "/api/v1/pods", "slow")[1].get(HEADER)
+        )
+    )
 
 
 HEADER = "X-Kubernetes-Pf-Prioritylevel-Uid"
@@ -88,12 +108,18 @@ def row(server: Server, name: str) -> list[str] | None:
 
 
 class Held:
-    """A request of `slow` that keeps its seat until `finish`. The user has no permissions, so the response is a 403 at the end."""
+    """A request of `slow` that keeps its seat until `finish`.
+
+    The user has no permissions, so the response is a 403 at the end.
+    """
 
     def __init__(self, server: Server) -> None:
         host, port = server.url.removeprefix("https://").split(":")
         self.socket = context(server).wrap_socket(socket.create_connection((host, int(port))), server_hostname=host)
-        head = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer slow-token\r\n"
+        head = (
+            "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews HTTP/1.1\r\nHost: x\r\n"
+            "Authorization: Bearer slow-token\r\n"
+        )
         head += f"Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n\r\n"
         self.socket.sendall(head.encode())
 
@@ -126,7 +152,9 @@ def test_a_request_waits_in_its_queue_for_a_seat(server: Server) -> None:
     requests = ask(server, DUMPS + "dump_requests?includeRequestDetails=1")[2]
     assert sum("selfsubjectaccessreviews" in line and "slow" in line for line in requests.splitlines()) == 2
     assert any(
-        line.split(",")[2].strip() == "1" for line in ask(server, DUMPS + "dump_queues")[2].splitlines() if line.startswith("queuing")
+        line.split(",")[2].strip() == "1"
+        for line in ask(server, DUMPS + "dump_queues")[2].splitlines()
+        if line.startswith("queuing")
     )
     first.finish()
     until(lambda: (row(server, "queuing") or [""] * 6)[4:6] == ["0", "1"])

@@ -20,8 +20,13 @@ from tetrapod.generic.request import Handler
 Serve = Callable[..., Awaitable[HttpServer]]
 
 
-def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Servers run on uvloop. TLS and the closing of connections behave differently on asyncio's own loop, so both are tested."""
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Servers run on uvloop.
+
+    TLS and the closing of connections behave differently on asyncio's own loop, so both are tested.
+    """
     return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
 
 
@@ -83,7 +88,9 @@ class Client:
 
     @classmethod
     async def connect(cls, server: HttpServer, context: ssl.SSLContext | None = None) -> Client:
-        return cls(*await asyncio.open_connection("localhost" if context else "127.0.0.1", server.port, ssl=context, family=2))
+        return cls(
+            *await asyncio.open_connection("localhost" if context else "127.0.0.1", server.port, ssl=context, family=2)
+        )
 
     def send(self, data: bytes) -> None:
         self.writer.write(data)

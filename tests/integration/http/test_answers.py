@@ -12,7 +12,15 @@ from integration.http.conftest import Client, Serve, client_context
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
-from tetrapod.generic.request import ClientGone, Hijacked, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
+from tetrapod.generic.request import (
+    ClientGone,
+    Hijacked,
+    Request,
+    Response,
+    StreamResponse,
+    StreamWriter,
+    UpgradeResponse,
+)
 from tetrapod.machinery.status import too_many_requests
 
 
@@ -156,7 +164,9 @@ class Echo(asyncio.Protocol):
 
 async def upgrading(request: Request) -> Response:
     async def run(connection: Hijacked) -> None:
-        connection.transport.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n")
+        connection.transport.write(
+            b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"
+        )
         echo = Echo()
         connection.take_over(echo)
         await echo.done
@@ -165,10 +175,14 @@ async def upgrading(request: Request) -> Response:
 
 
 @pytest.mark.parametrize("secure", [False, True])
-async def test_an_upgraded_connection_keeps_the_bytes_that_came_early(serve: Serve, pki: Pki, tls: ServingTLS, secure: bool) -> None:
+async def test_an_upgraded_connection_keeps_the_bytes_that_came_early(
+    serve: Serve, pki: Pki, tls: ServingTLS, secure: bool
+) -> None:
     server = await serve(upgrading, tls if secure else None)
     client = await Client.connect(server, client_context(pki) if secure else None)
-    client.send(b"POST /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\nearly")
+    client.send(
+        b"POST /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\nearly"
+    )
     status, headers = await client.head()
     assert (status, headers["upgrade"]) == (101, "spdy/3.1")
     assert await client.reader.readexactly(5) == b"EARLY"
@@ -189,7 +203,9 @@ async def test_bytes_after_a_pipelined_upgrade_request_go_to_the_upgraded_connec
 
     client = await Client.connect(await serve(handler))
     client.get("/first")
-    client.send(b"POST /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\nearly")
+    client.send(
+        b"POST /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\nearly"
+    )
     await asyncio.sleep(0.05)
     release.set()
     assert (await client.answer())[2] == b"first"

@@ -1,4 +1,6 @@
-"""Requests end at their deadline, wherever they hang; a cancellation for another reason is not reported as a timeout."""
+"""Requests end at their deadline, wherever they hang; a cancellation for another reason is not reported as a
+timeout.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,11 @@ _BEYOND = {
     "path": (_HEAD % (b"%22" * 100_000, b""), 414, f"path is longer than {MAX_PATH} bytes"),
     "query": (_HEAD % (b"?labelSelector=" + b"k," * MAX_QUERY, b""), 431, f"head is longer than {MAX_HEAD} bytes"),
     "shorter query": (_HEAD % (b"?" + b"a" * (MAX_QUERY + 1), b""), 414, f"query is longer than {MAX_QUERY} bytes"),
-    "header": (_HEAD % (b"", b"Accept: " + b"a/b," * (MAX_HEADER // 4) + b"\r\n"), 431, f"longer than {MAX_HEADER} bytes"),
+    "header": (
+        _HEAD % (b"", b"Accept: " + b"a/b," * (MAX_HEADER // 4) + b"\r\n"),
+        431,
+        f"longer than {MAX_HEADER} bytes",
+    ),
     "headers": (_HEAD % (b"", b"X-Remote-Group: g\r\n" * 20_000), 431, f"more than {MAX_HEADERS} headers"),
     "least headers": (_HEAD % (b"", b"a:\r\n" * 100_000), 431, f"more than {MAX_HEADERS} headers"),
     "head": (_HEAD % (b"", b"X: " + b"a" * (MAX_HEAD * 2) + b"\r\n"), 431, f"head is longer than {MAX_HEAD} bytes"),
@@ -34,7 +38,9 @@ async def described(request: Request) -> Response:
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
 @pytest.mark.parametrize("beyond", _BEYOND)
-async def test_a_head_beyond_a_limit_is_rejected_with_a_status(serve: Serve, pki: Pki, tls: ServingTLS, beyond: str, secure: bool) -> None:
+async def test_a_head_beyond_a_limit_is_rejected_with_a_status(
+    serve: Serve, pki: Pki, tls: ServingTLS, beyond: str, secure: bool
+) -> None:
     raw, code, message = _BEYOND[beyond]
     server = await serve(described, tls) if secure else await serve(described)
     client = await Client.connect(server, client_context(pki) if secure else None)

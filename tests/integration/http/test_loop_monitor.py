@@ -47,7 +47,12 @@ async def test_a_long_step_is_logged_with_its_request(serve: Serve, caplog: pyte
     await client.answer()
     (record,) = warnings_of(caplog, "Event loop blocked by a request")
     fields = vars(record)
-    assert (fields["method"], fields["user"], fields["userAgent"], fields["srcIP"]) == ("GET", "mallory", "curl/8", "127.0.0.1")
+    assert (fields["method"], fields["user"], fields["userAgent"], fields["srcIP"]) == (
+        "GET",
+        "mallory",
+        "curl/8",
+        "127.0.0.1",
+    )
     assert fields["seconds"] >= 2 * _WARNING
     assert fields["path"] == "/burn"
     await client.close()
@@ -63,7 +68,9 @@ async def test_warnings_about_steps_are_limited_in_rate(serve: Serve, caplog: py
     await client.close()
 
 
-async def test_a_step_that_uses_little_cpu_is_not_logged_however_long_it_lasts(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_step_that_uses_little_cpu_is_not_logged_however_long_it_lasts(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
     client = await Client.connect(await serve(handler, step_warning=_WARNING))
     client.get("/block")
     await client.answer()
@@ -96,7 +103,9 @@ async def test_metrics_show_the_longest_step_until_they_are_reset(serve: Serve) 
 async def test_parsing_that_takes_long_is_a_step_too(serve: Serve) -> None:
     reset()
     client = await Client.connect(await serve(handler))
-    client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 100_000 + b"0\r\n\r\n")
+    client.send(
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 100_000 + b"0\r\n\r\n"
+    )
     await client.answer()
     assert value("apiserver_event_loop_longest_step_seconds") > 0
     await client.close()

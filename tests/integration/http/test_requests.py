@@ -127,7 +127,10 @@ async def test_an_expectation_that_is_not_met_gets_an_answer_with_its_headers(se
 async def test_a_body_that_is_invalid_is_a_500_and_closes(serve: Serve, chunks: str) -> None:
     client = await Client.connect(await serve(echo))
     client.send(
-        f"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}\r\n\r\nGET /next HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+        (
+            f"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}\r\n\r\nGET /next HTTP/1.1\r\n"
+            "Host: x\r\n\r\n"
+        ).encode()
     )
     status, _, body = await client.answer()
     assert (status, orjson.loads(body)["message"]) == (500, "malformed chunked encoding")
@@ -144,9 +147,14 @@ async def test_a_head_without_end_is_rejected(serve: Serve) -> None:
     await client.close()
 
 
-@pytest.mark.parametrize("around", [b"3;x=%b\r\nabc\r\n0\r\n\r\n", b"3\r\nabc\r\n0\r\nX: %b\r\n\r\n"], ids=["extension", "trailer"])
+@pytest.mark.parametrize(
+    "around", [b"3;x=%b\r\nabc\r\n0\r\n\r\n", b"3\r\nabc\r\n0\r\nX: %b\r\n\r\n"], ids=["extension", "trailer"]
+)
 async def test_what_stands_around_a_body_has_an_end(serve: Serve, around: bytes) -> None:
-    """The parser buffers a trailer until it is complete. Without a limit one client could fill the memory and block the loop by copying."""
+    """The parser buffers a trailer until it is complete.
+
+    Without a limit one client could fill the memory and block the loop by copying.
+    """
     client = await Client.connect(await serve(echo))
     client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + around % (b"a" * (2 << 20)))
     status, headers, body = await client.answer()

@@ -1,4 +1,6 @@
-"""TLS by upstream's flags: versions, cipher suites, certificates by name; and Tetrapod's own client certificates, renewed on disk."""
+"""TLS by upstream's flags: versions, cipher suites, certificates by name; and Tetrapod's own client certificates,
+renewed on disk.
+"""
 
 from __future__ import annotations
 

@@ -36,10 +36,14 @@ def trusting(tmp_path: Path) -> ServingTLS:
     (tmp_path / "server.crt").write_bytes(certificate)
     (tmp_path / "server.key").write_bytes(key)
     (tmp_path / "users.crt").write_bytes(USERS.certificate_pem)
-    return ServingTLS([CertificatePair(str(tmp_path / "server.crt"), str(tmp_path / "server.key"))], [str(tmp_path / "users.crt")])
+    return ServingTLS(
+        [CertificatePair(str(tmp_path / "server.crt"), str(tmp_path / "server.key"))], [str(tmp_path / "users.crt")]
+    )
 
 
-def client(directory: Path, issued: tuple[bytes, ...] = (), version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
+def client(
+    directory: Path, issued: tuple[bytes, ...] = (), version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=USERS.certificate_pem.decode())
     context.maximum_version = version
     if issued:
@@ -77,10 +81,16 @@ async def test_a_bad_certificate_connects_and_is_objected_to(
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_good_ones_and_none_are_what_they_were(serve: Serve, trusting: ServingTLS, tmp_path: Path, version: ssl.TLSVersion) -> None:
+async def test_good_ones_and_none_are_what_they_were(
+    serve: Serve, trusting: ServingTLS, tmp_path: Path, version: ssl.TLSVersion
+) -> None:
     certificate, key = MIDDLE.issue_client("eve")
     server = await serve(shown, trusting)
-    for issued, expected in (((), b"0 "), (USERS.issue_client("eve"), b"2 "), ((certificate, MIDDLE.certificate_pem, key), b"3 ")):
+    for issued, expected in (
+        ((), b"0 "),
+        (USERS.issue_client("eve"), b"2 "),
+        ((certificate, MIDDLE.certificate_pem, key), b"3 "),
+    ):
         connection = await Client.connect(server, client(tmp_path, issued, version))
         connection.get()
         assert (await connection.answer())[2] == expected
@@ -110,7 +120,9 @@ async def test_no_session_is_taken_up_again_past_the_verification(
     assert (again, reused) == (first, False)
 
 
-async def test_many_handshakes_at_once_are_not_taken_for_each_other(serve: Serve, trusting: ServingTLS, tmp_path: Path) -> None:
+async def test_many_handshakes_at_once_are_not_taken_for_each_other(
+    serve: Serve, trusting: ServingTLS, tmp_path: Path
+) -> None:
     server = await serve(shown, trusting)
     contexts = [client(tmp_path, issued) for issued in (FORGED, USERS.issue_client("eve"), ())]
 
@@ -159,7 +171,9 @@ async def test_a_client_authority_that_was_removed_from_the_bundle_is_trusted_no
     async def verified() -> bool:
         context = client(tmp_path, USERS.issue_client("eve"), version)
         context.check_hostname = server_hostname is not None
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context, server_hostname=server_hostname or "")
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", server.port, ssl=context, server_hostname=server_hostname or ""
+        )
         connection = Client(reader, writer)
         connection.get()
         body = (await connection.answer())[2]

@@ -1,7 +1,8 @@
 """The queries of kube-apiserver dashboards and alert rules find their series and labels.
 
-The queries are those of kube-prometheus (kubernetes-mixin: dashboards/apiserver.libsonnet, rules/kube_apiserver*.libsonnet,
-alerts/kube_apiserver.libsonnet, alerts/kubernetes_system.libsonnet) and of the SLO dashboards of kubernetes/perf-tests.
+The queries are those of kube-prometheus (kubernetes-mixin: dashboards/apiserver.libsonnet,
+rules/kube_apiserver*.libsonnet, alerts/kube_apiserver.libsonnet, alerts/kubernetes_system.libsonnet) and of the SLO
+dashboards of kubernetes/perf-tests.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ LOOKED_FOR = [
     ("apiserver_current_inflight_requests", {"request_kind"}),
     ("apiserver_longrunning_requests", {"verb", "resource", "scope"}),
     ("apiserver_response_sizes_bucket", {"verb", "resource", "le"}),
-    ("apiserver_admission_controller_admission_duration_seconds_bucket", {"name", "type", "operation", "rejected", "le"}),
+    (
+        "apiserver_admission_controller_admission_duration_seconds_bucket",
+        {"name", "type", "operation", "rejected", "le"},
+    ),
     ("apiserver_admission_step_admission_duration_seconds_bucket", {"type", "operation", "rejected", "le"}),
     ("apiserver_flowcontrol_dispatched_requests_total", {"priority_level", "flow_schema"}),
     ("apiserver_flowcontrol_current_executing_requests", {"priority_level", "flow_schema"}),
@@ -72,7 +76,9 @@ NOT_YET_HAPPENED = {"apiserver_request_terminations_total", "aggregator_unavaila
 @pytest.fixture(scope="module")
 def watching(server: Server) -> Iterator[None]:
     """Apply the load while a watch is open."""
-    request = urllib.request.Request(f"{server.url}{CONFIG_MAPS}?watch=true", headers={"authorization": "Bearer admin-token"})
+    request = urllib.request.Request(
+        f"{server.url}{CONFIG_MAPS}?watch=true", headers={"authorization": "Bearer admin-token"}
+    )
     with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60):
         yield
 
@@ -123,7 +129,9 @@ def test_series_of_dashboards_and_alerts_exist(families: list[Metric], name: str
 
 
 def test_requests_are_counted_as_upstream_counts_them(families: list[Metric]) -> None:
-    counted = [labels for labels in labels_of(families, "apiserver_request_total") if labels["resource"] == "configmaps"]
+    counted = [
+        labels for labels in labels_of(families, "apiserver_request_total") if labels["resource"] == "configmaps"
+    ]
     seen = {(labels["verb"], labels["dry_run"], labels["scope"], labels["code"]) for labels in counted}
     assert seen >= {
         ("POST", "", "resource", "201"),
@@ -133,7 +141,9 @@ def test_requests_are_counted_as_upstream_counts_them(families: list[Metric]) ->
         ("PUT", "All", "resource", "200"),
         ("DELETE", "", "resource", "200"),
     }
-    assert {labels["component"] for labels in counted} == {"apiserver"} and {labels["version"] for labels in counted} == {"v1"}
+    assert {labels["component"] for labels in counted} == {"apiserver"} and {
+        labels["version"] for labels in counted
+    } == {"v1"}
     running = [labels for labels in labels_of(families, "apiserver_longrunning_requests") if labels["verb"] == "WATCH"]
     assert any(labels["resource"] == "configmaps" for labels in running)
 
@@ -146,7 +156,9 @@ def test_unserved_paths_create_no_series(families: list[Metric]) -> None:
 def test_bounds_are_written_as_go_writes_them(families: list[Metric]) -> None:
     bounds = {labels["le"] for labels in labels_of(families, "apiserver_response_sizes_bucket")}
     assert bounds == {"1000", "10000", "100000", "1e+06", "1e+07", "1e+08", "1e+09", "+Inf"}
-    assert {"0.1", "1", "5", "30"} <= {labels["le"] for labels in labels_of(families, "apiserver_request_sli_duration_seconds_bucket")}
+    assert {"0.1", "1", "5", "30"} <= {
+        labels["le"] for labels in labels_of(families, "apiserver_request_sli_duration_seconds_bucket")
+    }
 
 
 def test_stability_is_reported_as_upstream_tells_it(families: list[Metric]) -> None:
@@ -162,7 +174,9 @@ def test_slis_of_health_checks(server: Server) -> None:
     found = {f.name: f for f in text_string_to_metric_families(client.call("GET", "/metrics/slis").body)}
     samples = [sample.labels for sample in found["kubernetes_healthcheck"].samples]
     assert {"name": "ping", "type": "readyz"} in samples
-    assert {"name": "ping", "type": "readyz", "status": "success"} in [s.labels for s in found["kubernetes_healthchecks"].samples]
+    assert {"name": "ping", "type": "readyz", "status": "success"} in [
+        s.labels for s in found["kubernetes_healthchecks"].samples
+    ]
 
 
 def test_counts_survive_a_client_that_leaves_its_watch(server: Server) -> None:
@@ -171,7 +185,9 @@ def test_counts_survive_a_client_that_leaves_its_watch(server: Server) -> None:
 
     def watches() -> float:
         family = family_of(scraped(client), "apiserver_longrunning_requests")
-        return sum(s.value for s in family.samples if s.labels["resource"] == "secrets" and s.labels["scope"] == "namespace")
+        return sum(
+            s.value for s in family.samples if s.labels["resource"] == "secrets" and s.labels["scope"] == "namespace"
+        )
 
     before = watches()
     request = urllib.request.Request(f"{server.url}{path}?watch=true", headers={"authorization": "Bearer admin-token"})
@@ -184,12 +200,16 @@ def test_pages_are_counted_as_if_they_were_resources(server: Server) -> None:
     """Requests for /statusz and /flagz are counted by the requested version of the document."""
     client = HttpsClient(server.kubeconfig)
     for accept in ("text/plain", "application/json;as=Flagz;v=v1beta1;g=config.k8s.io", "text/html"):
-        request = urllib.request.Request(f"{server.url}/flagz", headers={"authorization": "Bearer admin-token", "accept": accept})
+        request = urllib.request.Request(
+            f"{server.url}/flagz", headers={"authorization": "Bearer admin-token", "accept": accept}
+        )
         try:
             urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=60).close()
         except urllib.error.HTTPError as refused:
             refused.close()
-    counted = [labels for labels in labels_of(scraped(client), "apiserver_request_total") if labels["resource"] == "flagz"]
+    counted = [
+        labels for labels in labels_of(scraped(client), "apiserver_request_total") if labels["resource"] == "flagz"
+    ]
     assert {(labels["group"], labels["version"], labels["code"]) for labels in counted} == {
         ("", "", "200"),
         ("config.k8s.io", "v1beta1", "200"),

@@ -27,7 +27,8 @@ WARMING: Final = 60
 TOLERATED: Final = 3_000
 """Lines by which a page may grow: series of built-in resources may appear during the test, at their first bookmark.
 
-One definition with traffic has about 550 lines. A hundred rounds of random requests would add 30,000 if each request had its own series.
+One definition with traffic has about 550 lines. A hundred rounds of random requests would add 30,000 if each request
+had its own series.
 """
 
 
@@ -74,7 +75,10 @@ def test_series_of_deleted_definitions_are_dropped(form: tuple[str, Form]) -> No
     live_and_die_all("gone", DEFINITIONS[kind])
 
     def left() -> dict[str, list[str]]:
-        return {name: [line for line in lines if re.search(r"gone\d+\.example", line)] for name, lines in pages(found).items()}
+        return {
+            name: [line for line in lines if re.search(r"gone\d+\.example", line)]
+            for name, lines in pages(found).items()
+        }
 
     until(left, lambda lines: not any(lines.values()), timeout=60)
     for name, lines in pages(found).items():
@@ -91,13 +95,18 @@ def test_a_definition_that_is_created_again_is_counted_again(form: tuple[str, Fo
     found.front("GET", path)
     counted = re.compile(r'apiserver_request_total\{code="200".*group="again\.example\.com",.*verb="LIST".* [1-9]')
     assert any(counted.match(line) for lines in pages(found).values() for line in lines)
-    events = re.compile(r'apiserver_watch_cache_initializations_total\{group="again\.example\.com",resource="widgets"\} 1')
+    events = re.compile(
+        r'apiserver_watch_cache_initializations_total\{group="again\.example\.com",resource="widgets"\} 1'
+    )
     assert any(events.match(line) for lines in pages(found).values() for line in lines)
 
 
 def test_series_of_deleted_flow_schemas_and_priority_levels_are_dropped(form: tuple[str, Form]) -> None:
     _, found = form
-    level = {"metadata": {"name": "passing"}, "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}}
+    level = {
+        "metadata": {"name": "passing"},
+        "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}},
+    }
     assert found.front("POST", f"{FLOWS}/prioritylevelconfigurations", level)[0] == 201
     user = [{"kind": "User", "user": {"name": "alice"}}]
     pods = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}]
@@ -147,7 +156,9 @@ def odd_requests(ask: TokenClient, token: str, number: int) -> None:
 
 
 def _connection(url: str) -> http.client.HTTPSConnection:
-    return http.client.HTTPSConnection(url.removeprefix("https://"), timeout=60, context=ssl._create_unverified_context())
+    return http.client.HTTPSConnection(
+        url.removeprefix("https://"), timeout=60, context=ssl._create_unverified_context()
+    )
 
 
 @pytest.mark.parametrize("token", ["alice-token", ADMIN, "no-such-token"])

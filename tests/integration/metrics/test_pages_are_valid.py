@@ -1,4 +1,6 @@
-"""Prometheus' own parsers accept every page of metrics, in every format, of one process and of each of the four services."""
+"""Prometheus' own parsers accept every page of metrics, in every format, of one process and of each of the four
+services.
+"""
 
 from __future__ import annotations
 
@@ -44,5 +46,7 @@ def test_a_page_after_mixed_traffic_has_no_faults(checker: Path, form: Form, acc
             assert status == 200, (name, page[:500])
             done = subprocess.run([checker, accept], input=page, capture_output=True, check=True, timeout=60)
             lines = done.stdout.decode().splitlines()
-            assert lines[0].startswith("families ") and int(lines[0].split()[1]) >= (3 if path.endswith("slis") else 50), (name, lines)
+            assert lines[0].startswith("families ") and int(lines[0].split()[1]) >= (
+                3 if path.endswith("slis") else 50
+            ), (name, lines)
             assert lines[1:] == [], name

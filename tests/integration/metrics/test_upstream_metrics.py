@@ -1,4 +1,5 @@
-"""After the same load, Tetrapod publishes the same metrics as kube-apiserver: names, types, help texts, labels, buckets.
+"""After the same load, Tetrapod publishes the same metrics as kube-apiserver: names, types, help texts, labels,
+buckets.
 
 `upstream.json` was recorded by tools/record_metrics.py from kube-apiserver 1.37.1.
 """
@@ -69,7 +70,9 @@ def test_every_name_is_there_but_those_that_can_mean_nothing_here(ours: Mapping[
 
 
 @pytest.mark.parametrize(("path", "name"), _PRESENT, ids=[name for _, name in _PRESENT])
-def test_a_metric_has_upstreams_type_text_labels_and_buckets(ours: Mapping[str, Mapping[str, Family]], path: str, name: str) -> None:
+def test_a_metric_has_upstreams_type_text_labels_and_buckets(
+    ours: Mapping[str, Mapping[str, Family]], path: str, name: str
+) -> None:
     if name in ABSENT:
         pytest.fail("it is absent")
     mine, theirs = ours[path][name], UPSTREAM[path][name]
@@ -92,15 +95,24 @@ def test_a_metric_has_upstreams_type_text_labels_and_buckets(ours: Mapping[str, 
         'apiserver_watch_list_duration_seconds_count{group="",resource="configmaps",scope="namespace",version="v1"} 1',
         'apiserver_watch_events_dispatch_duration_seconds_count{group="",resource="configmaps",stage="total"}',
         'apiserver_watch_events_sizes_count{group="",resource="configmaps",version="v1"}',
-        'apiserver_validating_admission_policy_check_total{enforcement_action="deny",error_type="invalid_error",policy="metrics-load"',
-        'apiserver_mutating_admission_policy_check_total{error_type="no_error",policy="metrics-load",policy_binding="metrics-load"}',
+        (
+            'apiserver_validating_admission_policy_check_total{enforcement_action="deny",error_type="invalid_error",'
+            'policy="metrics-load"'
+        ),
+        (
+            'apiserver_mutating_admission_policy_check_total{error_type="no_error",policy="metrics-load",'
+            'policy_binding="metrics-load"}'
+        ),
         'apiserver_admission_webhook_fail_open_count{name="hook.load.example.com",type="admit"}',
         'kube_apiserver_clusterip_allocator_allocated_ips{cidr="10.0.0.0/24"} 2',
         'kube_apiserver_clusterip_allocator_allocation_total{cidr="10.0.0.0/24",scope="dynamic"}',
         "kube_apiserver_nodeport_allocator_allocated_ports 1",
         'kube_apiserver_nodeport_allocator_allocation_errors_total{scope="static"} 1',
         'kube_apiserver_pod_logs_insecure_backend_total{usage="enforce_tls"} 1',
-        'pod_security_evaluations_total{decision="deny",mode="enforce",policy_level="restricted",policy_version="latest"',
+        (
+            'pod_security_evaluations_total{decision="deny",mode="enforce",policy_level="restricted",'
+            'policy_version="latest"'
+        ),
         'apiserver_impersonation_attempts_total{decision="allowed",mode="user-info"}',
         'apiserver_impersonation_attempts_total{decision="denied",mode=""}',
         'apiserver_request_filter_duration_seconds_count{filter="authorization"}',
@@ -108,7 +120,10 @@ def test_a_metric_has_upstreams_type_text_labels_and_buckets(ours: Mapping[str, 
         'kubernetes_feature_enabled{name="CRDValidationRatcheting",stage=""} 1',
         'apiserver_flowcontrol_demand_seats_count{priority_level="exempt"}',
         'apiserver_flowcontrol_watch_count_samples_count{flow_schema="exempt",priority_level="exempt"}',
-        'apiserver_admission_step_admission_duration_seconds_summary{operation="CREATE",quantile="0.99",rejected="false",type="admit"}',
+        (
+            'apiserver_admission_step_admission_duration_seconds_summary{operation="CREATE",quantile="0.99",'
+            'rejected="false",type="admit"}'
+        ),
         "apiserver_cel_compilation_duration_seconds_count",
         "apiserver_cel_evaluation_duration_seconds_count",
         "apiserver_tls_handshake_errors_total 1",
@@ -117,7 +132,11 @@ def test_a_metric_has_upstreams_type_text_labels_and_buckets(ours: Mapping[str, 
 def test_what_was_done_is_counted(text: str, sample: str) -> None:
     wanted, _, value = sample.partition("} ") if "}" in sample else sample.partition(" ")
     labels = set(wanted.partition("{")[2].rstrip("}").split(",")) - {""}
-    found = [line for line in text.splitlines() if line.startswith(wanted.partition("{")[0]) and all(label in line for label in labels)]
+    found = [
+        line
+        for line in text.splitlines()
+        if line.startswith(wanted.partition("{")[0]) and all(label in line for label in labels)
+    ]
     assert found, f"no sample like {sample}"
     assert not value or float(found[0].rpartition(" ")[2]) == float(value), found
     assert float(found[0].rpartition(" ")[2]) > 0, found
@@ -129,5 +148,9 @@ def test_counts_begin_again_when_that_is_asked_for(server: Server, text: str) ->
     said = 'apiserver_watch_cache_events_received_total{group="",resource="configmaps"} '
     before = next(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(said))
     ask("POST", f"/api/v1/namespaces/{SPACE}/configmaps", {"metadata": {"name": "anew"}})
-    after = next(float(line.rpartition(" ")[2]) for line in ask("GET", "/metrics")[1].decode().splitlines() if line.startswith(said))
+    after = next(
+        float(line.rpartition(" ")[2])
+        for line in ask("GET", "/metrics")[1].decode().splitlines()
+        if line.startswith(said)
+    )
     assert after < before

@@ -45,7 +45,9 @@ def over(reply: Reply) -> bool:
     return conditions(reply).get("Running", ("", ""))[0] == "False"
 
 
-def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets_the_old_one(client: HttpsClient) -> None:
+def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets_the_old_one(
+    client: HttpsClient,
+) -> None:
     assert client.call("POST", CRDS, stored_in("v1")).status == 201
     names = [f"g{i}" for i in range(3)]
     for name in names:
@@ -53,7 +55,10 @@ def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets
         assert client.until(lambda r: r.status == 201, "POST", GEARS, obj).status == 201
     before = {i["metadata"]["name"]: i["metadata"]["resourceVersion"] for i in client.call("GET", GEARS).body["items"]}
     versions = stored_in("v2")["spec"]["versions"]
-    assert client.call("PATCH", CRD, {"spec": {"versions": versions}}, MERGE).body["status"]["storedVersions"] == ["v1", "v2"]
+    assert client.call("PATCH", CRD, {"spec": {"versions": versions}}, MERGE).body["status"]["storedVersions"] == [
+        "v1",
+        "v2",
+    ]
     assert client.call("POST", MIGRATIONS, migration("gears", "gears", "migrated.example.com")).status == 201
     ended = client.until(over, "GET", f"{MIGRATIONS}/gears")
     assert conditions(ended) == {
@@ -62,11 +67,19 @@ def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets
     }
     told = client.call("GET", CRD)
     assert told.body["status"]["storedVersions"] == ["v2"]
-    assert conditions(told)["StorageMigrating"] == ("False", "The migration has succeeded and the stored versions have been updated")
+    assert conditions(told)["StorageMigrating"] == (
+        "False",
+        "The migration has succeeded and the stored versions have been updated",
+    )
     after = {i["metadata"]["name"]: i for i in client.call("GET", GEARS).body["items"]}
-    assert all(int(after[name]["metadata"]["resourceVersion"]) > int(before[name]) and after[name]["teeth"] == 8 for name in names)
+    assert all(
+        int(after[name]["metadata"]["resourceVersion"]) > int(before[name]) and after[name]["teeth"] == 8
+        for name in names
+    )
     without = [{**v, "served": True} for v in versions if v["name"] == "v2"]
-    assert client.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200  # the old version can be removed now
+    assert (
+        client.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200
+    )  # the old version can be removed now
 
 
 def test_objects_in_the_current_storage_version_are_not_rewritten(client: HttpsClient) -> None:
@@ -74,7 +87,9 @@ def test_objects_in_the_current_storage_version_are_not_rewritten(client: HttpsC
     made = client.call("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "still"}}).body
     assert client.call("POST", MIGRATIONS, migration("configmaps", "configmaps")).status == 201
     assert conditions(client.until(over, "GET", f"{MIGRATIONS}/configmaps"))["Succeeded"][0] == "True"
-    assert client.call("GET", f"{path}/still").body["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    assert (
+        client.call("GET", f"{path}/still").body["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    )
 
 
 def test_a_resource_that_cannot_be_written_is_not_migrated(client: HttpsClient) -> None:

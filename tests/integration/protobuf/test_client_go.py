@@ -14,5 +14,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]  # the first build of 
 
 def test_clients_that_only_speak_protobuf(goclient: Path, tmp_path: Path) -> None:
     with running(tmp_path / "data") as server:
-        found = subprocess.run([goclient, "live", server.kubeconfig], capture_output=True, text=True, timeout=120, check=False)
+        found = subprocess.run(
+            [goclient, "live", server.kubeconfig], capture_output=True, text=True, timeout=120, check=False
+        )
     assert found.stdout == "ok\n", found.stdout + found.stderr

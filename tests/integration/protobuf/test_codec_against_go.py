@@ -57,7 +57,9 @@ def node_of(obj: Object) -> SchemaNode | None:
 
 
 def as_stored(obj: Object) -> Object | None:
-    """Return a recorded object with times in place of placeholders, or None if it is not built in or was recorded incompletely."""
+    """Return a recorded object with times in place of placeholders, or None if it is not built in or was recorded
+    incompletely.
+    """
     node = node_of(obj)
     if node is None:
         return None
@@ -88,7 +90,9 @@ def normal(obj: Object, node: SchemaNode) -> Object:
 
 
 def translated(goclient: Path, lines: list[str]) -> list[str]:
-    run = subprocess.run([goclient, "codec"], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=300)
+    run = subprocess.run(
+        [goclient, "codec"], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=300
+    )
     answers = run.stdout.splitlines()
     assert len(answers) == len(lines)
     return answers

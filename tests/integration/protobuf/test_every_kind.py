@@ -48,7 +48,9 @@ def test_every_kind_is_the_same_in_both_forms(samples: list[Path]) -> None:
             ours = protobuf.encode(obj)
         except UnknownMessageError:
             continue  # a version that is not served
-        assert len(ours) == len(theirs), path.name  # Tetrapod writes fields in the order of the JSON, Go in the order of their numbers
+        assert len(ours) == len(theirs), (
+            path.name
+        )  # Tetrapod writes fields in the order of the JSON, Go in the order of their numbers
         assert protobuf.decode(theirs, kind) == obj, path.name
         assert protobuf.decode(ours, kind) == obj, path.name
         seen += 1

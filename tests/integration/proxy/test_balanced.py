@@ -48,11 +48,15 @@ def url(server: HttpServer) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-async def ask(pool: BalancedPool, where: str, method: str = "GET", body: bytes = b"") -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+async def ask(
+    pool: BalancedPool, where: str, method: str = "GET", body: bytes = b""
+) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     return await pool.fetch(method, f"{where}/x", body)
 
 
-async def test_requests_are_shared_out_and_a_write_goes_on_at_the_other_when_one_stops(serve: Serve, balanced: BalancedPool) -> None:
+async def test_requests_are_shared_out_and_a_write_goes_on_at_the_other_when_one_stops(
+    serve: Serve, balanced: BalancedPool
+) -> None:
     one, two = Replica("one"), Replica("two")
     urls = [url(await serve(one.handler)), url(await serve(two.handler))]
     balanced.balance("core", urls, ClientTLS())
@@ -63,7 +67,9 @@ async def test_requests_are_shared_out_and_a_write_goes_on_at_the_other_when_one
         assert (status, body) == (200, b"two")
         assert not any(name.startswith(b"x-tetrapod") for name, _ in headers)
     assert not [done for done in one.done if done.startswith("POST")]
-    assert [done for done in two.done if done.startswith("POST")] == [f"POST {number}" for number in range(6)], "each once"
+    assert [done for done in two.done if done.startswith("POST")] == [f"POST {number}" for number in range(6)], (
+        "each once"
+    )
 
 
 async def test_where_all_stop_the_client_is_reported_to_come_again(serve: Serve, balanced: BalancedPool) -> None:
@@ -85,7 +91,9 @@ async def test_behind_one_address_a_new_connection_may_find_another(balanced: Ba
         for number in range(10):
             await reader.readuntil(b"\r\n\r\n")
             if mine == 1 and number:
-                writer.write(b"HTTP/1.1 503 X\r\nX-Tetrapod-Untouched: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+                writer.write(
+                    b"HTTP/1.1 503 X\r\nX-Tetrapod-Untouched: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                )
                 return
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d" % mine)
 
@@ -105,7 +113,9 @@ async def test_an_unreachable_replica_is_skipped_for_any_method(serve: Serve, ba
 
 
 @pytest.mark.parametrize(("method", "again"), [("GET", True), ("POST", False), ("DELETE", False)])
-async def test_requests_that_may_have_taken_effect_are_not_repeated(serve: Serve, balanced: BalancedPool, method: str, again: bool) -> None:
+async def test_requests_that_may_have_taken_effect_are_not_repeated(
+    serve: Serve, balanced: BalancedPool, method: str, again: bool
+) -> None:
     """The replica stops while it handles the request."""
 
     async def die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -134,7 +144,11 @@ async def test_idle_connections_are_answered_while_their_owner_goes(serve: Serve
     stopping = asyncio.create_task(server.stop(1.0, linger=5.0))
     await asyncio.sleep(0)
     status, headers, _ = await ask(balanced, where, "POST", b"1")
-    assert status == 503 and (b"x-tetrapod-untouched", b"1") in headers and not [d for d in one.done if d.startswith("POST")]
+    assert (
+        status == 503
+        and (b"x-tetrapod-untouched", b"1") in headers
+        and not [d for d in one.done if d.startswith("POST")]
+    )
     async with asyncio.timeout(4):
         await stopping  # at once, since no replica is left
 
@@ -154,8 +168,13 @@ class Names:
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", answer)
 
 
-async def test_an_address_of_a_headless_name_that_is_not_ready_is_left_out(balanced: BalancedPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name still has its address and it would answer. The same is done with an address that the name no longer has."""
+async def test_an_address_of_a_headless_name_that_is_not_ready_is_left_out(
+    balanced: BalancedPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name still has its address and it would answer.
+
+    The same is done with an address that the name no longer has.
+    """
     monkeypatch.setattr(replicas, "PROBE_EVERY", 0.05)
     monkeypatch.setattr(replicas, "RESOLVE_EVERY", 0.1)
     names = Names(monkeypatch, "core.tetrapod.svc", "127.0.0.1", "127.0.0.2")
@@ -163,7 +182,9 @@ async def test_an_address_of_a_headless_name_that_is_not_ready_is_left_out(balan
     servers = [HttpServer(one.handler)]
     await servers[0].start()
     port = servers[0].port
-    servers += [HttpServer(replica.handler, host=f"127.0.0.{number}", port=port) for number, replica in ((2, two), (3, three))]
+    servers += [
+        HttpServer(replica.handler, host=f"127.0.0.{number}", port=port) for number, replica in ((2, two), (3, three))
+    ]
     for server in servers[1:]:
         await server.start()
     where, lifecycle = f"http://core.tetrapod.svc:{port}", Lifecycle()

@@ -28,7 +28,11 @@ async def test_method_path_query_body_and_identity_arrive(serve: Serve, front: F
     headers = dict(found["headers"])
     assert status == 200
     assert (found["method"], found["raw"], found["query"], found["body"]) == ("PUT", "/a%2Fb", "x=%20", "body")
-    assert (headers["x-remote-user"], headers["host"], headers["x-forwarded-for"]) == ("alice", backend.authority, "127.0.0.1")
+    assert (headers["x-remote-user"], headers["host"], headers["x-forwarded-for"]) == (
+        "alice",
+        backend.authority,
+        "127.0.0.1",
+    )
 
 
 async def test_connections_are_kept_and_shared(serve: Serve, front: Front, pool: BackendPool) -> None:
@@ -132,7 +136,10 @@ async def test_a_waiting_request_ends_when_its_client_disconnects(front: Front) 
 @pytest.mark.parametrize("early", [b"", b"early"])
 async def test_an_upgrade_becomes_a_splice(serve: Serve, front: Front, early: bytes) -> None:
     client = await front(endpoint_of(await serve(upgrading)))
-    client.send(b"POST /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n" + early)
+    client.send(
+        b"POST /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\n\r\n"
+        + early
+    )
     status, headers = await client.head()
     assert (status, headers["upgrade"]) == (101, "spdy/3.1")
     assert await client.reader.readexactly(len(early)) == early.upper()
@@ -208,7 +215,9 @@ async def test_a_stale_connection_is_replaced_for_reads_and_reported_for_writes(
         assert (await client.answer())[0] == 503
 
 
-async def test_an_answer_that_breaks_off_is_cut_for_the_client_too(front: Front, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_answer_that_breaks_off_is_cut_for_the_client_too(
+    front: Front, caplog: pytest.LogCaptureFixture
+) -> None:
     async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")

@@ -1,4 +1,7 @@
-"""Backends that send garbage, too much, slowly or nothing. The messages are those of kube-apiserver v1.37.1 for the same bytes."""
+"""Backends that send garbage, too much, slowly or nothing.
+
+The messages are those of kube-apiserver v1.37.1 for the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def answering(data: bytes) -> RawBackend:
         (b"HTTP/1.1 600 Odd\r\nContent-Length: 0\r\n\r\n", f'{BROKEN}malformed HTTP status code "600"'),
         (b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n", f'{BROKEN}malformed HTTP status code "999"'),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, f"{BROKEN}net/http: too many 1xx informational responses"),
-        (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 6 + OK + b"\r\n", f"{BROKEN}net/http: too many 1xx informational responses"),
+        (
+            b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 6 + OK + b"\r\n",
+            f"{BROKEN}net/http: too many 1xx informational responses",
+        ),
         (OK + b"Content-Length: ten\r\n\r\nok", f'{BROKEN}bad Content-Length "ten"'),
         (OK + b"Content-Length: -1\r\n\r\nok", f'{BROKEN}bad Content-Length "-1"'),
         (
@@ -60,7 +66,9 @@ def answering(data: bytes) -> RawBackend:
     ],
     ids=lambda value: value[-24:] if isinstance(value, str) else "",
 )
-async def test_an_invalid_response_is_reported_like_upstream_and_the_connection_is_kept(front: Front, answer: bytes, text: str) -> None:
+async def test_an_invalid_response_is_reported_like_upstream_and_the_connection_is_kept(
+    front: Front, answer: bytes, text: str
+) -> None:
     async with answering(answer) as backend:
         client = await front(backend.endpoint)
         for _ in range(2):
@@ -70,7 +78,9 @@ async def test_an_invalid_response_is_reported_like_upstream_and_the_connection_
 
 
 async def test_surplus_bytes_of_a_backend_do_not_reach_another_response(front: Front) -> None:
-    async with answering(OK + b"Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged") as backend:
+    async with answering(
+        OK + b"Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
+    ) as backend:
         client = await front(backend.endpoint)
         for _ in range(3):
             client.get()
@@ -105,7 +115,9 @@ async def test_trailers_follow_the_body(front: Front, announced: bytes, whole: b
 
 
 async def test_redirects_pass_or_are_rejected(serve: Serve, pool: BackendPool, front: Front) -> None:
-    async with answering(b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere/x\r\nContent-Length: 0\r\n\r\n") as backend:
+    async with answering(
+        b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere/x\r\nContent-Length: 0\r\n\r\n"
+    ) as backend:
         client = await front(backend.endpoint)
         client.get()
         status, headers, _ = await client.answer()
@@ -122,7 +134,9 @@ def within(seconds: float, handler: Handler) -> Handler:
     return with_request_deadline(handler, seconds)
 
 
-async def test_a_backend_without_a_response_is_awaited_until_the_request_deadline(serve: Serve, pool: BackendPool) -> None:
+async def test_a_backend_without_a_response_is_awaited_until_the_request_deadline(
+    serve: Serve, pool: BackendPool
+) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
@@ -160,7 +174,9 @@ async def test_a_backend_that_sends_byte_by_byte_is_cut_off(serve: Serve, pool: 
 
 
 @pytest.mark.parametrize("side", ["client", "backend"])
-async def test_an_upgraded_stream_that_ends_on_one_side_ends_on_the_other_with_all_that_was_said(front: Front, side: str) -> None:
+async def test_an_upgraded_stream_that_ends_on_one_side_ends_on_the_other_with_all_that_was_said(
+    front: Front, side: str
+) -> None:
     heard = asyncio.get_running_loop().create_future()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -183,7 +199,9 @@ async def test_an_upgraded_stream_that_ends_on_one_side_ends_on_the_other_with_a
 
 
 async def test_a_client_that_closes_its_side_has_disconnected(front: Front) -> None:
-    """As in Go's server, a client that closes its sending side has disconnected: its request to the backend is cancelled."""
+    """As in Go's server, a client that closes its sending side has disconnected: its request to the backend is
+    cancelled.
+    """
     asked = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -212,7 +230,10 @@ async def test_a_request_of_chunks_with_trailers_arrives_whole(serve: Serve, fro
     server = await serve(collect)
     client = await front(endpoint_of(server))
     for _ in range(2):
-        client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 1\r\n\r\n")
+        client.send(
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n"
+            b"X-Sum: 1\r\n\r\n"
+        )
         assert (await client.answer())[2] == b"ok"
         assert got.get_nowait() == b"abcde"
 
@@ -262,7 +283,9 @@ async def test_headers_between_services_are_ignored_from_backends(serve: Serve, 
     for to_service in (False, True):
 
         async def handler(request: Request, to_service: bool = to_service) -> Response:
-            return await forward(pool, backend, request, dropped=DROPPED_FROM_PEERS if to_service else DROPPED_FROM_BACKENDS)
+            return await forward(
+                pool, backend, request, dropped=DROPPED_FROM_PEERS if to_service else DROPPED_FROM_BACKENDS
+            )
 
         client = await Client.connect(await serve(handler))
         client.get()
@@ -273,7 +296,9 @@ async def test_headers_between_services_are_ignored_from_backends(serve: Serve, 
 
 
 async def test_some_informational_responses_before_the_final_one_are_skipped(front: Front) -> None:
-    async with answering(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 5 + OK + b"Content-Length: 2\r\n\r\nok") as backend:
+    async with answering(
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 5 + OK + b"Content-Length: 2\r\n\r\nok"
+    ) as backend:
         client = await front(backend.endpoint)
         client.get()
         status, _, body = await client.answer()
@@ -281,7 +306,9 @@ async def test_some_informational_responses_before_the_final_one_are_skipped(fro
 
 
 async def test_identity_headers_of_a_backend_do_not_reach_the_client(front: Front) -> None:
-    forged = b"X-Remote-User: admin\r\nX-Remote-Group: system:masters\r\nX-Remote-Extra-Scopes: all\r\nX-Other: kept\r\n"
+    forged = (
+        b"X-Remote-User: admin\r\nX-Remote-Group: system:masters\r\nX-Remote-Extra-Scopes: all\r\nX-Other: kept\r\n"
+    )
     async with answering(OK + forged + b"Content-Length: 2\r\n\r\nok") as backend:
         client = await front(backend.endpoint)
         client.get()

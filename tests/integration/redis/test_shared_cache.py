@@ -56,7 +56,9 @@ def redis(tmp_path: Path) -> Iterator[support.redis.Redis]:
 
 
 @asynccontextmanager
-async def cache(url: str, *, secret: bytes = SECRET, timeout: float = 5, password: str = "") -> AsyncIterator[SharedCache]:
+async def cache(
+    url: str, *, secret: bytes = SECRET, timeout: float = 5, password: str = ""
+) -> AsyncIterator[SharedCache]:
     """The cache of one replica."""
     made = SharedCache(url, password, secret=secret, timeout=timeout)
     try:
@@ -159,7 +161,9 @@ async def test_the_password_comes_from_a_file(redis: support.redis.Redis, tmp_pa
 
 
 async def test_forged_token_reviews_in_redis_are_rejected(redis: support.redis.Redis) -> None:
-    """An attacker cannot write a valid entry: neither an invented one, nor that of another token or service, nor an expired one."""
+    """An attacker cannot write a valid entry: neither an invented one, nor that of another token or service, nor an
+    expired one.
+    """
     url = redis.url
     client = bytes_client(url)
     reviews = Reviews()
@@ -200,7 +204,9 @@ def webhook() -> Iterator[WebhookServer]:
 
 
 @asynccontextmanager
-async def authorizer(webhook: WebhookServer, tmp_path: Path, shared: SharedCache, **options: Any) -> AsyncIterator[WebhookAuthorizer]:
+async def authorizer(
+    webhook: WebhookServer, tmp_path: Path, shared: SharedCache, **options: Any
+) -> AsyncIterator[WebhookAuthorizer]:
     """A replica with an empty local cache."""
     pool = BackendPool()
     target = read_kubeconfig(str(write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authorize")))
@@ -221,9 +227,13 @@ async def test_decisions_of_a_webhook_are_shared_by_replicas(
                 assert len(webhook.seen) == asked
         async with authorizer(webhook, tmp_path, first, name="another") as one:  # sends its own review
             await one.authorize(PODS)
-            await one.authorize(Attributes(JANE, "delete", namespace="ns", version="v1", resource="pods", resource_request=True))
+            await one.authorize(
+                Attributes(JANE, "delete", namespace="ns", version="v1", resource="pods", resource_request=True)
+            )
         assert len(webhook.seen) == 4
-        async with authorizer(webhook, tmp_path, first, authorized_ttl=0, unauthorized_ttl=0) as one:  # its flags disable caching
+        async with authorizer(
+            webhook, tmp_path, first, authorized_ttl=0, unauthorized_ttl=0
+        ) as one:  # its flags disable caching
             await one.authorize(PODS)
         assert len(webhook.seen) == 5
     client = bytes_client(url)
@@ -234,34 +244,46 @@ async def test_decisions_of_a_webhook_are_shared_by_replicas(
     await client.aclose()
 
 
-async def test_forged_access_reviews_in_redis_are_rejected(redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path) -> None:
+async def test_forged_access_reviews_in_redis_are_rejected(
+    redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path
+) -> None:
     url = redis.url
     client = bytes_client(url)
     webhook.on("/authorize", lambda asked: reviewed(allowed=asked["spec"]["user"] == "root"))
     async with cache(url) as ours, cache(url, secret=b"mallory's") as forger:
         async with authorizer(webhook, tmp_path, ours) as one:
-            root = Attributes(UserInfo("root"), "list", namespace="ns", version="v1", resource="pods", resource_request=True)
+            root = Attributes(
+                UserInfo("root"), "list", namespace="ns", version="v1", resource="pods", resource_request=True
+            )
             assert (await one.authorize(root)).decision is Decision.ALLOW
             (allowing,) = await client.keys("*")
             genuine = await client.get(allowing)
             await one.authorize(PODS)
             (denying,) = [found for found in await client.keys("*") if found != allowing]
         status = {"allowed": True}
-        for forged in (genuine, forger._seal.close(denying.decode(), status, 300), ours._seal.close(denying.decode(), status, -1)):
+        for forged in (
+            genuine,
+            forger._seal.close(denying.decode(), status, 300),
+            ours._seal.close(denying.decode(), status, -1),
+        ):
             await client.set(denying, forged)
             async with authorizer(webhook, tmp_path, ours) as one:
                 assert (await one.authorize(PODS)).decision is Decision.NO_OPINION
     await client.aclose()
 
 
-async def test_the_masters_are_asked_about_nowhere(redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path) -> None:
+async def test_the_masters_are_asked_about_nowhere(
+    redis: support.redis.Redis, webhook: WebhookServer, tmp_path: Path
+) -> None:
     url = redis.url
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authorize")
     options = AuthorizationOptions(from_modes(("Webhook",), WebhookFlags(str(kubeconfig), "v1", "5m", "30s")))
     pool = BackendPool()
     async with cache(url) as shared:
         chain = AuthorizerChain(options, [], {}, pool, shared)
-        master = Attributes(UserInfo("m", groups=(SYSTEM_MASTERS,)), "delete", version="v1", resource="nodes", resource_request=True)
+        master = Attributes(
+            UserInfo("m", groups=(SYSTEM_MASTERS,)), "delete", version="v1", resource="nodes", resource_request=True
+        )
         assert (await chain.authorizer.authorize(master)).decision is Decision.ALLOW
     await pool.close()
     client = bytes_client(url)
@@ -274,7 +296,9 @@ async def test_whose_a_token_is_by_a_webhook_is_known_to_all_replicas(
 ) -> None:
     url = redis.url
     status = {"authenticated": True, "user": {"username": "jane"}}
-    webhook.on("/authenticate", lambda _: {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status})
+    webhook.on(
+        "/authenticate", lambda _: {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": status}
+    )
     target = read_kubeconfig(str(write_kubeconfig(tmp_path / "kubeconfig", webhook, "/authenticate")))
     for _ in range(2):
         pool = BackendPool()

@@ -1,4 +1,7 @@
-"""The admission chain, and NamespaceLifecycle over stored namespaces. Recordings: sem-namespace-terminating, adm-ns-terminating."""
+"""The admission chain, and NamespaceLifecycle over stored namespaces.
+
+Recordings: sem-namespace-terminating, adm-ns-terminating.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,9 @@ async def test_every_call_is_counted_by_plugin_phase_and_outcome() -> None:
     with pytest.raises(StatusError):
         await chain.validate(attributes())
     counted = "apiserver_admission_controller_admission_duration_seconds_count"
-    found = {line for line in render(every()).decode().splitlines() if line.startswith(counted) and 'name="counted"' in line}
+    found = {
+        line for line in render(every()).decode().splitlines() if line.startswith(counted) and 'name="counted"' in line
+    }
     assert found == {
         f'{counted}{{name="counted",operation="CREATE",rejected="false",type="admit"}} 1',
         f'{counted}{{name="counted",operation="CREATE",rejected="true",type="validate"}} 1',
@@ -139,19 +144,27 @@ async def test_a_dying_namespace_takes_nothing_new(lifecycle: NamespaceLifecycle
     assert answer["message"] == (
         'secrets "late-" is forbidden: unable to create new content in namespace dying because it is being terminated'
     )
-    cause = {"reason": "NamespaceTerminating", "message": "namespace dying is being terminated", "field": "metadata.namespace"}
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": "namespace dying is being terminated",
+        "field": "metadata.namespace",
+    }
     assert answer["details"] == {"name": "late-", "kind": "secrets", "causes": [cause]}
     await lifecycle.admit(attributes("UPDATE", namespace="dying"))
 
 
 async def test_some_namespaces_never_go(lifecycle: NamespaceLifecycle) -> None:
     kind, resource = GroupVersionKind("", "v1", "Namespace"), GroupVersionResource("", "v1", "namespaces")
-    answer = await refused(lifecycle, attributes("DELETE", kind=kind, resource=resource, name="default", namespace="default"))
+    answer = await refused(
+        lifecycle, attributes("DELETE", kind=kind, resource=resource, name="default", namespace="default")
+    )
     assert answer["message"] == 'namespaces "default" is forbidden: this namespace may not be deleted'
     await lifecycle.admit(attributes("DELETE", kind=kind, resource=resource, name="ns", namespace="ns"))
 
 
-async def test_a_lister_sees_what_another_resource_stores(storages: StorageFactory, make_store: MakeStore, ctx: Context) -> None:
+async def test_a_lister_sees_what_another_resource_stores(
+    storages: StorageFactory, make_store: MakeStore, ctx: Context
+) -> None:
     store = make_store("Secret", "secrets", ConfigMaps())
     await store.create(ctx, new("Secret", "a", labels={"x": "y"}))
     await store.create(Context(namespace="other"), new("Secret", "b"))

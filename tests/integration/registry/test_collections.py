@@ -1,4 +1,7 @@
-"""Lists, watches and collection deletes. Recordings: sem-list-pages, sem-field-selectors, sem-deletecollection, disc-params-*."""
+"""Lists, watches and collection deletes.
+
+Recordings: sem-list-pages, sem-field-selectors, sem-deletecollection, disc-params-*.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +183,9 @@ async def test_a_version_that_is_no_number_is_a_bad_request(pods: Store, ctx: Co
     assert 'resourceVersion: Invalid value: "abc"' in refusal.value.message
 
 
-async def test_a_token_from_before_compaction_is_expired_and_replaced(pods: Store, ctx: Context, backend: SqliteBackend) -> None:
+async def test_a_token_from_before_compaction_is_expired_and_replaced(
+    pods: Store, ctx: Context, backend: SqliteBackend
+) -> None:
     first = await pods.list(ctx, ListQuery(prefix="ns/", limit=1))
     await pods.create(ctx, new("Pod", "bb", spec={}))
     await backend.compact(await backend.revision())
@@ -190,7 +195,9 @@ async def test_a_token_from_before_compaction_is_expired_and_replaced(pods: Stor
         await store.list(ctx, ListQuery(prefix="ns/", limit=1, continue_token=first.continue_token))
     answer = refusal.value.to_status()
     assert (answer["code"], answer["reason"]) == (410, "Expired")
-    assert answer["message"].startswith("The provided continue parameter is too old to display a consistent list result.")
+    assert answer["message"].startswith(
+        "The provided continue parameter is too old to display a consistent list result."
+    )
     rest = await store.list(ctx, ListQuery(prefix="ns/", continue_token=answer["metadata"]["continue"]))
     assert [entry.name for entry in rest.entries] == ["b", "bb", "c"]
     await later.close()

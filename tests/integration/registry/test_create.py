@@ -1,4 +1,7 @@
-"""The stored object after a POST. Recordings: sem-generate-name, sem-namespace-mismatch, sem-update-no-change, sem-dry-run."""
+"""The stored object after a POST.
+
+Recordings: sem-generate-name, sem-namespace-mismatch, sem-update-no-change, sem-dry-run.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ async def test_create_sets_uid_and_time_and_keeps_generation(store: Store, ctx: 
 async def test_deletion_metadata_set_by_admission_is_stored(store: Store, ctx: Context) -> None:
     """Requests cannot set it: the endpoint removes it before admission."""
     deletion = {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 4}
-    meta = (await store.create(ctx, new("ConfigMap", "b", finalizers=["example.com/hold"], **deletion))).peek()["metadata"]
+    meta = (await store.create(ctx, new("ConfigMap", "b", finalizers=["example.com/hold"], **deletion))).peek()[
+        "metadata"
+    ]
     assert deletion.items() <= meta.items()
 
 
@@ -55,7 +60,9 @@ async def test_another_namespace_is_rejected(store: Store, ctx: Context) -> None
     with pytest.raises(StatusError) as refused:
         await store.create(ctx, new("ConfigMap", "a", namespace="default"))
     assert refused.value.code == 400
-    assert refused.value.message == "the namespace of the provided object does not match the namespace sent on the request"
+    assert (
+        refused.value.message == "the namespace of the provided object does not match the namespace sent on the request"
+    )
 
 
 async def test_a_namespace_on_a_cluster_scoped_object_is_dropped(make_store: MakeStore) -> None:
@@ -80,7 +87,10 @@ async def test_a_given_name_goes_before_generate_name(store: Store, ctx: Context
 async def test_without_any_name_the_name_is_required(store: Store, ctx: Context) -> None:
     with pytest.raises(StatusError) as refused:
         await store.create(ctx, {"kind": "ConfigMap", "apiVersion": "v1"})
-    assert refused.value.message == 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
+    assert (
+        refused.value.message
+        == 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
+    )
 
 
 async def test_generated_names_that_are_taken_are_tried_again(make_store: MakeStore, ctx: Context) -> None:
@@ -148,7 +158,9 @@ async def test_status_and_generation_of_a_new_object_are_the_servers(make_store:
     assert obj["metadata"]["generation"] == 1
 
 
-async def test_names_and_finalizers_are_validated_as_the_kind_wants(store: Store, make_store: MakeStore, ctx: Context) -> None:
+async def test_names_and_finalizers_are_validated_as_the_kind_wants(
+    store: Store, make_store: MakeStore, ctx: Context
+) -> None:
     with pytest.raises(StatusError) as refused:
         await store.create(ctx, new("ConfigMap", "Upper", finalizers=["short"]))
     causes = refused.value.to_status()["details"]["causes"]
@@ -188,14 +200,18 @@ async def test_allocations_are_kept_on_success_and_released_on_rejection(make_st
     assert strategy.ended == [("s", True), ("s", False), ("Bad", False)]
 
 
-@pytest.mark.parametrize(("name", "text"), [("a/b", "may not contain '/'"), ("50%", "may not contain '%'"), ("..", "may not be '..'")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("a/b", "may not contain '/'"), ("50%", "may not contain '%'"), ("..", "may not be '..'")]
+)
 async def test_names_that_no_path_can_have_are_rejected(store: Store, ctx: Context, name: str, text: str) -> None:
     with pytest.raises(StatusError) as refused:
         await store.get(ctx, name)
     assert refused.value.message == f'Name parameter invalid: "{name}": {text}'
 
 
-async def test_objects_with_a_lifetime_are_stored_under_a_lease(make_store: MakeStore, ctx: Context, backend: SqliteBackend) -> None:
+async def test_objects_with_a_lifetime_are_stored_under_a_lease(
+    make_store: MakeStore, ctx: Context, backend: SqliteBackend
+) -> None:
     store = make_store("Event", "events", Events())
     await store.create(ctx, new("Event", "e"))
     stored = await backend.get("/registry/events/ns/e")

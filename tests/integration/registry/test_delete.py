@@ -114,13 +114,13 @@ async def test_preconditions_name_the_kind(store: Store, ctx: Context, dry: Cont
         refusal = await refused(store, context, "a", {"preconditions": {"uid": "x"}})
         assert (refusal.code, refusal.details) == (409, {"name": "a", "kind": "ConfigMap"})
         assert refusal.message == (
-            f'Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (x) does not match the UID in record '
-            f"({meta['uid']}). The object might have been deleted and then recreated"
+            'Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition (x) does not match the UID '
+            f"in record ({meta['uid']}). The object might have been deleted and then recreated"
         )
         refusal = await refused(store, context, "a", {"preconditions": {"resourceVersion": "999", "uid": meta["uid"]}})
         assert refusal.message.endswith(
-            f"the ResourceVersion in the precondition (999) does not match the ResourceVersion in record ({meta['resourceVersion']}). "
-            "The object might have been modified"
+            "the ResourceVersion in the precondition (999) does not match the ResourceVersion in record "
+            f"({meta['resourceVersion']}). The object might have been modified"
         )
     both = {"preconditions": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}}
     assert (await store.delete(ctx, "a", both))[1]
@@ -130,8 +130,9 @@ async def test_unsafe_deletion_is_for_objects_that_cannot_be_read(store: Store, 
     await store.create(ctx, new("ConfigMap", "a"))
     refusal = await refused(store, ctx, "a", {"ignoreStoreReadErrorWithClusterBreakingPotential": True})
     assert refusal.message == (
-        'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: /registry/configmaps/ns/a, '
-        "ResourceVersion: 0, AdditionalErrorMsg: unsafe deletion is not allowed because the object is decodable from storage"
+        'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, '
+        "Key: /registry/configmaps/ns/a, ResourceVersion: 0, AdditionalErrorMsg: "
+        "unsafe deletion is not allowed because the object is decodable from storage"
     )
 
 

@@ -1,5 +1,6 @@
-"""Changes that PUT and PATCH may make. Recordings: sem-update-no-change, sem-put-creates, sem-finalizers, crd-cr-finalizers,
-sem-dry-run.
+"""Changes that PUT and PATCH may make.
+
+Recordings: sem-update-no-change, sem-put-creates, sem-finalizers, crd-cr-finalizers, sem-dry-run.
 """
 
 from __future__ import annotations
@@ -49,12 +50,18 @@ async def refused(store: Store, ctx: Context, name: str, obj: Object, **more: An
 
 async def test_an_update_replaces_what_users_own_and_restores_the_rest(store: Store, ctx: Context) -> None:
     before = (await store.create(ctx, new("ConfigMap", "a", labels={"x": "y"}))).object()["metadata"]
-    body = new("ConfigMap", "a", data={"n": "1"}, generateName="g-", generation=5, selfLink="/x", creationTimestamp=None)
+    body = new(
+        "ConfigMap", "a", data={"n": "1"}, generateName="g-", generation=5, selfLink="/x", creationTimestamp=None
+    )
     entry, created = await store.update(ctx, "a", put(body))
     meta = entry.object()["metadata"]
     assert not created
     assert entry.object()["data"] == {"n": "1"}
-    assert (meta["uid"], meta["creationTimestamp"], meta["namespace"]) == (before["uid"], before["creationTimestamp"], "ns")
+    assert (meta["uid"], meta["creationTimestamp"], meta["namespace"]) == (
+        before["uid"],
+        before["creationTimestamp"],
+        "ns",
+    )
     assert meta["generateName"] == "g-"
     assert not {"generation", "selfLink", "labels"} & meta.keys()
     assert int(meta["resourceVersion"]) > int(before["resourceVersion"])
@@ -76,7 +83,16 @@ async def test_one_and_true_are_different(store: Store, ctx: Context) -> None:
 
 async def test_times_in_managed_fields_alone_are_no_change(store: Store, ctx: Context) -> None:
     def managed(time: str) -> list[Object]:
-        return [{"manager": "m", "operation": "Update", "apiVersion": "v1", "time": time, "fieldsType": "FieldsV1", "fieldsV1": {}}]
+        return [
+            {
+                "manager": "m",
+                "operation": "Update",
+                "apiVersion": "v1",
+                "time": time,
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {},
+            }
+        ]
 
     before = await store.create(ctx, new("ConfigMap", "a", managedFields=managed("2024-01-01T00:00:00Z")))
     entry, _ = await store.update(ctx, "a", patch({"managedFields": managed("2024-01-02T00:00:00Z")}))
@@ -87,9 +103,12 @@ async def test_times_in_managed_fields_alone_are_no_change(store: Store, ctx: Co
 
 async def test_an_update_cannot_set_deletion_times(store: Store, ctx: Context) -> None:
     await store.create(ctx, new("ConfigMap", "a"))
-    refusal = await refused(store, ctx, "a", new("ConfigMap", "a", deletionTimestamp="2001-01-01T00:00:00Z", deletionGracePeriodSeconds=4))
+    refusal = await refused(
+        store, ctx, "a", new("ConfigMap", "a", deletionTimestamp="2001-01-01T00:00:00Z", deletionGracePeriodSeconds=4)
+    )
     assert refusal.message == (
-        'ConfigMap "a" is invalid: [metadata.deletionTimestamp: Invalid value: "2001-01-01T00:00:00Z": field is immutable, '
+        'ConfigMap "a" is invalid: [metadata.deletionTimestamp: Invalid value: '
+        '"2001-01-01T00:00:00Z": field is immutable, '
         "metadata.deletionGracePeriodSeconds: Invalid value: 4: field is immutable]"
     )
 
@@ -100,8 +119,8 @@ async def test_a_stale_version_is_a_conflict(store: Store, ctx: Context) -> None
     refusal = await refused(store, ctx, "a", old)
     assert (refusal.code, refusal.reason) == (409, "Conflict")
     assert refusal.message == (
-        'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest '
-        "version and try again"
+        'Operation cannot be fulfilled on configmaps "a": the object has been modified; '
+        "please apply your changes to the latest version and try again"
     )
 
 
@@ -126,11 +145,14 @@ async def test_absence_is_not_found(store: Store, ctx: Context, dry: Context) ->
 
 async def test_another_uid_is_a_conflict_in_storages_words(store: Store, ctx: Context) -> None:
     uid = (await store.create(ctx, new("ConfigMap", "a"))).object()["metadata"]["uid"]
-    refusal = await refused(store, ctx, "a", new("ConfigMap", "a", uid="other"), preconditions=Preconditions(uid="other"))
+    refusal = await refused(
+        store, ctx, "a", new("ConfigMap", "a", uid="other"), preconditions=Preconditions(uid="other")
+    )
     assert refusal.code == 409
     assert refusal.message == (
-        'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: /registry/configmaps/ns/a, '
-        f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: {uid}"
+        'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, '
+        "Key: /registry/configmaps/ns/a, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: other, UID in object meta: {uid}"
     )
 
 
@@ -152,7 +174,8 @@ async def test_kinds_that_forbid_it_need_a_version(make_store: MakeStore, ctx: C
     await store.create(ctx, new("Lease", "l"))
     refusal = await refused(store, ctx, "l", new("Lease", "l", spec={"holderIdentity": "you"}))
     assert refusal.message == (
-        'leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
+        'leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0: '
+        "must be specified for an update"
     )
     assert refusal.details is not None
     assert refusal.details["kind"] == "leases"
@@ -171,7 +194,9 @@ async def test_put_creates_where_the_kind_allows_it(make_store: MakeStore, ctx: 
 
 async def test_put_does_not_create_what_had_a_uid(make_store: MakeStore, ctx: Context) -> None:
     store = make_store("Lease", "leases", Leases(), group="coordination.k8s.io")
-    refusal = await refused(store, ctx, "ghost", new("Lease", "ghost", uid="gone"), preconditions=Preconditions(uid="gone"))
+    refusal = await refused(
+        store, ctx, "ghost", new("Lease", "ghost", uid="gone"), preconditions=Preconditions(uid="gone")
+    )
     assert refusal.message.endswith("Precondition failed: UID in precondition: gone, UID in object meta: ")
     assert "Key: /registry/leases/ns/ghost," in refusal.message
 
@@ -200,8 +225,8 @@ async def test_a_deleted_object_gains_no_finalizers_but_changes_otherwise(store:
     with pytest.raises(StatusError) as refusal:
         await store.update(ctx, "a", patch({"finalizers": ["example.com/one", "example.com/three"]}))
     assert refusal.value.message == (
-        'ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, '
-        'found new finalizers []string{"example.com/three"}'
+        'ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is '
+        'being deleted, found new finalizers []string{"example.com/three"}'
     )
     assert len(refusal.value.to_status()["details"]["causes"]) == 1
     wiped = {"deletionTimestamp": None, "deletionGracePeriodSeconds": None}
@@ -219,7 +244,9 @@ async def test_custom_resources_repeat_errors_about_metadata(make_store: MakeSto
     assert len(refusal.value.to_status()["details"]["causes"]) == 2  # and a third by its own strategy
 
 
-async def test_taking_the_last_finalizer_removes_a_deleted_object(make_store: MakeStore, ctx: Context, dry: Context) -> None:
+async def test_taking_the_last_finalizer_removes_a_deleted_object(
+    make_store: MakeStore, ctx: Context, dry: Context
+) -> None:
     strategy = Services()
     store = make_store("Service", "services", strategy)
     await store.create(ctx, new("Service", "a", finalizers=["example.com/x"]))
@@ -256,11 +283,15 @@ async def test_a_status_update_changes_status_only(make_store: MakeStore, ctx: C
     assert obj["spec"] == {"nodeName": "n"}
     assert (obj["metadata"]["labels"], obj["metadata"]["generation"]) == ({"a": "b"}, 1)
     assert "annotations" not in obj["metadata"]
-    obj = (await store.update(ctx, "p", patch(changes), strategy=StatusStrategy(store.strategy, keep_metadata=("labels",))))[0].object()
+    obj = (
+        await store.update(ctx, "p", patch(changes), strategy=StatusStrategy(store.strategy, keep_metadata=("labels",)))
+    )[0].object()
     assert (obj["metadata"]["labels"], obj["metadata"]["annotations"]) == ({"a": "b"}, {"e": "f"})
 
 
-async def test_generate_name_is_judged_by_the_kind_only_where_its_validation_runs_again(make_store: MakeStore, ctx: Context) -> None:
+async def test_generate_name_is_judged_by_the_kind_only_where_its_validation_runs_again(
+    make_store: MakeStore, ctx: Context
+) -> None:
     class Again(Pods):
         revalidates_generate_name = True
 

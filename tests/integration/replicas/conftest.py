@@ -13,7 +13,11 @@ from support.wire import Endpoint
 TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
 CORE = ("--service-cluster-ip-range=10.9.0.0/26", "--service-node-port-range=30000-30049")
 ADDRESSES = {"aggregator": "198.51.100.1", "aggregator-2": "198.51.100.2"}
-FLAGS = {"auth": (f"--token-auth-file={TOKENS}",), "core": CORE, **{key: (f"--advertise-address={ip}",) for key, ip in ADDRESSES.items()}}
+FLAGS = {
+    "auth": (f"--token-auth-file={TOKENS}",),
+    "core": CORE,
+    **{key: (f"--advertise-address={ip}",) for key, ip in ADDRESSES.items()},
+}
 
 
 @pytest.fixture(scope="package")

@@ -27,7 +27,9 @@ def everywhere(aggregators: list[Endpoint], count: int, work: Callable[[Client, 
 
 
 def service(client: Client, i: int) -> Answer:
-    return client("POST", SERVICES, {"metadata": {"name": f"s{i}"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}})
+    return client(
+        "POST", SERVICES, {"metadata": {"name": f"s{i}"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+    )
 
 
 def test_no_address_and_no_port_is_given_twice(aggregators: list[Endpoint]) -> None:
@@ -62,10 +64,15 @@ def test_a_quota_is_exact(aggregators: list[Endpoint]) -> None:
         quotas = "/api/v1/namespaces/small/resourcequotas"
         body = {"metadata": {"name": "q"}, "spec": {"hard": {"count/secrets": "20", "services": "5"}}}
         assert client("POST", quotas, body).status == 201
-        until(lambda: client("GET", f"{quotas}/q").json["status"], lambda s: s.get("used") == {"count/secrets": "0", "services": "0"})
+        until(
+            lambda: client("GET", f"{quotas}/q").json["status"],
+            lambda s: s.get("used") == {"count/secrets": "0", "services": "0"},
+        )
         with Client(aggregators[1]) as other:
             until(lambda: other("GET", f"{quotas}/q").json["status"], lambda s: "used" in s)
-        answers = everywhere(aggregators, 64, lambda c, i: c("POST", "/api/v1/namespaces/small/secrets", {"metadata": {"name": f"x{i}"}}))
+        answers = everywhere(
+            aggregators, 64, lambda c, i: c("POST", "/api/v1/namespaces/small/secrets", {"metadata": {"name": f"x{i}"}})
+        )
         assert sorted({answer.status for answer in answers}) == [201, 403]
         assert sum(answer.status == 201 for answer in answers) == 20
         assert client("GET", f"{quotas}/q").json["status"]["used"]["count/secrets"] == "20"

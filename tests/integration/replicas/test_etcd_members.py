@@ -1,4 +1,6 @@
-"""Three etcd members of which one at a time fails: reads and writes continue at the others, and watches miss no event."""
+"""Three etcd members of which one at a time fails: reads and writes continue at the others, and watches miss no
+event.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,10 @@ def write(client: Client, name: str) -> None:
 
 
 def test_any_member_may_die(cluster: EtcdCluster, tmp_path: Path) -> None:
-    with running(tmp_path / "server", "--etcd-servers", cluster.url, f"--token-auth-file={TOKENS}") as server, Client(server) as client:
+    with (
+        running(tmp_path / "server", "--etcd-servers", cluster.url, f"--token-auth-file={TOKENS}") as server,
+        Client(server) as client,
+    ):
         version = client("GET", CONFIG_MAPS).json["metadata"]["resourceVersion"]
         watcher = Watcher(server, version)
         watcher.start()

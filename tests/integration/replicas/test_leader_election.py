@@ -30,11 +30,16 @@ def leads(services: Services, key: str) -> bool:
 def account_comes(client: Client, namespace: str) -> bool:
     """Wait for work of a controller."""
     assert client("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}).status == 201
-    until(lambda: client("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default").status, lambda status: status == 200)
+    until(
+        lambda: client("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default").status,
+        lambda status: status == 200,
+    )
     return True
 
 
-def test_one_core_leads_and_the_other_takes_over_at_once_when_it_stops(services: Services, aggregators: list[Endpoint]) -> None:
+def test_one_core_leads_and_the_other_takes_over_at_once_when_it_stops(
+    services: Services, aggregators: list[Endpoint]
+) -> None:
     until(lambda: [key for key in CORES if leads(services, key)], lambda leaders: len(leaders) == 1)
     leader = next(key for key in CORES if leads(services, key))
     other = next(key for key in CORES if key != leader)
@@ -50,7 +55,10 @@ def test_one_core_leads_and_the_other_takes_over_at_once_when_it_stops(services:
         services.start(leader, *FLAGS["core"])
         services.wait_ready(leader)
         assert not leads(services, leader)
-        notes = [event["note"] for event in client("GET", "/apis/events.k8s.io/v1/namespaces/kube-system/events").json["items"]]
+        notes = [
+            event["note"]
+            for event in client("GET", "/apis/events.k8s.io/v1/namespaces/kube-system/events").json["items"]
+        ]
         assert f"{holder} became leader" in notes
 
 
@@ -64,7 +72,9 @@ def test_every_replica_of_every_service_holds_an_identity_of_its_own(aggregators
         until(held, lambda found: found == wanted)
 
 
-def test_the_service_kubernetes_has_the_endpoints_of_running_aggregators(services: Services, aggregators: list[Endpoint]) -> None:
+def test_the_service_kubernetes_has_the_endpoints_of_running_aggregators(
+    services: Services, aggregators: list[Endpoint]
+) -> None:
     def published_addresses() -> tuple[list[str], list[str]]:
         endpoints = client("GET", "/api/v1/namespaces/default/endpoints/kubernetes").json
         addresses = [a["ip"] for subset in endpoints.get("subsets") or [] for a in subset["addresses"]]

@@ -15,7 +15,9 @@ TOKENS = Path(__file__).parents[2] / "contract" / "tokens.csv"
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("robustness"), f"--token-auth-file={TOKENS}", "--authorization-mode=RBAC") as server:
+    with running(
+        tmp_path_factory.mktemp("robustness"), f"--token-auth-file={TOKENS}", "--authorization-mode=RBAC"
+    ) as server:
         yield server
 
 

@@ -1,4 +1,6 @@
-"""Malformed, forged, oversized and abandoned requests: each is rejected as upstream does, and the server keeps serving."""
+"""Malformed, forged, oversized and abandoned requests: each is rejected as upstream does, and the server keeps
+serving.
+"""
 
 from __future__ import annotations
 
@@ -85,14 +87,16 @@ def test_values_of_wrong_types_are_bad_requests(client: Client, path: str, body:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nope", "/api/v9", "/api/v1/nopes", "/apis/nope.io/v1/x", "/api/v1/namespaces/default/configmaps/a/b/c", "/%00"]
+    "path",
+    ["/nope", "/api/v9", "/api/v1/nopes", "/apis/nope.io/v1/x", "/api/v1/namespaces/default/configmaps/a/b/c", "/%00"],
 )
 def test_unknown_paths_are_not_found(client: Client, path: str) -> None:
     assert client("GET", path).status == 404
 
 
 @pytest.mark.parametrize(
-    "path", ["/../etc/passwd", "/api/v1/namespaces/%2e%2e/configmaps/x", "//api//v1", "/api/v1/namespaces/%ff/configmaps"]
+    "path",
+    ["/../etc/passwd", "/api/v1/namespaces/%2e%2e/configmaps/x", "//api//v1", "/api/v1/namespaces/%ff/configmaps"],
 )
 def test_odd_paths_are_answered(client: Client, path: str) -> None:
     assert client("GET", path).status < 500
@@ -104,14 +108,17 @@ def test_methods_that_a_resource_lacks_are_not_allowed(client: Client, method: s
 
 
 @pytest.mark.parametrize(
-    "media_type", ["text/plain", "application/x-www-form-urlencoded", "application/", "json", ";", "a/b; charset", "*/*"]
+    "media_type",
+    ["text/plain", "application/x-www-form-urlencoded", "application/", "json", ";", "a/b; charset", "*/*"],
 )
 def test_bodies_of_unknown_media_types_are_unsupported(client: Client, media_type: str) -> None:
     assert client("POST", MAPS, CONFIG_MAP, {"Content-Type": media_type}).status in (400, 415)
     assert client("PATCH", f"{MAPS}/kube-root-ca.crt", {}, {"Content-Type": media_type}).status == 415
 
 
-@pytest.mark.parametrize("accept", ["text/html", "application/", ";;", "application/json;as=Nope;v=v9;g=x", "image/*", "a" * 5000])
+@pytest.mark.parametrize(
+    "accept", ["text/html", "application/", ";;", "application/json;as=Nope;v=v9;g=x", "image/*", "a" * 5000]
+)
 def test_answers_that_are_not_to_be_had_are_not_acceptable(client: Client, accept: str) -> None:
     assert client("GET", MAPS, headers={"Accept": accept}).status in (200, 406)
 
@@ -134,7 +141,9 @@ def test_a_chunked_body_without_end_is_too_large(server: Server) -> None:
         assert b" 413 " in read_to_end(connection)[:20]
 
 
-@pytest.mark.parametrize("token", ["wrong", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "x" * 60000, "\u00e9", "ey" + "J" * 500 + ".e30.x"])
+@pytest.mark.parametrize(
+    "token", ["wrong", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "x" * 60000, "\u00e9", "ey" + "J" * 500 + ".e30.x"]
+)
 def test_bad_tokens_are_unauthorized(client: Client, token: str) -> None:
     answer = client("GET", MAPS, headers={"Authorization": f"Bearer {token}"})
     assert answer.status == 401
@@ -147,7 +156,12 @@ def test_other_credentials_are_nobody(client: Client, value: str) -> None:
 
 
 def test_forged_front_proxy_headers_give_no_identity(server: Server) -> None:
-    forged = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters", "X-Remote-Uid": "1", "X-Remote-Extra-Scopes": "all"}
+    forged = {
+        "X-Remote-User": "admin",
+        "X-Remote-Group": "system:masters",
+        "X-Remote-Uid": "1",
+        "X-Remote-Extra-Scopes": "all",
+    }
     with Client(server, token="") as nobody:
         answer = nobody("GET", MAPS, headers=forged)
     assert answer.status == 403
@@ -158,7 +172,10 @@ def test_forged_front_proxy_headers_give_no_identity(server: Server) -> None:
 
 def test_forged_impersonation_needs_the_right_to_it(server: Server) -> None:
     with Client(server, token="alice-token") as alice:
-        assert alice("GET", MAPS, headers={"Impersonate-User": "admin", "Impersonate-Group": "system:masters"}).status == 403
+        assert (
+            alice("GET", MAPS, headers={"Impersonate-User": "admin", "Impersonate-Group": "system:masters"}).status
+            == 403
+        )
         assert alice("GET", MAPS, headers={"Impersonate-Group": "system:masters"}).status in (400, 403, 500)
 
 
@@ -220,7 +237,9 @@ def test_a_client_that_reads_nothing_does_not_stop_the_others(server: Server, cl
         filler = "x" * 100_000
         client("POST", MAPS, {**CONFIG_MAP, "metadata": {"name": "loud"}})
         for i in range(100):
-            answer = client("PUT", f"{MAPS}/loud", {**CONFIG_MAP, "metadata": {"name": "loud"}, "data": {"k": f"{i}{filler}"}})
+            answer = client(
+                "PUT", f"{MAPS}/loud", {**CONFIG_MAP, "metadata": {"name": "loud"}, "data": {"k": f"{i}{filler}"}}
+            )
             assert answer.status == 200
         assert client("DELETE", f"{MAPS}/loud").status == 200
 
@@ -241,5 +260,7 @@ def test_clients_that_vanish_are_forgotten(server: Server, client: Client) -> No
 
 def watches_in_flight(client: Client) -> float:
     lines = client("GET", "/metrics").body.decode().splitlines()
-    found = [line for line in lines if line.startswith("apiserver_longrunning_requests{") and 'resource="configmaps"' in line]
+    found = [
+        line for line in lines if line.startswith("apiserver_longrunning_requests{") and 'resource="configmaps"' in line
+    ]
     return sum(float(line.rpartition(" ")[2]) for line in found)

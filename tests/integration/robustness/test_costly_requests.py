@@ -1,4 +1,6 @@
-"""Anonymous requests of the largest accepted size: they get responses, and leave no more in memory than the caches may hold."""
+"""Anonymous requests of the largest accepted size: they get responses, and leave no more in memory than the caches may
+hold.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ _COSTLY: Final = {
     "impersonated groups": (_PODS, "Impersonate-User: u\r\n" + "Impersonate-Group: g\r\n" * (MAX_HEADERS - 10), 403),
     "impersonated extra": (_PODS, "Impersonate-User: u\r\n" + "Impersonate-Extra-a: v\r\n" * (MAX_HEADERS - 10), 403),
     "token": (_PODS, f"Authorization: Bearer e30.{'W1tb' * (MAX_HEADER // 4 - 20)}.x\r\n", 401),
-    "subprotocols": (_PODS, f"Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: {'a,' * 32_000}\r\n", 403),
+    "subprotocols": (
+        _PODS,
+        f"Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: {'a,' * 32_000}\r\n",
+        403,
+    ),
     "addresses": (_PODS, f"X-Forwarded-For: {'1.2.3.4,' * 8_000}\r\n", 403),
 }
 
@@ -63,7 +69,9 @@ def test_long_paths_and_headers_leave_no_more_than_caches_may_hold() -> None:
         connection = http.client.HTTPSConnection(urlsplit(server.url).netloc, context=context)
         for number in range(600):
             path = f"/{number}" + "x" * (MAX_PATH - 10)
-            connection.request("GET", path, headers={"Accept": f"a/b{number}" + "x" * 60_000, "Host": f"h{number}" + "x" * 60_000})
+            connection.request(
+                "GET", path, headers={"Accept": f"a/b{number}" + "x" * 60_000, "Host": f"h{number}" + "x" * 60_000}
+            )
             answer = connection.getresponse()
             answer.read()
             assert answer.status == 403

@@ -1,4 +1,6 @@
-"""Values that nest deeply: every verb and media type accepts them up to one limit and rejects them beyond it, never with a 500."""
+"""Values that nest deeply: every verb and media type accepts them up to one limit and rejects them beyond it, never
+with a 500.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ DEFINITION: Final = {
     },
 }
 ACCEPTED: Final = MAX_DEPTH - 6
-"""Levels below `spec` of an object that can be read, changed and written back: its managedFields nest five levels deeper."""
+"""Levels below `spec` of an object that can be read, changed and written back: its managedFields nest five levels
+deeper.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +60,9 @@ def lists(levels: int, leaf: str = "1") -> str:
 
 
 def thing(name: str, spec: str) -> bytes:
-    return f'{{"apiVersion":"deep.example.com/v1","kind":"Thing","metadata":{{"name":"{name}"}},"spec":{spec}}}'.encode()
+    return (
+        f'{{"apiVersion":"deep.example.com/v1","kind":"Thing","metadata":{{"name":"{name}"}},"spec":{spec}}}'.encode()
+    )
 
 
 def patch(client: Client, path: str, kind: str, body: Any) -> Answer:
@@ -65,7 +71,9 @@ def patch(client: Client, path: str, kind: str, body: Any) -> Answer:
 
 @pytest.mark.parametrize("nested", [objects, lists])
 @pytest.mark.usefixtures("things")
-def test_an_object_at_the_limit_can_be_written_and_read_in_every_way(client: Client, nested: Callable[..., str]) -> None:
+def test_an_object_at_the_limit_can_be_written_and_read_in_every_way(
+    client: Client, nested: Callable[..., str]
+) -> None:
     name = f"at-the-limit-{nested.__name__}"
     path = f"{THINGS}/{name}"
     assert client("POST", THINGS, thing(name, nested(ACCEPTED))).status == 201
@@ -74,7 +82,12 @@ def test_an_object_at_the_limit_can_be_written_and_read_in_every_way(client: Cli
     assert patch(client, path, "merge-patch+json", f'{{"spec":{nested(ACCEPTED, "3")}}}'.encode()).status == 200
     operation = f'[{{"op":"replace","path":"/spec","value":{nested(ACCEPTED, "4")}}}]'
     assert patch(client, path, "json-patch+json", operation.encode()).status == 200
-    assert patch(client, f"{path}?fieldManager=f&force=true", "apply-patch+yaml", thing(name, nested(ACCEPTED, "5"))).status == 200
+    assert (
+        patch(
+            client, f"{path}?fieldManager=f&force=true", "apply-patch+yaml", thing(name, nested(ACCEPTED, "5"))
+        ).status
+        == 200
+    )
     assert patch(client, f"{path}?fieldManager=g", "apply-patch+yaml", thing(name, nested(ACCEPTED, "6"))).status == 409
     for accept in ("application/json;as=Table;v=v1;g=meta.k8s.io", "application/yaml"):
         for where in (path, THINGS):
@@ -82,10 +95,14 @@ def test_an_object_at_the_limit_can_be_written_and_read_in_every_way(client: Cli
     assert client("DELETE", path).status == 200
 
 
-@pytest.mark.parametrize("levels", [ACCEPTED + 1, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 249, 254, 255, 300, 900, 3000, 50_000])
+@pytest.mark.parametrize(
+    "levels", [ACCEPTED + 1, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 249, 254, 255, 300, 900, 3000, 50_000]
+)
 @pytest.mark.parametrize("nested", [objects, lists])
 @pytest.mark.usefixtures("things")
-def test_deeper_values_are_accepted_or_rejected_without_an_internal_error(client: Client, nested: Callable[..., str], levels: int) -> None:
+def test_deeper_values_are_accepted_or_rejected_without_an_internal_error(
+    client: Client, nested: Callable[..., str], levels: int
+) -> None:
     deep = nested(levels)
     created = client("POST", THINGS, thing("deeper", deep)).status
     path = f"{THINGS}/deeper"
@@ -95,12 +112,19 @@ def test_deeper_values_are_accepted_or_rejected_without_an_internal_error(client
     patches = [
         ("merge-patch+json", body),
         ("strategic-merge-patch+json", body),
-        *(("json-patch+json", f'[{{"op":"{operation}","path":"/spec","value":{deep}}}]') for operation in ("add", "replace", "test")),
+        *(
+            ("json-patch+json", f'[{{"op":"{operation}","path":"/spec","value":{deep}}}]')
+            for operation in ("add", "replace", "test")
+        ),
         ("apply-patch+yaml", thing("deeper", deep).decode()),
     ]
-    puts = [client("PUT", path, thing("deeper", deep), {"Content-Type": f"application/{kind}"}) for kind in ("json", "yaml")]
+    puts = [
+        client("PUT", path, thing("deeper", deep), {"Content-Type": f"application/{kind}"}) for kind in ("json", "yaml")
+    ]
     answers = [
-        patch(client, f"{where}?fieldManager=f" + ("&force=true" if kind.startswith("apply") else ""), kind, text.encode())
+        patch(
+            client, f"{where}?fieldManager=f" + ("&force=true" if kind.startswith("apply") else ""), kind, text.encode()
+        )
         for where in (path, f"{path}/status", f"{REVISIONS}/deeper")
         for kind, text in patches
     ]
@@ -130,8 +154,15 @@ def deepened(times: int) -> list[dict[str, Any]]:
         deepened(MAX_DEPTH),
         deepened(3000),
         [*deepened(3000), {"op": "copy", "from": "/spec", "path": "/again"}],
-        [*deepened(600), {"op": "copy", "from": "/spec", "path": "/again"}, {"op": "test", "path": "/spec", "value": {}}],
-        [{"op": "replace", "path": "/spec", "value": {}}, *({"op": "add", "path": "/spec" + "/a" * i, "value": {}} for i in range(1, 400))],
+        [
+            *deepened(600),
+            {"op": "copy", "from": "/spec", "path": "/again"},
+            {"op": "test", "path": "/spec", "value": {}},
+        ],
+        [
+            {"op": "replace", "path": "/spec", "value": {}},
+            *({"op": "add", "path": "/spec" + "/a" * i, "value": {}} for i in range(1, 400)),
+        ],
     ],
     ids=["moves", "thousands-of-moves", "copy-of-a-deep-value", "test-of-a-deep-value", "adds"],
 )
@@ -163,7 +194,11 @@ def test_managed_fields_of_any_depth_are_accepted_or_rejected(client: Client, le
     }
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "managed", "managedFields": [entry]}}
     assert client("POST", maps, body).status in (201, 400)
-    assert patch(client, f"{maps}/managed", "merge-patch+json", {"metadata": {"managedFields": [entry]}}).status in (200, 400, 404)
+    assert patch(client, f"{maps}/managed", "merge-patch+json", {"metadata": {"managedFields": [entry]}}).status in (
+        200,
+        400,
+        404,
+    )
     applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "managed"}, "data": {"b": "c"}}
     assert patch(client, f"{maps}/managed?fieldManager=f&force=true", "apply-patch+yaml", applied).status in (200, 201)
     for accept in ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf"):

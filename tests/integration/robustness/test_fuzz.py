@@ -1,6 +1,7 @@
 """Random bodies, patches, selectors and queries, and recorded requests with random changes.
 
-There must be no 500 that upstream would not return, and no hang. A bug that was found here usually has its own test near its fix.
+There must be no 500 that upstream would not return, and no hang. A bug that was found here usually has its own test
+near its fix.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ FUZZ: Final = settings(
 MAPS: Final = "/api/v1/namespaces/fuzz/configmaps"
 
 scalars = (
-    st.none() | st.booleans() | st.integers(-(1 << 70), 1 << 70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 70), 1 << 70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8)
 )
 words = st.sampled_from(
     [
@@ -74,7 +79,9 @@ words = st.sampled_from(
     ]
 )
 keys = words | st.text(max_size=4)
-values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4), max_leaves=15)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4), max_leaves=15
+)
 objects = st.dictionaries(keys, values, max_size=5)
 
 KINDS: Final = {
@@ -114,7 +121,9 @@ def good(answer: Answer) -> None:
 
 @FUZZ
 @given(path=st.sampled_from(sorted(KINDS)), obj=objects, where=st.lists(words, max_size=3), value=values)
-def test_any_object_is_taken_or_refused(client: Client, path: str, obj: dict[str, Any], where: list[str], value: Any) -> None:
+def test_any_object_is_taken_or_refused(
+    client: Client, path: str, obj: dict[str, Any], where: list[str], value: Any
+) -> None:
     """Random objects, and valid ones with random content."""
     api_version, kind = KINDS[path]
     good(client("POST", f"{path}?dryRun=All", {"apiVersion": api_version, "kind": kind, **obj}))
@@ -187,7 +196,11 @@ def recorded() -> list[tuple[str, str, bytes, str]]:
             method, path = step["request"].split(" ", 1)
             body = json.dumps(step.get("body")).replace("{ns}", "fuzz")
             path = path.replace("{ns}", "fuzz").partition("?")[0]
-            if method in ("POST", "PUT", "PATCH") and isinstance(step.get("body"), dict) and not re.search(r"\{\w+\}", path + body):
+            if (
+                method in ("POST", "PUT", "PATCH")
+                and isinstance(step.get("body"), dict)
+                and not re.search(r"\{\w+\}", path + body)
+            ):
                 found.append((method, path, body.encode(), PATCH_TYPES.get(step.get("patch", ""), "application/json")))
     return found
 
@@ -225,7 +238,15 @@ operations = st.lists(
         {
             "op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test", "x"]),
             "path": st.sampled_from(
-                ["", "/", "/data", "/data/a", "/metadata/name", "/spec/template/spec/containers/0", "/metadata/labels/-"]
+                [
+                    "",
+                    "/",
+                    "/data",
+                    "/data/a",
+                    "/metadata/name",
+                    "/spec/template/spec/containers/0",
+                    "/metadata/labels/-",
+                ]
             )
             | st.text(max_size=6),
         },
@@ -249,7 +270,8 @@ def test_any_patch_is_applied_or_refused(client: Client, path: str, kind: str, b
 
 @FUZZ
 @given(
-    body=st.binary(max_size=60), media_type=st.sampled_from(["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])
+    body=st.binary(max_size=60),
+    media_type=st.sampled_from(["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]),
 )
 def test_any_bytes_are_rejected(client: Client, body: bytes, media_type: str) -> None:
     if media_type.endswith("protobuf"):
@@ -266,7 +288,8 @@ queries = st.fixed_dictionaries(
         "labelSelector": selectors,
         "fieldSelector": selectors,
         "limit": numbers,
-        "continue": st.text(max_size=10) | st.sampled_from(["e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi8uLi8ifQ"]),
+        "continue": st.text(max_size=10)
+        | st.sampled_from(["e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiIuLi8uLi8ifQ"]),
         "resourceVersion": numbers,
         "resourceVersionMatch": st.sampled_from(["", "Exact", "NotOlderThan", "x"]),
         "timeoutSeconds": st.sampled_from(["1", "x", "-1"]),
@@ -289,7 +312,9 @@ def test_any_query_is_answered(client: Client, query: dict[str, str], path: str)
 @FUZZ
 @given(
     path=st.text(max_size=15)
-    | st.lists(st.sampled_from(["api", "apis", "v1", "namespaces", "pods", "watch", "a", "", "..", "status"])).map("/".join),
+    | st.lists(st.sampled_from(["api", "apis", "v1", "namespaces", "pods", "watch", "a", "", "..", "status"])).map(
+        "/".join
+    ),
     method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "FOO"]),
 )
 def test_any_path_is_answered(client: Client, path: str, method: str) -> None:
@@ -303,7 +328,16 @@ def test_any_path_is_answered(client: Client, path: str, method: str) -> None:
 @FUZZ
 @given(
     name=st.sampled_from(
-        ["Accept", "Content-Type", "Accept-Encoding", "If-None-Match", "Range", "Origin", "Impersonate-User", "User-Agent"]
+        [
+            "Accept",
+            "Content-Type",
+            "Accept-Encoding",
+            "If-None-Match",
+            "Range",
+            "Origin",
+            "Impersonate-User",
+            "User-Agent",
+        ]
     ),
     value=st.text(st.characters(min_codepoint=32, max_codepoint=255), max_size=30),
 )

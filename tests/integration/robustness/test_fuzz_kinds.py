@@ -1,7 +1,7 @@
 """Every kind in the server's own OpenAPI: objects of their types with odd content are written, patched and read back.
 
-There must be no 500 and no hang. FUZZ_SECONDS is the duration (`make fuzz`: half an hour), and FUZZ_SEED selects the content; `make fuzz`
-uses another seed each time.
+There must be no 500 and no hang. FUZZ_SECONDS is the duration (`make fuzz`: half an hour), and FUZZ_SEED selects the
+content; `make fuzz` uses another seed each time.
 """
 
 from __future__ import annotations
@@ -85,7 +85,23 @@ STRINGS: Final = (
     "kubernetes.io/os",
 )
 NUMBERS: Final = (0, 1, -1, 2, 5, 80, 65536, 1 << 31, -(1 << 31) - 1, 1 << 63, 1 << 70, 1.5, 1e300, -0.0)
-ODD: Final[tuple[Any, ...]] = (None, True, 0, -1, 1.5, "", "x", [], {}, [None], {"": ""}, [[]], {"a": None}, 1 << 64, "\x00")
+ODD: Final[tuple[Any, ...]] = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    "",
+    "x",
+    [],
+    {},
+    [None],
+    {"": ""},
+    [[]],
+    {"a": None},
+    1 << 64,
+    "\x00",
+)
 
 
 @dataclass(frozen=True)
@@ -135,7 +151,9 @@ class Maker:
         if kind == "boolean":
             return chance.random() < 0.5
         if kind == "string":
-            return chance.choice(schema["enum"]) if "enum" in schema and chance.random() < 0.8 else chance.choice(STRINGS)
+            return (
+                chance.choice(schema["enum"]) if "enum" in schema and chance.random() < 0.8 else chance.choice(STRINGS)
+            )
         return chance.choice(ODD)
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -164,7 +182,9 @@ def quick(server: Server) -> Iterator[Client]:
 @pytest.fixture(scope="module")
 def resources(quick: Client) -> list[Resource]:
     found = []
-    roots = ["/api/v1"] + [f"/apis/{v['groupVersion']}" for g in quick("GET", "/apis").json["groups"] for v in g["versions"]]
+    roots = ["/api/v1"] + [
+        f"/apis/{v['groupVersion']}" for g in quick("GET", "/apis").json["groups"] for v in g["versions"]
+    ]
     for root in roots:
         listed = quick("GET", root).json["resources"]
         for entry in listed:
@@ -206,23 +226,41 @@ class Session:
         if "create" in resource.verbs:
             self._write(resource)
         if "list" in resource.verbs:
-            selector = {"fieldSelector": self._selector(), "labelSelector": self._selector(), "limit": str(chance.choice(NUMBERS))}
+            selector = {
+                "fieldSelector": self._selector(),
+                "labelSelector": self._selector(),
+                "limit": str(chance.choice(NUMBERS)),
+            }
             keep = {key: value for key, value in selector.items() if chance.random() < 0.4}
             self.ask("GET", f"{resource.path}?{urlencode(keep, errors='surrogatepass')}")
         if "deletecollection" in resource.verbs and resource.path.startswith("/apis/") and chance.random() < 0.1:
-            self.ask("DELETE", f"{resource.path}?dryRun=All&{urlencode({'labelSelector': self._selector()})}", maker.of_kind(resource))
+            self.ask(
+                "DELETE",
+                f"{resource.path}?dryRun=All&{urlencode({'labelSelector': self._selector()})}",
+                maker.of_kind(resource),
+            )
 
     def _write(self, resource: Resource) -> None:
         chance, maker = self._chance, self._maker
         obj = maker.of_kind(resource)
         meta = obj["metadata"] = {"name": f"f{chance.randrange(30)}"} if chance.random() < 0.8 else obj.get("metadata")
-        self.ask("POST", f"{resource.path}?dryRun=All&fieldValidation={chance.choice(('Strict', 'Warn', 'Ignore', 'x'))}", obj)
+        self.ask(
+            "POST",
+            f"{resource.path}?dryRun=All&fieldValidation={chance.choice(('Strict', 'Warn', 'Ignore', 'x'))}",
+            obj,
+        )
         name = quote(str(meta["name"]) if isinstance(meta, dict) and "name" in meta else "f0", safe="") or "f0"
         for verb, method in (("update", "PUT"), ("patch", "PATCH")):
             if verb not in resource.verbs:
                 continue
             media_type = "json" if method == "PUT" else chance.choice(PATCHES)
-            body = self._operations() if media_type.startswith("json-patch") else obj if chance.random() < 0.5 else maker.of_kind(resource)
+            body = (
+                self._operations()
+                if media_type.startswith("json-patch")
+                else obj
+                if chance.random() < 0.5
+                else maker.of_kind(resource)
+            )
             where = f"{resource.path}/{name}"
             if resource.subresources and chance.random() < 0.3:
                 where += f"/{chance.choice(resource.subresources)}"
@@ -252,12 +290,33 @@ class Session:
     def _selector(self) -> str:
         chance = self._chance
         return chance.choice(
-            ("a=b", "a in (b,c)", "!a", "metadata.name=x", "spec.nodeName!=", "a=b,", "(", "=", "a" * 100, chance.choice(STRINGS))
+            (
+                "a=b",
+                "a in (b,c)",
+                "!a",
+                "metadata.name=x",
+                "spec.nodeName!=",
+                "a=b,",
+                "(",
+                "=",
+                "a" * 100,
+                chance.choice(STRINGS),
+            )
         )
 
     def _operations(self) -> Any:
         chance = self._chance
-        paths = ("", "/", "/spec", "/metadata/labels/a", "/metadata/name", "/spec/x/0", "/metadata/finalizers/-", "/a~1b", "/~2")
+        paths = (
+            "",
+            "/",
+            "/spec",
+            "/metadata/labels/a",
+            "/metadata/name",
+            "/spec/x/0",
+            "/metadata/finalizers/-",
+            "/a~1b",
+            "/~2",
+        )
         return [
             {
                 "op": chance.choice(("add", "remove", "replace", "move", "copy", "test")),
@@ -330,7 +389,9 @@ class GiantSession(Session):
         )
         strict = chance.choice(("Strict", "Warn", "Ignore"))
         query = f"dryRun=All&fieldValidation={strict}"
-        self.bounded("POST", f"{resource.path}?{query}", obj, chance.choice(("json", "yaml", "vnd.kubernetes.protobuf")))
+        self.bounded(
+            "POST", f"{resource.path}?{query}", obj, chance.choice(("json", "yaml", "vnd.kubernetes.protobuf"))
+        )
         self.bounded("POST", resource.path, {**self._maker.of_kind(resource), "metadata": {"name": "giant"}}, "json")
         self.bounded("PUT", f"{where}?{query}", obj, chance.choice(("json", "yaml")))
         for media_type in PATCHES:
@@ -349,10 +410,17 @@ class GiantSession(Session):
 
     def bounded(self, method: str, path: str, body: Any = None, media_type: str = "json") -> None:
         answer = self.ask(method, path, body, f"application/{media_type}")
-        assert answer.status < 400 or len(answer.body) < 1_200_000, (SEED, self.last[:3], answer.status, len(answer.body))
+        assert answer.status < 400 or len(answer.body) < 1_200_000, (
+            SEED,
+            self.last[:3],
+            answer.status,
+            len(answer.body),
+        )
 
 
-def test_giant_and_deep_values_are_accepted_or_rejected(quick: Client, resources: list[Resource], schemas: dict[str, Any]) -> None:
+def test_giant_and_deep_values_are_accepted_or_rejected(
+    quick: Client, resources: list[Resource], schemas: dict[str, Any]
+) -> None:
     chance = random.Random(SEED)
     session = GiantSession(quick, Maker(schemas, chance), chance)
     print(f"FUZZ_SEED={SEED}")

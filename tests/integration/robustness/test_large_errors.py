@@ -1,4 +1,6 @@
-"""Requests with many errors or huge values: the response lists the first errors, counts the others, and shortens values."""
+"""Requests with many errors or huge values: the response lists the first errors, counts the others, and shortens
+values.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,21 @@ def things(client: Client) -> Iterator[None]:
         "words": {"type": "array", "items": word},
         "numbers": {"type": "object", "additionalProperties": integers},
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
-        "texts": {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": {"type": "string"}}}},
-        "fixed": {"type": "string", "x-kubernetes-validations": [{"rule": "self == 'y'", "messageExpression": "'not ' + self"}]},
+        "texts": {
+            "type": "object",
+            "additionalProperties": {"type": "object", "properties": {"a": {"type": "string"}}},
+        },
+        "fixed": {
+            "type": "string",
+            "x-kubernetes-validations": [{"rule": "self == 'y'", "messageExpression": "'not ' + self"}],
+        },
     }
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+    }
     names = {"plural": "things", "kind": "Thing"}
     spec = {"group": "large.example.com", "names": names, "scope": "Namespaced", "versions": [version]}
     definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
@@ -92,8 +105,20 @@ def test_the_errors_beyond_the_limit_are_counted(client: Client) -> None:
         (MAPS, {"data": {MEGABYTE: 1}}),
         (MAPS, {"binaryData": {"a": MEGABYTE + "!"}}),
         (PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{}] * 3_000}}),
-        (PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": MEGABYTE + " ", "ports": [{}] * 3_000}]}}),
-        (PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i", "env": [{"name": "="}] * 20_000}]}}),
+        (
+            PODS,
+            {
+                "metadata": {"name": "p"},
+                "spec": {"containers": [{"name": "c", "image": MEGABYTE + " ", "ports": [{}] * 3_000}]},
+            },
+        ),
+        (
+            PODS,
+            {
+                "metadata": {"name": "p"},
+                "spec": {"containers": [{"name": "c", "image": "i", "env": [{"name": "="}] * 20_000}]},
+            },
+        ),
         (PODS, {"metadata": {"name": "p"}, "spec": {"nodeSelector": {f"{i}!": "!" for i in range(20_000)}}}),
         ("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "r"}, "rules": [{}] * 20_000}),
         ("/api/v1/namespaces/default/services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 0}] * 20_000}}),
@@ -142,10 +167,14 @@ def test_a_rejected_patch_quotes_the_beginning_of_a_large_object(client: Client,
 def test_conflicts_of_an_apply_beyond_the_limit_are_counted(client: Client) -> None:
     data = {f"key{i}": "a" for i in range(5000)}
     assert client("PATCH", f"{MAPS}/owned?fieldManager=first", config_map("owned", data=data), apply()).status == 201
-    answer = client("PATCH", f"{MAPS}/owned?fieldManager=second", config_map("owned", data=dict.fromkeys(data, "b")), apply())
+    answer = client(
+        "PATCH", f"{MAPS}/owned?fieldManager=second", config_map("owned", data=dict.fromkeys(data, "b")), apply()
+    )
     assert (answer.status, answer.json["reason"]) == (409, "Conflict")
     assert_bounded(answer)
-    assert answer.json["message"].startswith('Apply failed with 5000 conflicts: conflicts with "first":\n- .data.key0\n')
+    assert answer.json["message"].startswith(
+        'Apply failed with 5000 conflicts: conflicts with "first":\n- .data.key0\n'
+    )
     assert answer.json["message"].endswith("\n... and 4,000 more conflicts")
     assert answer.json["details"]["causes"][-1] == {"message": "... and 4,000 more conflicts"}
     client("DELETE", f"{MAPS}/owned")
@@ -162,7 +191,13 @@ def test_duplicate_keys_of_yaml_beyond_the_limit_are_counted(client: Client) -> 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "POST", "PUT"])
 def test_giant_names_are_shortened(server: Server, token: str, method: str) -> None:
     name = "n" * 500_000
-    for path in (f"{MAPS}/{name}", f"/api/v1/namespaces/{name}/configmaps", f"/api/v1/{name}", f"/apis/{name}/v1/x", f"/{name}"):
+    for path in (
+        f"{MAPS}/{name}",
+        f"/api/v1/namespaces/{name}/configmaps",
+        f"/api/v1/{name}",
+        f"/apis/{name}/v1/x",
+        f"/{name}",
+    ):
         with Client(server, token) as client:
             answer = client(method, path, json.dumps(config_map(name)).encode() if method in ("POST", "PUT") else None)
         assert answer.status < 500

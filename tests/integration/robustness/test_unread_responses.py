@@ -1,4 +1,6 @@
-"""Clients that request large responses without reading them: memory is bounded, others are served, and slow readers get everything."""
+"""Clients that request large responses without reading them: memory is bounded, others are served, and slow readers get
+everything.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ MEGABYTES: Final = 20
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("unread"), f"--token-auth-file={TOKENS}", "--authorization-mode=RBAC") as server:
+    with running(
+        tmp_path_factory.mktemp("unread"), f"--token-auth-file={TOKENS}", "--authorization-mode=RBAC"
+    ) as server:
         yield server
 
 
@@ -36,7 +40,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def client(server: Server) -> Iterator[Client]:
     with Client(server) as client:
         for i in range(MEGABYTES):
-            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"large-{i}"}, "data": {"k": f"{i}" + "x" * 1_000_000}}
+            body = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": f"large-{i}"},
+                "data": {"k": f"{i}" + "x" * 1_000_000},
+            }
             assert client("POST", MAPS, body).status == 201
         yield client
 
@@ -65,7 +74,11 @@ def memory(server: Server) -> int:
 def rejected() -> bytes:
     """A create with so many errors that its response has the largest possible size."""
     body = b'{"metadata":{"name":"m"},"data":{' + b",".join(b'"bad key %d":""' % i for i in range(20_000)) + b"}}"
-    head = f"POST {MAPS} HTTP/1.1\r\n".encode() + CREDENTIALS + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    head = (
+        f"POST {MAPS} HTTP/1.1\r\n".encode()
+        + CREDENTIALS
+        + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    )
     return head + body
 
 

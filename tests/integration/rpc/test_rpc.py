@@ -113,7 +113,11 @@ async def test_padding_priorities_and_continued_headers_are_understood() -> None
         await peer.greet()
         stream = await peer.asked()
         block = peer.block(OK)
-        peer.send(frames.frame(frames.HEADERS, frames.PRIORITY_FLAG | frames.PADDED, stream, b"\2" + b"\0" * 5 + block[:1] + b"\0\0"))
+        peer.send(
+            frames.frame(
+                frames.HEADERS, frames.PRIORITY_FLAG | frames.PADDED, stream, b"\2" + b"\0" * 5 + block[:1] + b"\0\0"
+            )
+        )
         peer.send(frames.frame(frames.CONTINUATION, 0, stream, block[1:3]))
         peer.send(frames.frame(frames.CONTINUATION, frames.END_HEADERS, stream, block[3:]))
         peer.send(frames.frame(frames.DATA, frames.PADDED, stream, b"\3" + prefixed(b"padded") + b"\0\0\0"))
@@ -150,7 +154,9 @@ async def test_no_more_is_sent_than_the_windows_and_frames_of_the_server_allow()
 async def test_a_rejection_has_its_code_and_its_text() -> None:
     async def behave(peer: Peer) -> None:
         await peer.greet()
-        peer.send(peer.headers(await peer.asked(), [*OK, ("grpc-status", "11"), ("grpc-message", "it%27s gone")], last=True))
+        peer.send(
+            peer.headers(await peer.asked(), [*OK, ("grpc-status", "11"), ("grpc-message", "it%27s gone")], last=True)
+        )
         await peer.frame(frames.GOAWAY)
 
     async with serving(behave) as channel:
@@ -244,7 +250,9 @@ async def test_no_more_calls_at_once_than_the_server_takes() -> None:
 
     async with serving(behave) as channel:
         await channel.connect()
-        assert await asyncio.wait_for(asyncio.gather(*(channel.unary("/s/M", b"", 5) for _ in range(3))), 10) == [b"x"] * 3
+        assert (
+            await asyncio.wait_for(asyncio.gather(*(channel.unary("/s/M", b"", 5) for _ in range(3))), 10) == [b"x"] * 3
+        )
 
 
 async def test_both_sides_of_a_stream_talk_as_they_like() -> None:
@@ -317,7 +325,9 @@ async def test_where_there_are_others_a_silent_server_is_given_up_soon_but_not_b
         assert await asyncio.wait_for(write, 10) == b"done after all"
 
 
-async def test_a_server_that_answers_pings_is_waited_for_and_not_asked_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_answers_pings_is_waited_for_and_not_asked_too_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(keepalive, "PING_INTERVAL", 0.1)
     pings: list[float] = []
 

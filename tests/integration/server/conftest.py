@@ -31,11 +31,21 @@ async def server() -> AsyncIterator[GenericAPIServer]:
 @pytest.fixture
 def call(server: GenericAPIServer) -> Call:
     async def ask(
-        method: str, target: str, body: bytes = b"", *, accept: str = "*/*", agent: str = "", warnings: list[str] | None = None
+        method: str,
+        target: str,
+        body: bytes = b"",
+        *,
+        accept: str = "*/*",
+        agent: str = "",
+        warnings: list[str] | None = None,
     ) -> Response:
         path, _, query = target.partition("?")
         request = Request(
-            method, path, query_string=query, headers=[(b"accept", accept.encode()), (b"user-agent", agent.encode())], body=BytesBody(body)
+            method,
+            path,
+            query_string=query,
+            headers=[(b"accept", accept.encode()), (b"user-agent", agent.encode())],
+            body=BytesBody(body),
         )
         request.info = requestinfo.parse(method, path, query)
         request.warnings = warnings if warnings is not None else []

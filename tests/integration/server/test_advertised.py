@@ -21,13 +21,17 @@ ADDRESS = "192.0.2.2"
 def test_the_service_kubernetes_leads_to_the_advertised_address(tmp_path: Path) -> None:
     with running(tmp_path, f"--advertise-address={ADDRESS}") as server:
         client = HttpsClient(server.kubeconfig, url=server.url)
-        endpoints = client.until(lambda r: r.status == 200, "GET", "/api/v1/namespaces/default/endpoints/kubernetes").body
+        endpoints = client.until(
+            lambda r: r.status == 200, "GET", "/api/v1/namespaces/default/endpoints/kubernetes"
+        ).body
         slices = client.call("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").body
         assert [a["ip"] for a in endpoints["subsets"][0]["addresses"]] == [ADDRESS]
         assert slices["endpoints"][0]["addresses"] == [ADDRESS]
         assert ADDRESS in server.kubeconfig.read_text()
         assert client.call("DELETE", "/api/v1/namespaces/default/services/kubernetes").status == 200
-        assert client.until(lambda r: r.status == 200, "GET", "/api/v1/namespaces/default/services/kubernetes").body["spec"]["clusterIP"]
+        assert client.until(lambda r: r.status == 200, "GET", "/api/v1/namespaces/default/services/kubernetes").body[
+            "spec"
+        ]["clusterIP"]
 
 
 def test_a_server_that_listens_everywhere_is_an_endpoint_at_the_address_that_leads_outside(tmp_path: Path) -> None:
@@ -38,7 +42,12 @@ def test_a_server_that_listens_everywhere_is_an_endpoint_at_the_address_that_lea
             path = "/api/v1/namespaces/default/endpoints/kubernetes"
             endpoints = client.until(lambda r: r.status == 200, "GET", path).body
             assert [a["ip"] for a in endpoints["subsets"][0]["addresses"]] == [address]
-            assert HttpsClient(server.kubeconfig, url=f"https://{address}:{urlsplit(server.url).port}").call("GET", path).status == 200
+            assert (
+                HttpsClient(server.kubeconfig, url=f"https://{address}:{urlsplit(server.url).port}")
+                .call("GET", path)
+                .status
+                == 200
+            )
         assert "https://127.0.0.1:" in server.kubeconfig.read_text()
 
 
@@ -72,7 +81,9 @@ def test_the_keys_of_service_account_tokens_are_at_the_address_for_others(tmp_pa
 def test_discovery_says_where_the_server_is_to_be_reached(tmp_path: Path) -> None:
     with running(tmp_path, "--external-hostname=api.example:443") as server:
         versions = HttpsClient(server.kubeconfig, url=server.url).call("GET", "/api").body
-        assert versions["serverAddressByClientCIDRs"] == [{"clientCIDR": "0.0.0.0/0", "serverAddress": "api.example:443"}]
+        assert versions["serverAddressByClientCIDRs"] == [
+            {"clientCIDR": "0.0.0.0/0", "serverAddress": "api.example:443"}
+        ]
 
 
 def test_the_external_host_name_may_have_a_port_of_its_own() -> None:
@@ -82,7 +93,8 @@ def test_the_external_host_name_may_have_a_port_of_its_own() -> None:
     assert external_address(Options(generic=GenericFlags(external_hostname="fd00::1"))) == "[fd00::1]:6443"
     assert external_address(Options(generic=GenericFlags(external_hostname="[fd00::1]:1"))) == "[fd00::1]:1"
     apart = Options(
-        serving=ServingFlags(secure_port=6446), peers=PeerFlags(aggregator_url=("https://aggregator:6443", "https://other:6443"))
+        serving=ServingFlags(secure_port=6446),
+        peers=PeerFlags(aggregator_url=("https://aggregator:6443", "https://other:6443")),
     )
     assert external_address(apart) == "aggregator:6443"
     assert external_address(apart.with_flags({"external-hostname": "api.example"})) == "api.example:6443"

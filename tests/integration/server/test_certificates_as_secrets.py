@@ -43,8 +43,12 @@ class Job:
         url = urlsplit(self.server.url)
         where = {"KUBERNETES_SERVICE_HOST": str(url.hostname), "KUBERNETES_SERVICE_PORT": str(url.port)}
         out = self.directory / f"out-{len(os.listdir(self.directory))}"
-        argv = command("certs", f"--out={out}", "--secrets=rel", f"--service-account={self.directory / 'account'}", *flags)
-        return subprocess.run(argv, env={**environment(), **where}, capture_output=True, text=True, timeout=60, check=False)
+        argv = command(
+            "certs", f"--out={out}", "--secrets=rel", f"--service-account={self.directory / 'account'}", *flags
+        )
+        return subprocess.run(
+            argv, env={**environment(), **where}, capture_output=True, text=True, timeout=60, check=False
+        )
 
     def secrets(self) -> dict[str, dict[str, bytes]]:
         found = self.kubectl.json("get", "secrets")["items"]
@@ -76,7 +80,9 @@ def test_what_is_made_once_is_found_again(job: Job) -> None:
     done = job.run("--secret-label=app.kubernetes.io/name=tetrapod")
     assert done.returncode == 0, done.stderr
     first = job.secrets()
-    assert {*first} == {f"rel-{name}" for name in ("ca", "admin", "monitoring", "aggregator", "core", "extensions", "auth", "etcd")}
+    assert {*first} == {
+        f"rel-{name}" for name in ("ca", "admin", "monitoring", "aggregator", "core", "extensions", "auth", "etcd")
+    }
     assert [name for name, data in first.items() if "sa.key" in data] == ["rel-auth"]
     assert job.kubectl("get", "secrets", "-l", "app.kubernetes.io/name=tetrapod", "-o", "name").count("\n") == 8
     again = job.run()
@@ -103,7 +109,9 @@ def test_a_secret_that_is_lost_is_made_from_the_same_authorities(job: Job) -> No
     assert job.run().stdout == "written: rel-core\n"
     after = job.secrets()
     assert after["rel-core"]["ca.crt"] == before["rel-core"]["ca.crt"]
-    assert {name: after[name] for name in after if name != "rel-core"} == {name: before[name] for name in before if name != "rel-core"}
+    assert {name: after[name] for name in after if name != "rel-core"} == {
+        name: before[name] for name in before if name != "rel-core"
+    }
 
 
 def test_rejections_by_the_cluster_are_reported_in_one_line(job: Job) -> None:

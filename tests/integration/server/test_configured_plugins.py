@@ -29,7 +29,10 @@ def review(asked: Any) -> Any:
         return Answer(404, b"gone", {"content-type": "text/plain"})
     if "late" in images:
         return Answer(500, b"wait", {"content-type": "text/plain"})
-    status: Any = {"allowed": not any(image.startswith("bad") for image in images), "auditAnnotations": {"seen": ",".join(images)}}
+    status: Any = {
+        "allowed": not any(image.startswith("bad") for image in images),
+        "auditAnnotations": {"seen": ",".join(images)},
+    }
     if "bad-told" in images:
         status["reason"] = "too old"
     return {**asked, "status": status}
@@ -52,20 +55,28 @@ def client(tmp_path_factory: pytest.TempPathFactory, images: WebhookServer) -> I
 def configured(directory: Path, images: WebhookServer) -> list[str]:
     """Return the flags."""
     kubeconfig = {
-        "clusters": [{"name": "c", "cluster": {"server": f"{images.url}/images", "certificate-authority-data": images.ca_bundle}}],
+        "clusters": [
+            {"name": "c", "cluster": {"server": f"{images.url}/images", "certificate-authority-data": images.ca_bundle}}
+        ],
         "users": [{"name": "u", "user": {"token": "ours"}}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "c",
     }
     (directory / "images.kubeconfig").write_text(json.dumps(kubeconfig))
-    (directory / "callers.kubeconfig").write_text(json.dumps({"users": [{"name": "*", "user": {"username": "caller", "password": "p"}}]}))
+    (directory / "callers.kubeconfig").write_text(
+        json.dumps({"users": [{"name": "*", "user": {"username": "caller", "password": "p"}}]})
+    )
     policy = {"kubeConfigFile": str(directory / "images.kubeconfig"), "allowTTL": 600, "denyTTL": -1, "retryBackoff": 1}
     (directory / "images.yaml").write_text(json.dumps({"imagePolicy": policy}))
     limits = [{"type": "Namespace", "qps": 1, "burst": 2}, {"type": "SourceAndObject", "qps": 1, "burst": 100}]
     gold = "gold.storageclass.storage.k8s.io/requests.storage"
     inline: dict[str, tuple[str, str, dict[str, Any]]] = {
         "EventRateLimit": ("eventratelimit.admission.k8s.io/v1alpha1", "Configuration", {"limits": limits}),
-        "PodNodeSelector": ("", "", {"podNodeSelectorPluginConfig": {"clusterDefaultNodeSelector": "zone=a", "listed": "zone=a,tier=x"}}),
+        "PodNodeSelector": (
+            "",
+            "",
+            {"podNodeSelectorPluginConfig": {"clusterDefaultNodeSelector": "zone=a", "listed": "zone=a,tier=x"}},
+        ),
         "PodTolerationRestriction": (
             "podtolerationrestriction.admission.k8s.io/v1alpha1",
             "Configuration",
@@ -91,7 +102,9 @@ def configured(directory: Path, images: WebhookServer) -> list[str]:
     for name, (version, kind, said) in inline.items():
         plugins.append({"name": name, "configuration": ({"apiVersion": version, "kind": kind} if kind else {}) | said})
     file = directory / "admission.yaml"
-    file.write_text(json.dumps({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins}))
+    file.write_text(
+        json.dumps({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins})
+    )
     return [f"--admission-control-config-file={file}"]
 
 
@@ -119,13 +132,18 @@ def test_a_missing_namespace_is_created_on_use(client: HttpsClient) -> None:
     assert made["status"]["phase"] == "Active"
     refused = client.call("POST", maps.format("Bad_"), {"metadata": {"name": "m"}})
     assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
-    assert refused.message.startswith('configmaps "m" is forbidden: Namespace "Bad_" is invalid: [metadata.name: Invalid value: "Bad_": ')
+    assert refused.message.startswith(
+        'configmaps "m" is forbidden: Namespace "Bad_" is invalid: [metadata.name: Invalid value: "Bad_": '
+    )
 
 
 def test_more_events_than_a_namespace_may_have_are_rejected(client: HttpsClient) -> None:
     namespace(client, "busy")
     event = {"involvedObject": {"kind": "Pod", "namespace": "busy", "name": "p"}, "source": {"component": "c"}}
-    replies = [client.call("POST", "/api/v1/namespaces/busy/events", {"metadata": {"name": f"e{i}"}, **event}) for i in range(20)]
+    replies = [
+        client.call("POST", "/api/v1/namespaces/busy/events", {"metadata": {"name": f"e{i}"}, **event})
+        for i in range(20)
+    ]
     assert [reply.status for reply in replies[:2]] == [201, 201]
     refused = next(reply for reply in replies if reply.status != 201)
     assert refused.status == 429
@@ -165,7 +183,10 @@ def test_a_webhook_for_images_that_has_trouble_is_asked_again(client: HttpsClien
     pods = namespace(client, "retried")
     images.seen.clear()
     refused = client.call("POST", pods, pod("p", "late"))
-    assert refused.message == 'pods "p" is forbidden: an error on the server ("wait") has prevented the request from succeeding'
+    assert (
+        refused.message
+        == 'pods "p" is forbidden: an error on the server ("wait") has prevented the request from succeeding'
+    )
     assert len(images.seen) == 5
 
 
@@ -180,14 +201,19 @@ def test_added_containers_are_asked_about_alone(client: HttpsClient, images: Web
 
 def test_pods_select_the_nodes_of_their_namespace(client: HttpsClient) -> None:
     pods, own = namespace(client, "placed"), namespace(client, "own", annotations={SELECTOR: "env=dev"})
-    assert client.call("POST", pods, pod("p", nodeSelector={"tier": "y"})).body["spec"]["nodeSelector"] == {"tier": "y", "zone": "a"}
+    assert client.call("POST", pods, pod("p", nodeSelector={"tier": "y"})).body["spec"]["nodeSelector"] == {
+        "tier": "y",
+        "zone": "a",
+    }
     assert client.call("POST", own, pod("p")).body["spec"]["nodeSelector"] == {"env": "dev"}
     conflict = 'pods "q" is forbidden: pod node label selector conflicts with its namespace node label selector'
     assert client.call("POST", pods, pod("q", nodeSelector={"zone": "b"})).message == conflict
     listed = namespace(client, "listed")
     assert client.call("POST", listed, pod("p", nodeSelector={"tier": "x"})).status == 201
     refused = client.call("POST", listed, pod("q", nodeSelector={"tier": "y"}))
-    assert refused.message == 'pods "q" is forbidden: pod node label selector labels conflict with its namespace whitelist'
+    assert (
+        refused.message == 'pods "q" is forbidden: pod node label selector labels conflict with its namespace whitelist'
+    )
     broken = client.call("POST", namespace(client, "odd", annotations={SELECTOR: "x"}), pod("p"))
     assert (broken.status, broken.message, broken.body.get("reason")) == (500, "invalid selector: [x]", None)
 
@@ -199,11 +225,17 @@ def test_pods_tolerate_what_their_namespace_does(client: HttpsClient) -> None:
     requests: dict[str, Any] = {"containers": [{"name": "c", "image": "good", "resources": {"requests": {"cpu": "1"}}}]}
     burstable = client.call("POST", pods, pod("q", **requests)).body["spec"]["tolerations"]
     assert {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"} in burstable
-    allowed = [{"key": key, "operator": "Exists"} for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")]
-    own = namespace(client, "intolerant", annotations={f"{TOLERATIONS}Whitelist": json.dumps(allowed), f"{DEFAULTS}": ""})
+    allowed = [
+        {"key": key, "operator": "Exists"} for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+    ]
+    own = namespace(
+        client, "intolerant", annotations={f"{TOLERATIONS}Whitelist": json.dumps(allowed), f"{DEFAULTS}": ""}
+    )
     assert len(client.call("POST", own, pod("p")).body["spec"]["tolerations"]) == 2
     refused = client.call("POST", own, pod("q", tolerations=[{"key": "x", "operator": "Exists"}]))
-    conflict = "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist"
+    conflict = (
+        "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist"
+    )
     assert (refused.status, refused.message) == (500, conflict)
     broken = client.call("POST", namespace(client, "odder", annotations={DEFAULTS: '[{"key": 7}]'}), pod("p"))
     assert broken.message == "json: cannot unmarshal number into Go struct field Toleration.key of type string"
@@ -211,19 +243,35 @@ def test_pods_tolerate_what_their_namespace_does(client: HttpsClient) -> None:
 
 def test_pod_security_holds_where_labels_ask_for_nothing(client: HttpsClient) -> None:
     refused = client.call("POST", namespace(client, "secured"), pod("p", hostNetwork=True))
-    assert refused.message == 'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
+    assert (
+        refused.message
+        == 'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
+    )
     assert client.call("POST", namespace(client, "exempt"), pod("p", hostNetwork=True)).status == 201
 
 
 def test_limited_resources_need_a_quota(client: HttpsClient) -> None:
     namespace(client, "counted")
     claims = "/api/v1/namespaces/counted/persistentvolumeclaims"
-    claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gold", "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "gold",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
     gold = {"metadata": {"name": "c"}, "spec": claim}
-    told = 'persistentvolumeclaims "c" is forbidden: insufficient quota to consume: gold.storageclass.storage.k8s.io/requests.storage'
+    told = (
+        'persistentvolumeclaims "c" is forbidden: insufficient quota to consume: '
+        "gold.storageclass.storage.k8s.io/requests.storage"
+    )
     assert client.call("POST", claims, gold).message == told
-    assert client.call("POST", claims, {"metadata": {"name": "d"}, "spec": {**claim, "storageClassName": "tin"}}).status == 201
-    quotas, hard = "/api/v1/namespaces/counted/resourcequotas", {"gold.storageclass.storage.k8s.io/requests.storage": "1Gi"}
+    assert (
+        client.call("POST", claims, {"metadata": {"name": "d"}, "spec": {**claim, "storageClassName": "tin"}}).status
+        == 201
+    )
+    quotas, hard = (
+        "/api/v1/namespaces/counted/resourcequotas",
+        {"gold.storageclass.storage.k8s.io/requests.storage": "1Gi"},
+    )
     assert client.call("POST", quotas, {"metadata": {"name": "q"}, "spec": {"hard": hard}}).status == 201
     until(lambda: client.call("POST", claims, gold).status == 201)
 
@@ -245,7 +293,10 @@ def test_webhooks_are_called_as_their_hosts_want(client: HttpsClient, images: We
     images.seen.clear()
 
     def was_called() -> bool:
-        assert client.call("POST", "/api/v1/namespaces/called/configmaps", {"metadata": {"generateName": "m-"}}).status == 201
+        assert (
+            client.call("POST", "/api/v1/namespaces/called/configmaps", {"metadata": {"generateName": "m-"}}).status
+            == 201
+        )
         return bool(images.seen)
 
     until(was_called)
@@ -254,9 +305,17 @@ def test_webhooks_are_called_as_their_hosts_want(client: HttpsClient, images: We
 
 def test_what_makes_no_sense_ends_the_start(tmp_path: Path) -> None:
     file = tmp_path / "admission.yaml"
-    file.write_text("apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins: [{name: PodSecurity, path: away}]\n")
-    argv = command("up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", f"--admission-control-config-file={file}")
+    file.write_text(
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"
+        "plugins: [{name: PodSecurity, path: away}]\n"
+    )
+    argv = command(
+        "up", "--data-dir", str(tmp_path / "data"), "--secure-port=0", f"--admission-control-config-file={file}"
+    )
     ended = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     away = tmp_path / "away"
-    told = f"failed to apply admission: Couldn't open admission plugin configuration {away}: open {away}: no such file or directory"
+    told = (
+        f"failed to apply admission: Couldn't open admission plugin configuration {away}: open "
+        f"{away}: no such file or directory"
+    )
     assert (ended.returncode, ended.stderr.strip().splitlines()[-1]) == (1, f"Error: {told}")

@@ -19,7 +19,9 @@ def media_type(response: Response) -> str:
     return dict(response.headers)[b"content-type"].decode()
 
 
-async def test_statusz_and_flagz_are_text_unless_their_full_media_type_is_asked_for(server: GenericAPIServer, call: Call) -> None:
+async def test_statusz_and_flagz_are_text_unless_their_full_media_type_is_asked_for(
+    server: GenericAPIServer, call: Call
+) -> None:
     server.flags = {"v": "2", "a": "1"}
     text = await call("GET", "/flagz")
     assert (media_type(text), text.body.endswith(b" only.\na=1\nv=2\n")) == ("text/plain; charset=utf-8", True)
@@ -28,17 +30,22 @@ async def test_statusz_and_flagz_are_text_unless_their_full_media_type_is_asked_
     assert orjson.loads(full.body)["flags"] == {"a": "1", "v": "2"}
     status = await call("GET", "/statusz", accept="application/yaml;v=v1beta1;g=config.k8s.io;as=Statusz")
     lines = (await call("GET", "/statusz")).body.decode().splitlines()
-    assert time.strptime(next(line for line in lines if line.startswith("Started: ")), "Started: %a %b %d %H:%M:%S UTC %Y")
+    assert time.strptime(
+        next(line for line in lines if line.startswith("Started: ")), "Started: %a %b %d %H:%M:%S UTC %Y"
+    )
     assert b"/readyz" in status.body and media_type(status).startswith("application/yaml;")
 
 
-@pytest.mark.parametrize("accept", ["application/json", "text/html", "application/json;v=v1;g=config.k8s.io;as=Statusz"])
+@pytest.mark.parametrize(
+    "accept", ["application/json", "text/html", "application/json;v=v1;g=config.k8s.io;as=Statusz"]
+)
 async def test_other_media_types_of_statusz_are_not_acceptable(call: Call, accept: str) -> None:
     assert (await call("GET", "/statusz", accept=accept)).status == 406
 
 
 @pytest.mark.parametrize(
-    "accept", ["text/html", "application/vnd.kubernetes.protobuf", "application/yaml;v=v1beta1;g=config.k8s.io;as=Flagz"]
+    "accept",
+    ["text/html", "application/vnd.kubernetes.protobuf", "application/yaml;v=v1beta1;g=config.k8s.io;as=Flagz"],
 )
 async def test_statusz_rejects_unsupported_media_types(call: Call, accept: str) -> None:
     refused = await call("GET", "/statusz", accept=accept)
@@ -91,7 +98,9 @@ async def test_an_address_of_a_stack_or_log_line_is_named(call: Call) -> None:
     assert lines[1] == f"{id(media_type):#x} {__name__}.media_type"
     assert lines[2].startswith(f"{id(task):#x} task ")
     assert lines[3:] == [f"{id(GenericAPIServer):#x} tetrapod.generic.server.server.GenericAPIServer"]
-    assert (await call("POST", "/debug/pprof/symbol", f"{id(media_type)}".encode())).body.decode().splitlines() == lines[:2]
+    assert (
+        await call("POST", "/debug/pprof/symbol", f"{id(media_type)}".encode())
+    ).body.decode().splitlines() == lines[:2]
 
 
 async def test_the_log_level_changes_while_the_server_runs(call: Call) -> None:
@@ -105,7 +114,13 @@ async def test_the_log_level_changes_while_the_server_runs(call: Call) -> None:
             (b"-1", 'strconv.ParseUint: parsing "-1": invalid syntax'),
             (b"", 'strconv.ParseUint: parsing "": invalid syntax'),
             (b"99999999999", 'strconv.ParseUint: parsing "99999999999": value out of range'),
-            (b"2147483648", 'failed set klog.logging.verbosity 2147483648: strconv.ParseInt: parsing "2147483648": value out of range'),
+            (
+                b"2147483648",
+                (
+                    "failed set klog.logging.verbosity 2147483648: strconv.ParseInt: parsing "
+                    '"2147483648": value out of range'
+                ),
+            ),
         ):
             answer = await call("PUT", "/debug/flags/v", bad)
             assert (answer.status, answer.body.decode()) == (400, f"{why}\n")

@@ -1,7 +1,7 @@
 """Encryption at rest of a running server.
 
-Resources in the file are encrypted, custom resources and wildcards included; health checks and metrics cover plugins; an invalid
-configuration prevents the start.
+Resources in the file are encrypted, custom resources and wildcards included; health checks and metrics cover plugins;
+an invalid configuration prevents the start.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from support.wire import Client
 SECRET = b64encode(bytes([9]) * 32).decode()
 KEYS = f"{{keys: [{{name: one, secret: {SECRET}}}]}}"
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
-CRD = definition("example.com", "Chest", version(schema={"type": "object", "properties": {"treasure": {"type": "string"}}}))
+CRD = definition(
+    "example.com", "Chest", version(schema={"type": "object", "properties": {"treasure": {"type": "string"}}})
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +40,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, plugin: KmsPlugin) -> Itera
     directory = tmp_path_factory.mktemp("encrypted")
     config, tokens = directory / "encryption.yaml", directory / "tokens.csv"
     config.write_text(
-        f"{HEAD}- resources: [secrets]\n  providers: [{{kms: {{apiVersion: v2, name: vault, endpoint: {plugin.endpoint}}}}}]\n"
-        f"- resources: ['*.example.com']\n  providers: [{{aescbc: {KEYS}}}]\n- resources: ['*.*']\n  providers: [{{aesgcm: {KEYS}}}]\n"
+        f"{HEAD}- resources: [secrets]\n  providers: [{{kms: {{apiVersion: v2, name: vault, "
+        f"endpoint: {plugin.endpoint}}}}}]\n"
+        f"- resources: ['*.example.com']\n  providers: [{{aescbc: {KEYS}}}]\n- resources: ['*.*']\n"
+        f"  providers: [{{aesgcm: {KEYS}}}]\n"
     )
     tokens.write_text('admin-token,admin,u-admin,"system:masters"\n')
     with running(directory / "data", f"--encryption-provider-config={config}", f"--token-auth-file={tokens}") as found:
@@ -71,8 +75,12 @@ def test_secrets_custom_resources_and_all_the_rest_are_encrypted_each_its_way(se
         pass
     assert answer.status == 201, answer.body
     assert client("GET", f"{chests}/c").json["treasure"] == "gold"
-    assert stored(server, "/registry/secrets/default/s")["/registry/secrets/default/s"].startswith(b"k8s:enc:kms:v2:vault:")
-    assert all(value.startswith(b"k8s:enc:aescbc:v1:one:") for value in stored(server, "/registry/example.com/").values())
+    assert stored(server, "/registry/secrets/default/s")["/registry/secrets/default/s"].startswith(
+        b"k8s:enc:kms:v2:vault:"
+    )
+    assert all(
+        value.startswith(b"k8s:enc:aescbc:v1:one:") for value in stored(server, "/registry/example.com/").values()
+    )
     everything = stored(server, "/registry/")
     assert len(everything) > 100
     assert [key for key, value in everything.items() if not value.startswith(b"k8s:enc:")] == []
@@ -83,12 +91,18 @@ def test_plugins_are_reported_by_health_and_metrics(server: Server, client: Clie
     assert "kms-providers" not in client("GET", "/livez?verbose").body.decode()
     metrics = client("GET", "/metrics").body.decode()
     for name in (
-        'apiserver_storage_transformation_operations_total{resource="secrets",status="OK",transformation_type="to_storage",',
+        (
+            'apiserver_storage_transformation_operations_total{resource="secrets",status="OK",'
+            'transformation_type="to_storage",'
+        ),
         'apiserver_storage_transformation_duration_seconds_count{transformation_type="from_storage",',
         'apiserver_envelope_encryption_key_id_hash_total{apiserver_id_hash="sha256:',
         'apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds{apiserver_id_hash="sha256:',
         'apiserver_envelope_encryption_dek_source_cache_size{provider_name="vault"}',
-        'apiserver_envelope_encryption_kms_operations_latency_seconds_count{grpc_status_code="OK",method_name="/v2.KeyManagementService/Status"',
+        (
+            'apiserver_envelope_encryption_kms_operations_latency_seconds_count{grpc_status_code="OK",'
+            'method_name="/v2.KeyManagementService/Status"'
+        ),
         'apiserver_encryption_config_controller_last_config_info{apiserver_id_hash="sha256:',
     ):
         assert name in metrics, name
@@ -101,7 +115,9 @@ def test_plugins_are_reported_by_health_and_metrics(server: Server, client: Clie
         (("--encryption-provider-config=/nowhere",), 'file "/nowhere": open /nowhere: no such file or directory'),
     ],
 )
-def test_a_server_does_not_start_with_a_configuration_that_cannot_be_used(tmp_path: Path, flags: tuple[str, ...], text: str) -> None:
+def test_a_server_does_not_start_with_a_configuration_that_cannot_be_used(
+    tmp_path: Path, flags: tuple[str, ...], text: str
+) -> None:
     argv = command("up", "--data-dir", str(tmp_path), "--secure-port", "0", *flags)
     done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1

@@ -30,12 +30,18 @@ def test_they_have_their_effects(tmp_path: Path) -> None:
         pod = client.call("POST", "/api/v1/namespaces/default/pods", POD)
         assert pod.status == 201, pod.message
         assert [t["tolerationSeconds"] for t in pod.body["spec"]["tolerations"]] == [10, 20]
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 24 * 3600}}
+        asked = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 24 * 3600},
+        }
         assert client.call("POST", TOKEN, asked).body["spec"]["expirationSeconds"] == 2 * 3600
         event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}}
         assert client.call("POST", "/api/v1/namespaces/default/events", event).status == 201
     with sqlite3.connect(tmp_path / "tetrapod.db") as database:
-        query = "SELECT expires FROM leases JOIN current ON current.lease = leases.id WHERE key LIKE '%/events/default/e'"
+        query = (
+            "SELECT expires FROM leases JOIN current ON current.lease = leases.id WHERE key LIKE '%/events/default/e'"
+        )
         ((expires,),) = database.execute(query).fetchall()
     database.close()
     assert 3600 < expires - time.time() <= 2 * 3600 + 300

@@ -13,7 +13,9 @@ import pytest
 
 from support.server import running
 
-TOKENS = "admin-token,admin,1,system:masters\neditor-token,editor,2\nfinalizer-token,finalizer,3\ndeleter-token,deleter,4\n"
+TOKENS = (
+    "admin-token,admin,1,system:masters\neditor-token,editor,2\nfinalizer-token,finalizer,3\ndeleter-token,deleter,4\n"
+)
 MAPS = "/api/v1/namespaces/default/configmaps"
 MERGE = "application/merge-patch+json"
 UID = "11111111-2222-3333-4444-555555555555"
@@ -22,12 +24,16 @@ UID = "11111111-2222-3333-4444-555555555555"
 class TokenClient(NamedTuple):
     url: str
 
-    def ask(self, user: str, method: str, path: str, body: Any = None, content_type: str = "application/json") -> tuple[int, str]:
+    def ask(
+        self, user: str, method: str, path: str, body: Any = None, content_type: str = "application/json"
+    ) -> tuple[int, str]:
         """Send a request and return the status, and the message of a rejection."""
         code, answer = self.call(user, method, path, body, content_type)
         return code, answer["message"] if code >= 400 else ""
 
-    def call(self, user: str, method: str, path: str, body: Any, content_type: str = "application/json") -> tuple[int, Any]:
+    def call(
+        self, user: str, method: str, path: str, body: Any, content_type: str = "application/json"
+    ) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
         headers = {"authorization": f"Bearer {user}-token", "content-type": content_type}
         request = urllib.request.Request(self.url + path, data, headers, method=method)
@@ -39,7 +45,10 @@ class TokenClient(NamedTuple):
 
 
 def rights(client: TokenClient, user: str, *rules: tuple[str, list[str]]) -> None:
-    role = {"metadata": {"name": user}, "rules": [{"apiGroups": ["*"], "resources": [what], "verbs": verbs} for what, verbs in rules]}
+    role = {
+        "metadata": {"name": user},
+        "rules": [{"apiGroups": ["*"], "resources": [what], "verbs": verbs} for what, verbs in rules],
+    }
     subjects = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}]
     binding = {
         "metadata": {"name": user},
@@ -77,7 +86,9 @@ def test_changing_owners_requires_the_delete_permission(client: TokenClient) -> 
     assert client.ask("admin", "POST", MAPS, {"metadata": {"name": "theirs"}})[0] == 201
     code, message = client.ask("editor", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)
     assert code == 403
-    assert message == 'configmaps "theirs" is forbidden: cannot set an ownerRef on a resource you can\'t delete: , <nil>'
+    assert (
+        message == 'configmaps "theirs" is forbidden: cannot set an ownerRef on a resource you can\'t delete: , <nil>'
+    )
     assert client.ask("editor", "PATCH", f"{MAPS}/theirs", {"data": {"a": "b"}}, MERGE)[0] == 200
     assert client.ask("deleter", "PATCH", f"{MAPS}/theirs", owned("theirs"), MERGE)[0] == 200
 
@@ -85,23 +96,32 @@ def test_changing_owners_requires_the_delete_permission(client: TokenClient) -> 
 def test_blocking_owner_deletion_requires_the_finalizers_permission(client: TokenClient) -> None:
     labels = {"app": "a"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    owner = {"metadata": {"name": "owner"}, "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}}
+    owner = {
+        "metadata": {"name": "owner"},
+        "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template},
+    }
     _, made = client.call("admin", "POST", "/apis/apps/v1/namespaces/default/replicasets", owner)
     blocking = owned("blocking", blockOwnerDeletion=True, uid=made["metadata"]["uid"])
     code, message = client.ask("deleter", "POST", MAPS, blocking)
     assert code == 403
-    refusal = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"
+    refusal = (
+        "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"
+    )
     assert message == f'configmaps "blocking" is forbidden: {refusal}'
     assert client.ask("finalizer", "POST", MAPS, blocking)[0] == 201
-    assert client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200  # the field is set already
+    assert (
+        client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200
+    )  # the field is set already
 
 
 def test_an_owner_of_an_unserved_kind_cannot_be_blocked(client: TokenClient) -> None:
-    code, message = client.ask("deleter", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))
+    code, message = client.ask(
+        "deleter", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True)
+    )
     assert code == 403
     assert message.endswith(
-        "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion example.com/v1 Kind Thing: "
-        'no matches for kind "Thing" in version "example.com/v1"'
+        "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion example.com/v1 "
+        'Kind Thing: no matches for kind "Thing" in version "example.com/v1"'
     )
     assert client.ask("admin", "POST", MAPS, owned("odd", "Thing", "example.com/v1", blockOwnerDeletion=True))[0] == 201
 

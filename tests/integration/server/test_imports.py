@@ -18,7 +18,12 @@ OPTIONAL = {
     "tetrapod.generic.observability.tracing.exporter",
     "yaml",
 }
-OF_SERVICES = {"tetrapod.auth.service", "tetrapod.core.service", "tetrapod.extensions.service", "tetrapod.aggregator.service"}
+OF_SERVICES = {
+    "tetrapod.auth.service",
+    "tetrapod.core.service",
+    "tetrapod.extensions.service",
+    "tetrapod.aggregator.service",
+}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +39,9 @@ OF_SERVICES = {"tetrapod.auth.service", "tetrapod.core.service", "tetrapod.exten
 def test_a_server_imports_what_it_serves_and_no_feature_that_is_off(assembly: str, own: set[str]) -> None:
     program = f"import sys, tetrapod.apps.{assembly}; print(*sys.modules)"
     imported = set(
-        subprocess.run([sys.executable, "-c", program], env=environment(), check=True, capture_output=True, text=True).stdout.split()
+        subprocess.run(
+            [sys.executable, "-c", program], env=environment(), check=True, capture_output=True, text=True
+        ).stdout.split()
     )
     assert imported & OPTIONAL == set()
     assert imported & OF_SERVICES == own

@@ -1,4 +1,6 @@
-"""An invalid configuration prevents the start: the server exits at once with one line of error, and neither listens nor writes anything."""
+"""An invalid configuration prevents the start: the server exits at once with one line of error, and neither listens nor
+writes anything.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from support.etcd import Etcd, etcd_36
 from support.server import command, environment, free_port
@@ -74,16 +81,28 @@ def serving(directory: Path, **given: Any) -> object:
 CASES: list[tuple[dict[str, Any], str]] = [
     ({"tls_min_version": "VersionTLS9"}, 'unknown tls version "VersionTLS9"'),
     ({"tls_cipher_suites": ("TLS_ROT13",)}, "Cipher suite TLS_ROT13 not supported or doesn't exist"),
-    ({"tls_cipher_suites": ("TLS_RSA_WITH_RC4_128_SHA",)}, "Cipher suite TLS_RSA_WITH_RC4_128_SHA is broken and not offered"),
+    (
+        {"tls_cipher_suites": ("TLS_RSA_WITH_RC4_128_SHA",)},
+        "Cipher suite TLS_RSA_WITH_RC4_128_SHA is broken and not offered",
+    ),
     ({"tls_sni_cert_key": ("{d}/one.crt",)}, "expected comma separated certificate and key file paths"),
     ({"tls_sni_cert_key": ("{d}/one.crt,{d}/one.key:",)}, "empty names list is not allowed"),
-    ({"tls_sni_cert_key": ("{d}/nowhere,{d}/one.key",)}, "--tls-sni-cert-key: open {d}/nowhere: no such file or directory"),
+    (
+        {"tls_sni_cert_key": ("{d}/nowhere,{d}/one.key",)},
+        "--tls-sni-cert-key: open {d}/nowhere: no such file or directory",
+    ),
     ({"tls_private_key_file": "{d}/two.key"}, "tls: private key does not match public key"),
     ({"tls_private_key_file": "{d}/locked.key"}, "--tls-private-key-file: {d}/locked.key: the key is encrypted"),
-    ({"tls_cert_file": "{d}/nonsense"}, "--tls-cert-file: {d}/nonsense with {d}/one.key: no certificate and key in PEM"),
+    (
+        {"tls_cert_file": "{d}/nonsense"},
+        "--tls-cert-file: {d}/nonsense with {d}/one.key: no certificate and key in PEM",
+    ),
     ({"tls_cert_file": "{d}/nowhere"}, "--tls-cert-file: open {d}/nowhere: no such file or directory"),
     ({"tls_cert_file": "{d}"}, "--tls-cert-file: open {d}: is a directory"),
-    ({"secure_port": 70000}, "--secure-port 70000 must be between 1 and 65535, inclusive. It cannot be turned off with 0"),
+    (
+        {"secure_port": 70000},
+        "--secure-port 70000 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
+    ),
 ]
 
 
@@ -107,7 +126,10 @@ STORES: list[tuple[dict[str, Any], str]] = [
     ({"cafile": "{d}/nowhere"}, "--etcd-cafile: open {d}/nowhere: no such file or directory"),
     ({"cafile": "{d}/nonsense"}, "--etcd-cafile: {d}/nonsense: no certificates in PEM"),
     ({"certfile": "{d}/one.crt"}, "--etcd-certfile and --etcd-keyfile go together"),
-    ({"certfile": "{d}/one.crt", "keyfile": "{d}/two.key"}, "--etcd-certfile: {d}/one.crt with {d}/two.key: tls: private key"),
+    (
+        {"certfile": "{d}/one.crt", "keyfile": "{d}/two.key"},
+        "--etcd-certfile: {d}/one.crt with {d}/two.key: tls: private key",
+    ),
     ({"servers": ("ftp://localhost",)}, "not an etcd endpoint: 'ftp://localhost'"),
 ]
 
@@ -123,7 +145,10 @@ def test_an_etcd_that_cannot_be_reached_as_said(files: Path, given: dict[str, An
     ("flags", "text"),
     [
         ("--no-such-flag=1", "No such option '--no-such-flag'."),
-        ("--tls-private-key-file={d}/two.key --tls-cert-file={d}/one.crt", "tls: private key does not match public key"),
+        (
+            "--tls-private-key-file={d}/two.key --tls-cert-file={d}/one.crt",
+            "tls: private key does not match public key",
+        ),
     ],
 )
 def test_it_is_reported_in_one_line_and_nothing_is_begun(tmp_path: Path, files: Path, flags: str, text: str) -> None:
@@ -163,14 +188,17 @@ def test_endpoints_of_two_clusters_are_rejected(tmp_path: Path, etcds: list[Etcd
     assert said.startswith("Error: --etcd-servers: etcd: ") and said.endswith("name the members of one cluster only")
 
 
-def test_an_etcd_of_a_stock_server_that_stores_protobuf_is_rejected_and_left_as_it_is(tmp_path: Path, etcds: list[Etcd]) -> None:
+def test_an_etcd_of_a_stock_server_that_stores_protobuf_is_rejected_and_left_as_it_is(
+    tmp_path: Path, etcds: list[Etcd]
+) -> None:
     import base64
 
     def encoded(data: bytes) -> str:
         return base64.b64encode(data).decode()
 
     etcds[0].call(
-        "/v3/kv/put", {"key": encoded(b"/registry/namespaces/default"), "value": encoded(b"k8s\x00\n\x0f\n\x02v1\x12\tNamespace")}
+        "/v3/kv/put",
+        {"key": encoded(b"/registry/namespaces/default"), "value": encoded(b"k8s\x00\n\x0f\n\x02v1\x12\tNamespace")},
     )
     said = complaint(tmp_path, f"--etcd-servers={etcds[0].url}")
     assert "holds the objects of a stock kube-apiserver as protobuf (/registry/namespaces/default)" in said

@@ -30,8 +30,8 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 COUNT = 20_000
 BYTES_PER_OBJECT = 3_000
 STEP_SECONDS = 0.025
-"""CPU time. Measured: 4 ms. It was 40 ms with the garbage collector's list decoded in one step, and 200 ms with objects kept as
-dictionaries.
+"""CPU time. Measured: 4 ms. It was 40 ms with the garbage collector's list decoded in one step, and 200 ms with objects
+kept as dictionaries.
 """
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 FOLDER = "/registry/configmaps/"
@@ -40,7 +40,13 @@ FOLDER = "/registry/configmaps/"
 def config_map(name: str) -> Object:
     """Return an object of 400 bytes, as kubectl creates it."""
     fields: dict[str, Any] = {"f:data": {".": {}, "f:a": {}, "f:hello": {}}}
-    manager = {"manager": "kubectl-create", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    manager = {
+        "manager": "kubectl-create",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
     stamp = "2026-11-23T03:21:15Z"
     metadata = {"name": name, "namespace": "default", "uid": str(uuid.uuid4()), "creationTimestamp": stamp}
     return {
@@ -55,7 +61,9 @@ async def fill(backend: Backend, count: int) -> None:
     for start in range(0, count, 1000):
         names = [f"config-{number:06}" for number in range(start, min(start + 1000, count))]
         values = [encode(config_map(name), "v1", "ConfigMap") for name in names]
-        await asyncio.gather(*(backend.put_if(f"{FOLDER}default/{name}", value, 0) for name, value in zip(names, values, strict=True)))
+        await asyncio.gather(
+            *(backend.put_if(f"{FOLDER}default/{name}", value, 0) for name, value in zip(names, values, strict=True))
+        )
 
 
 class HeldLists(ForwardingBackend):
@@ -64,7 +72,13 @@ class HeldLists(ForwardingBackend):
     def __init__(self, inner: Backend) -> None:
         super().__init__(inner)
         self.go = asyncio.Event()
-        self.get, self.put_if, self.delete_if, self.watch, self.close = inner.get, inner.put_if, inner.delete_if, inner.watch, inner.close
+        self.get, self.put_if, self.delete_if, self.watch, self.close = (
+            inner.get,
+            inner.put_if,
+            inner.delete_if,
+            inner.watch,
+            inner.close,
+        )
 
     async def range(self, start: str, end: str, **how: Any) -> Range:
         if start.startswith(FOLDER):
@@ -74,7 +88,9 @@ class HeldLists(ForwardingBackend):
 
 @asynccontextmanager
 async def embedded(directory: Path, backend: Backend) -> AsyncIterator[Embedded]:
-    server = Embedded(Options(data_dir=directory, serving=ServingFlags(bind_address="127.0.0.1", secure_port=free_port())), backend)
+    server = Embedded(
+        Options(data_dir=directory, serving=ServingFlags(bind_address="127.0.0.1", secure_port=free_port())), backend
+    )
     try:
         yield server
     finally:
@@ -82,30 +98,45 @@ async def embedded(directory: Path, backend: Backend) -> AsyncIterator[Embedded]
 
 
 def config_maps_are_known(text: str) -> bool:
-    """Report whether the watch cache and the garbage collector have all ConfigMaps, by the metrics of a process with one server."""
+    """Report whether the watch cache and the garbage collector have all ConfigMaps, by the metrics of a process with
+    one server.
+    """
     lines = text.splitlines()
     cached = [line for line in lines if line.startswith('apiserver_resource_objects{group="",resource="configmaps"}')]
-    followed = [line for line in lines if line.startswith("informer_store_resource_version{") and 'resource="configmaps"' in line]
+    followed = [
+        line
+        for line in lines
+        if line.startswith("informer_store_resource_version{") and 'resource="configmaps"' in line
+    ]
     return bool(cached and followed)
 
 
 class Followers:
-    """Return the watch caches and informers created since: other tests in this process may have left servers running."""
+    """Return the watch caches and informers created since: other tests in this process may have left servers
+    running.
+    """
 
     def __init__(self) -> None:
         self._earlier = weakref.WeakSet[object]([*storage_metrics._cachers, *reflector._reflectors])
 
     async def know_config_maps(self) -> bool:
         """Report whether the watch cache and the garbage collector have all ConfigMaps."""
-        cachers = [each for each in storage_metrics._cachers if each not in self._earlier and each.config.prefix == "configmaps"]
-        followers = [each for each in reflector._reflectors if each not in self._earlier and each.gvr.resource == "configmaps"]
+        cachers = [
+            each
+            for each in storage_metrics._cachers
+            if each not in self._earlier and each.config.prefix == "configmaps"
+        ]
+        followers = [
+            each for each in reflector._reflectors if each not in self._earlier and each.gvr.resource == "configmaps"
+        ]
         return any(each.statistics() is not None for each in cachers) and any(each.version for each in followers)
 
 
 @contextmanager
 def longest_step() -> Iterator[list[float]]:
-    """Measure the CPU time of each step of asyncio's loop in this thread. The list holds the longest step of other tasks than the
-    caller.
+    """Measure the CPU time of each step of asyncio's loop in this thread.
+
+    The list holds the longest step of other tasks than the caller.
     """
     run, caller, longest = asyncio.Handle._run, asyncio.current_task(), [0.0]
 
@@ -168,4 +199,6 @@ def resident(server: Server) -> float:
 
     text = until(scraped, config_maps_are_known, description="loading")
     connection.close()
-    return next(float(line.split()[1]) for line in text.splitlines() if line.startswith("process_resident_memory_bytes "))
+    return next(
+        float(line.split()[1]) for line in text.splitlines() if line.startswith("process_resident_memory_bytes ")
+    )

@@ -1,4 +1,6 @@
-"""No request stays in memory after its response: neither in a cache, nor in a reference cycle that waits for the garbage collector."""
+"""No request stays in memory after its response: neither in a cache, nor in a reference cycle that waits for the
+garbage collector.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from support.server import Server, running
 
 REQUESTS = 300
 REQUEST = "tetrapod.generic.request.Request"
-PATHS = ("/api/v1/namespaces/default", "/api/v1/namespaces/default/configmaps/missing", "/apis/none.example.com/v1/things")
+PATHS = (
+    "/api/v1/namespaces/default",
+    "/api/v1/namespaces/default/configmaps/missing",
+    "/apis/none.example.com/v1/things",
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +41,8 @@ def test_requests_with_a_client_certificate_are_not_kept(server: Server, path: s
         for _ in range(REQUESTS):
             connection.request("GET", path)
             connection.getresponse().read()
-        assert live_objects(connection, REQUEST) - before < REQUESTS / 10  # controllers of the server send requests, too
+        assert (
+            live_objects(connection, REQUEST) - before < REQUESTS / 10
+        )  # controllers of the server send requests, too
     finally:
         connection.close()

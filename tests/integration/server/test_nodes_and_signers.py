@@ -1,4 +1,5 @@
-"""Rights of nodes beyond their own objects (NodeRestriction), and the right to attest for a signer (ClusterTrustBundleAttest).
+"""Rights of nodes beyond their own objects (NodeRestriction), and the right to attest for a signer
+(ClusterTrustBundleAttest).
 
 Tested in one process and in four services, since admission runs in core and the permissions are the auth service's.
 """
@@ -36,7 +37,9 @@ nameless-token,system:node:,5,system:nodes
 MERGE = "application/merge-patch+json"
 CORE, CERTIFICATES, STORAGE = "/api/v1", "/apis/certificates.k8s.io/v1", "/apis/storage.k8s.io/v1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-PODS, CLAIMS, ACCOUNTS = (f"{CORE}/namespaces/default/{kind}" for kind in ("pods", "persistentvolumeclaims", "serviceaccounts"))
+PODS, CLAIMS, ACCOUNTS = (
+    f"{CORE}/namespaces/default/{kind}" for kind in ("pods", "persistentvolumeclaims", "serviceaccounts")
+)
 REQUESTS = f"{CERTIFICATES}/namespaces/default/podcertificaterequests"
 _NUMBERS = itertools.count()
 
@@ -44,7 +47,9 @@ _NUMBERS = itertools.count()
 class Users(NamedTuple):
     url: str
 
-    def call(self, user: str, method: str, path: str, body: Any = None, content_type: str = "application/json") -> tuple[int, Any]:
+    def call(
+        self, user: str, method: str, path: str, body: Any = None, content_type: str = "application/json"
+    ) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
         headers = {"authorization": f"Bearer {user}-token", "content-type": content_type}
         request = urllib.request.Request(self.url + path, data, headers, method=method)
@@ -84,7 +89,9 @@ def users(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield users
 
 
-def grant(users: Users, user: str, group: str, resources: list[str], verbs: list[str], names: list[str] | None = None) -> None:
+def grant(
+    users: Users, user: str, group: str, resources: list[str], verbs: list[str], names: list[str] | None = None
+) -> None:
     name = f"{user}-{next(_NUMBERS)}"
     rule: Any = {"apiGroups": [group.removeprefix("/apis/").partition("/")[0]], "resources": resources, "verbs": verbs}
     if names is not None:
@@ -99,8 +106,14 @@ def certificate() -> str:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "anchor")])
     now = datetime.now(UTC)
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
-    builder = builder.not_valid_before(now).not_valid_after(now + timedelta(days=9)).add_extension(x509.BasicConstraints(True, None), True)
+    builder = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+    )
+    builder = (
+        builder.not_valid_before(now)
+        .not_valid_after(now + timedelta(days=9))
+        .add_extension(x509.BasicConstraints(True, None), True)
+    )
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
@@ -128,18 +141,25 @@ def test_a_trust_bundle_of_a_signer_requires_the_attest_permission(users: Users)
     assert code == 403
     why = 'user not permitted to attest for signerName "example.com/a"'
     assert answer["message"] == f'clustertrustbundles.certificates.k8s.io "example.com:a:x" is forbidden: {why}'
-    assert users.call("publisher", "POST", f"{CERTIFICATES}/clustertrustbundles", bundle("", f"free-{next(_NUMBERS)}"))[0] == 201
+    assert (
+        users.call("publisher", "POST", f"{CERTIFICATES}/clustertrustbundles", bundle("", f"free-{next(_NUMBERS)}"))[0]
+        == 201
+    )
 
 
 @pytest.mark.parametrize("permitted", ["granted.example.com/b", "granted.example.com/*"])
-def test_a_trust_bundle_is_created_with_the_permission_on_the_signer_or_its_domain(users: Users, permitted: str) -> None:
+def test_a_trust_bundle_is_created_with_the_permission_on_the_signer_or_its_domain(
+    users: Users, permitted: str
+) -> None:
     domain = "one" if permitted.endswith("b") else "all"
     grant(users, "publisher", CERTIFICATES, ["signers"], ["attest"], [permitted.replace("granted", domain)])
     made = bundle(f"{domain}.example.com/b", "x")
     until(lambda: users.call("publisher", "POST", f"{CERTIFICATES}/clustertrustbundles", made)[0] == 201)
 
 
-def test_an_update_of_a_signers_trust_bundle_requires_the_permission_unless_only_owners_or_finalizers_change(users: Users) -> None:
+def test_an_update_of_a_signers_trust_bundle_requires_the_permission_unless_only_owners_or_finalizers_change(
+    users: Users,
+) -> None:
     name = users.create(f"{CERTIFICATES}/clustertrustbundles", bundle("example.com/c", "x"))["metadata"]["name"]
     path = f"{CERTIFICATES}/clustertrustbundles/{name}"
     assert users.call("publisher", "PATCH", path, {"spec": {"trustBundle": certificate()}}, MERGE)[0] == 403
@@ -190,7 +210,9 @@ def test_a_node_may_change_nothing_else_of_a_volume_claim(users: Users, used_cla
 def token(users: Users, bound: Any, audiences: list[str]) -> tuple[int, Any]:
     meta = bound["metadata"]
     ref = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
-    return users.call("node", "POST", f"{ACCOUNTS}/default/token", {"spec": {"audiences": audiences, "boundObjectRef": ref}})
+    return users.call(
+        "node", "POST", f"{ACCOUNTS}/default/token", {"spec": {"audiences": audiences, "boundObjectRef": ref}}
+    )
 
 
 def claim_of(users: Users, name: str, source: Any) -> None:
@@ -209,7 +231,9 @@ def drivers(users: Users) -> None:
         users.create(f"{STORAGE}/csidrivers", {"metadata": {"name": name}, "spec": spec})
 
 
-def test_a_node_requests_a_token_for_an_audience_that_a_volumes_csi_driver_asks_for(users: Users, drivers: None) -> None:
+def test_a_node_requests_a_token_for_an_audience_that_a_volumes_csi_driver_asks_for(
+    users: Users, drivers: None
+) -> None:
     csi = {"driver": "csi.example.com", "volumeHandle": "h"}
     claim_of(users, "by-csi", {"csi": csi})
     claim_of(users, "in-tree", {"awsElasticBlockStore": {"volumeID": "vol-1"}})
@@ -283,8 +307,12 @@ def test_a_node_requests_a_certificate_for_its_own_pod_and_a_signer_of_its_volum
     assert answer["message"].endswith(
         f'is forbidden: pod {quoted} does not mount a podCertificate projected volume for signer "example.com/others"'
     )
-    grant(users, "system:node:n1", CERTIFICATES, ["example.com:others"], ["request-serviceaccounts-podcertificate-signer"])
-    until(lambda: users.call("node", "POST", REQUESTS, certificate_request(users, bound, "example.com/others"))[0] == 201)
+    grant(
+        users, "system:node:n1", CERTIFICATES, ["example.com:others"], ["request-serviceaccounts-podcertificate-signer"]
+    )
+    until(
+        lambda: users.call("node", "POST", REQUESTS, certificate_request(users, bound, "example.com/others"))[0] == 201
+    )
 
 
 def test_a_node_requests_no_certificate_for_what_does_not_run_on_it(users: Users) -> None:
@@ -294,11 +322,36 @@ def test_a_node_requests_no_certificate_for_what_does_not_run_on_it(users: Users
     for bound, changes, code, text in (
         (other, {}, 403, 'PodCertificateRequest.Spec.NodeName="n2", which is not the requesting node "n1"'),
         (other, of_n1, 403, f'pod {others} is not running on node "n1" named in the PodCertificateRequest'),
-        (own, {"serviceAccountName": "a"}, 403, f'{name} contains serviceAccountName ("a") that differs from running pod ("default")'),
-        (own, {"nodeUID": "x"}, 500, f'PodCertificateRequest for pod {name} names node UID "x", inconsistent with the running node ('),
-        (own, {"podUID": "x"}, 500, f'PodCertificateRequest for pod {name} contains pod UID ("x") which differs from running pod "'),
-        (own, {"serviceAccountUID": "x"}, 500, 'names service account UID "x", which differs from the running service account ("'),
-        (own, {"podName": "none"}, 500, 'while retrieving pod "default/none" named in the PodCertificateRequest: pod "none" not found'),
+        (
+            own,
+            {"serviceAccountName": "a"},
+            403,
+            f'{name} contains serviceAccountName ("a") that differs from running pod ("default")',
+        ),
+        (
+            own,
+            {"nodeUID": "x"},
+            500,
+            f'PodCertificateRequest for pod {name} names node UID "x", inconsistent with the running node (',
+        ),
+        (
+            own,
+            {"podUID": "x"},
+            500,
+            f'PodCertificateRequest for pod {name} contains pod UID ("x") which differs from running pod "',
+        ),
+        (
+            own,
+            {"serviceAccountUID": "x"},
+            500,
+            'names service account UID "x", which differs from the running service account ("',
+        ),
+        (
+            own,
+            {"podName": "none"},
+            500,
+            'while retrieving pod "default/none" named in the PodCertificateRequest: pod "none" not found',
+        ),
     ):
         answered, answer = users.call("node", "POST", REQUESTS, certificate_request(users, bound, **changes))
         assert answered == code, answer
@@ -312,7 +365,9 @@ def test_a_pod_certificate_is_issued_only_with_the_permission_to_sign(users: Use
     denied = {"type": "Denied", "status": "True", "reason": "No", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     code, answer = users.call("signer", "PATCH", path, {"status": {"conditions": [denied]}}, MERGE)
     assert code == 422
-    assert answer["message"].endswith('spec.signerName: Forbidden: User "signer" is not permitted to "sign" for signer "example.com/pods"')
+    assert answer["message"].endswith(
+        'spec.signerName: Forbidden: User "signer" is not permitted to "sign" for signer "example.com/pods"'
+    )
     grant(users, "signer", CERTIFICATES, ["signers"], ["sign"], ["example.com/*"])
     until(lambda: users.call("signer", "PATCH", path, {"status": {"conditions": [denied]}}, MERGE)[0] == 200)
 

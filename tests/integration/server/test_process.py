@@ -24,7 +24,9 @@ def test_all_the_files_that_the_hard_limit_allows_are_taken() -> None:
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 512))
 
-    out = subprocess.run([sys.executable, "-c", SHOW], env=environment(), preexec_fn=few, capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", SHOW], env=environment(), preexec_fn=few, capture_output=True, text=True, check=True
+    )
     assert out.stdout.strip() == "(512, 512)"
 
 
@@ -38,12 +40,17 @@ class Transport(asyncio.Transport):
 
 
 @pytest.mark.parametrize(
-    ("message", "closing", "level"), [("SSL protocol", True, "INFO"), ("SSL protocol", False, "ERROR"), ("x", True, "ERROR")]
+    ("message", "closing", "level"),
+    [("SSL protocol", True, "INFO"), ("SSL protocol", False, "ERROR"), ("x", True, "ERROR")],
 )
 async def test_a_client_that_goes_in_the_middle_of_tls_is_a_line(
     caplog: pytest.LogCaptureFixture, message: str, closing: bool, level: str
 ) -> None:
     caplog.set_level(logging.INFO)
-    context: dict[str, Any] = {"message": f"Fatal error on {message}", "transport": Transport(closing), "exception": RuntimeError("closed")}
+    context: dict[str, Any] = {
+        "message": f"Fatal error on {message}",
+        "transport": Transport(closing),
+        "exception": RuntimeError("closed"),
+    }
     handle_loop_exception(asyncio.get_running_loop(), context)
     assert [(record.levelname, bool(record.exc_info)) for record in caplog.records] == [(level, level == "ERROR")]

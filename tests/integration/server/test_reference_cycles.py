@@ -1,5 +1,5 @@
-"""A closed connection and everything from its requests is freed by reference counting, with nothing left to the cyclic garbage
-collector.
+"""A closed connection and everything from its requests is freed by reference counting, with nothing left to the cyclic
+garbage collector.
 
 Garbage in cycles takes memory until the collector runs, and the collector takes time from requests.
 """
@@ -30,7 +30,9 @@ from support.waiting import until
 
 CONNECTIONS: Final = 20
 GET: Final = f"GET {CONFIG_MAPS}/present HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-POST: Final = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{".encode()
+POST: Final = (
+    f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
+).encode()
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Uncollected]:
         (admin,) = embedded.addresses
         assert embedded.process is not None
         pki = embedded.directory / "pki"
-        yield Uncollected(world_of((Process("tetrapod", embedded.process.pid, admin),), admin, pki / "ca.crt", pki), report)
+        yield Uncollected(
+            world_of((Process("tetrapod", embedded.process.pid, admin),), admin, pki / "ca.crt", pki), report
+        )
     finally:
         embedded.close()
 
 
 async def requests(
-    traffic: Traffic, address: Address, method: str, path: str, body: object = None, media_type: str = "application/json"
+    traffic: Traffic,
+    address: Address,
+    method: str,
+    path: str,
+    body: object = None,
+    media_type: str = "application/json",
 ) -> None:
     """Send two requests over one connection, and close it."""
     connection = Connection(address, timeout=60)
@@ -93,8 +102,14 @@ async def changes(traffic: Traffic) -> None:
 
 async def websocket(traffic: Traffic, subresource: str, protocol: str) -> None:
     """Upgrade to WebSocket, read the start of the response, and reset the connection."""
-    upgrade = f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: {protocol}\r\n"
-    head = f"GET {PODS}/guarded/{subresource} HTTP/1.1\r\nHost: x\r\n{upgrade}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    upgrade = (
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        f"Sec-WebSocket-Protocol: {protocol}\r\n"
+    )
+    head = (
+        f"GET {PODS}/guarded/{subresource} HTTP/1.1\r\nHost: x\r\n"
+        f"{upgrade}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
     assert await traffic.raw(traffic.world.admin, head.encode()) == 101
 
 
@@ -126,7 +141,9 @@ KINDS: Final[dict[str, Callable[[Traffic], Awaitable[object]]]] = {
 
 
 async def open_and_close(server: Uncollected, kind: str) -> None:
-    """Open connections of a type, after a first one that fills caches, and wait until the server has closed all of them."""
+    """Open connections of a type, after a first one that fills caches, and wait until the server has closed all of
+    them.
+    """
     async with AsyncExitStack() as stack:
         await prepare(server.world, stack)
         traffic = Traffic(server.world, Gate(), 0.0)

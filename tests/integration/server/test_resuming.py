@@ -1,4 +1,6 @@
-"""Clients resume: watches after a restart and on resources not used before, and lists until their version is compacted."""
+"""Clients resume: watches after a restart and on resources not used before, and lists until their version is
+compacted.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def made(reply: Reply) -> str:
 
 def since(client: HttpsClient, path: str, version: str, field_selector: str = "") -> list[tuple[str, str]]:
     """Return the events that a watch from this version delivers within a second."""
-    found = client.call("GET", f"{path}?watch=1&resourceVersion={version}&timeoutSeconds=1&fieldSelector={field_selector}")
+    found = client.call(
+        "GET", f"{path}?watch=1&resourceVersion={version}&timeoutSeconds=1&fieldSelector={field_selector}"
+    )
     assert found.status == 200, found.message
     lines = [found.body] if isinstance(found.body, dict) else [json.loads(line) for line in found.body.splitlines()]
     return [(event["type"], event["object"].get("message") or event["object"]["metadata"]["name"]) for event in lines]

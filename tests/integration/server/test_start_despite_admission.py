@@ -56,7 +56,10 @@ def webhooks(url: str) -> list[tuple[str, Any]]:
 
 
 def policies() -> list[tuple[str, Any]]:
-    spec = {"matchConstraints": {"resourceRules": [EVERYTHING]}, "validations": [{"expression": "false", "message": DENIED}]}
+    spec = {
+        "matchConstraints": {"resourceRules": [EVERYTHING]},
+        "validations": [{"expression": "false", "message": DENIED}],
+    }
     binding = {"policyName": "everything", "validationActions": ["Deny"]}
     return [
         (f"{ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": "everything"}, "spec": spec}),
@@ -72,7 +75,13 @@ def reject_everything(client: HttpsClient, declared: list[tuple[str, Any]], reas
         answer = client.call("POST", path, obj)
         assert answer.status == 201, answer.message
     probe = {"metadata": {"name": "probe"}}
-    client.until(lambda answer: reason in answer.message, "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", probe, timeout=60)
+    client.until(
+        lambda answer: reason in answer.message,
+        "POST",
+        "/api/v1/namespaces/default/configmaps?dryRun=All",
+        probe,
+        timeout=60,
+    )
 
 
 def accept_everything(client: HttpsClient, declared: list[tuple[str, Any]]) -> None:
@@ -89,7 +98,9 @@ def check_bootstrap_objects(client: HttpsClient) -> None:
 def test_a_server_starts_although_admission_rejects_its_writes(tmp_path: Path, kind: str, silent: str) -> None:
     declared = policies() if kind == "denying policies" else webhooks(silent if kind == "silent webhooks" else NOBODY)
     with running(tmp_path) as server:
-        reject_everything(HttpsClient(server.kubeconfig), declared, DENIED if kind == "denying policies" else "failed calling webhook")
+        reject_everything(
+            HttpsClient(server.kubeconfig), declared, DENIED if kind == "denying policies" else "failed calling webhook"
+        )
     with running(tmp_path) as server:  # the server is ready
         client = HttpsClient(server.kubeconfig)
         assert client.call("GET", WRITTEN_AT_START[0]).status == 404

@@ -38,7 +38,12 @@ class Sockets(NamedTuple):
         header = ["Authorization: Bearer admin-token", f"Accept: {accept}"]
         url = self.url.replace("https", "wss") + path
         made = websocket.create_connection(
-            url, sslopt={"cert_reqs": ssl.CERT_NONE}, subprotocols=protocols or None, header=header, timeout=30, **options
+            url,
+            sslopt={"cert_reqs": ssl.CERT_NONE},
+            subprotocols=protocols or None,
+            header=header,
+            timeout=30,
+            **options,
         )
         assert isinstance(made, WebSocket)
         try:
@@ -48,12 +53,19 @@ class Sockets(NamedTuple):
 
     def rejected(self, path: str, *protocols: str, origin: str = "https://localhost") -> int:
         """Return the status of a handshake that fails."""
-        headers = {"authorization": "Bearer admin-token", "connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+        headers = {
+            "authorization": "Bearer admin-token",
+            "connection": "Upgrade",
+            "upgrade": "websocket",
+            "sec-websocket-version": "13",
+        }
         headers["sec-websocket-key"] = base64.b64encode(bytes(16)).decode()
         headers |= {"origin": origin} if origin else {}
         headers |= {"sec-websocket-protocol": ", ".join(protocols)} if protocols else {}
         address = self.url.removeprefix("https://")
-        with closing(http.client.HTTPSConnection(address, timeout=30, context=ssl._create_unverified_context())) as connection:
+        with closing(
+            http.client.HTTPSConnection(address, timeout=30, context=ssl._create_unverified_context())
+        ) as connection:
             connection.request("GET", path, headers=headers)
             return connection.getresponse().status
 
@@ -158,14 +170,19 @@ def pod(sockets: Sockets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         status = {"addresses": address, "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}}}
         assert sockets.post("/api/v1/nodes", {"metadata": {"name": "n"}, "status": status}) == 201
         containers = [{"name": "c", "image": "i"}]
-        made = {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": containers, "automountServiceAccountToken": False}}
+        made = {
+            "metadata": {"name": "p"},
+            "spec": {"nodeName": "n", "containers": containers, "automountServiceAccountToken": False},
+        }
         until(lambda: sockets.post("/api/v1/namespaces/default/pods", made) in (201, 409))
         yield
 
 
 @pytest.mark.usefixtures("pod")
 @pytest.mark.parametrize("protocols", [(), ("binary.k8s.io",), ("other", "base64.binary.k8s.io")])
-def test_a_log_is_a_stream_of_messages_that_begins_with_an_empty_one(sockets: Sockets, protocols: tuple[str, ...]) -> None:
+def test_a_log_is_a_stream_of_messages_that_begins_with_an_empty_one(
+    sockets: Sockets, protocols: tuple[str, ...]
+) -> None:
     with sockets.open(f"{LOG}?follow=true", *protocols, suppress_origin=True) as connection:
         encoded = bool(protocols) and protocols[-1].startswith("base64")
         assert connection.subprotocol == (protocols[-1] if protocols else None)

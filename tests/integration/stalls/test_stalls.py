@@ -1,7 +1,8 @@
 """The short form of `make stall`: no request of an unprivileged user keeps the event loop of one process busy for long.
 
-The limit applies to CPU time inside the server, and a case that fails is measured again, because other processes use the host. Sizes are
-eighths and quarters of the largest accepted size; limits are those of the largest (tests/stall/case.py).
+The limit applies to CPU time inside the server, and a case that fails is measured again, because other processes use
+the host. Sizes are eighths and quarters of the largest accepted size; limits are those of the largest
+(tests/stall/case.py).
 """
 
 from __future__ import annotations
@@ -51,12 +52,21 @@ def test_a_request_does_not_stall_the_server(world: World, case: Case) -> None:
     large = measured(world, case, 2 * n)
     assert large.caused <= WAITS[case.who], f"{case.name}: a step of {large.caused * 1000:.0f} ms at {large.size} bytes"
     if large.cpu > _WORTH:
-        assert large.cpu <= small.cpu * 2**_EXPONENT + 0.1, f"{case.name}: {small.cpu:.2f} s of CPU time became {large.cpu:.2f} s"
+        assert large.cpu <= small.cpu * 2**_EXPONENT + 0.1, (
+            f"{case.name}: {small.cpu:.2f} s of CPU time became {large.cpu:.2f} s"
+        )
 
 
-@settings(max_examples=8, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=8,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.data())
 def test_a_generated_request_does_not_stall_the_server(world: World, data: st.DataObject) -> None:
     case = data.draw(generated(BODY // _SHARE))
     sample = measured(world, case, case.largest())
-    assert sample.caused <= WAITS[case.who], f"{case.name}: a step of {sample.caused * 1000:.0f} ms at {sample.size} bytes"
+    assert sample.caused <= WAITS[case.who], (
+        f"{case.name}: a step of {sample.caused * 1000:.0f} ms at {sample.size} bytes"
+    )

@@ -82,7 +82,9 @@ def pods(factory: CachingStorageFactory) -> Cacher:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One event loop for all tests: gRPC's poller belongs to the process, and loses responses if event loops are replaced."""
+    """One event loop for all tests: gRPC's poller belongs to the process, and loses responses if event loops are
+    replaced.
+    """
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:

@@ -9,7 +9,16 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tetrapod.generic.storage.cacher import Cacher
-from tetrapod.generic.storage.interface import Entry, Predicate, StorageConfig, TryUpdate, Updated, Watch, WatchEvent, WatchQuery
+from tetrapod.generic.storage.interface import (
+    Entry,
+    Predicate,
+    StorageConfig,
+    TryUpdate,
+    Updated,
+    Watch,
+    WatchEvent,
+    WatchQuery,
+)
 from tetrapod.machinery.gvk import Object
 
 PODS = StorageConfig("pods", "v1", "Pod")
@@ -19,7 +28,12 @@ def pod(namespace: str, name: str, **labels: str) -> Object:
     metadata: Object = {"name": name, "namespace": namespace, "uid": str(uuid.uuid4())}
     if labels:
         metadata["labels"] = labels
-    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": metadata,
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
 
 
 async def create(storage: Cacher, *keys: str, **labels: str) -> Entry:

@@ -1,4 +1,6 @@
-"""The contract of storage backends, in etcd's terms: revisions, comparisons, ranges at a revision, watches, leases, compaction."""
+"""The contract of storage backends, in etcd's terms: revisions, comparisons, ranges at a revision, watches, leases,
+compaction.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,11 @@ async def test_put_if_absent_creates_once(backend: Backend, root: str) -> None:
     again = await backend.put_if(f"{root}/a", b"2", 0)
     assert not again.succeeded
     assert again.current is not None
-    assert (again.current.value, again.current.mod_revision, again.current.create_revision) == (b"1", revision, revision)
+    assert (again.current.value, again.current.mod_revision, again.current.create_revision) == (
+        b"1",
+        revision,
+        revision,
+    )
     assert await backend.get(f"{root}/a") == again.current
 
 
@@ -123,7 +129,10 @@ async def test_range_shows_a_past_revision(backend: Backend, root: str) -> None:
     await backend.delete_if(f"{root}/b", b1)
     c1 = await put(backend, f"{root}/c", b"c1")
     past = await backend.range(f"{root}/", f"{root}0", revision=b1)
-    assert [(kv.key, kv.value, kv.mod_revision) for kv in past.kvs] == [(f"{root}/a", b"a1", a1), (f"{root}/b", b"b1", b1)]
+    assert [(kv.key, kv.value, kv.mod_revision) for kv in past.kvs] == [
+        (f"{root}/a", b"a1", a1),
+        (f"{root}/b", b"b1", b1),
+    ]
     page = await backend.range(f"{root}/", f"{root}0", revision=b1, limit=1)
     assert (len(page.kvs), page.more, page.total) == (1, True, 2)
     assert past.revision >= c1
@@ -270,7 +279,9 @@ async def test_a_watch_from_a_compacted_revision_ends(backend: Backend, root: st
     assert caught.value.revision == second
 
 
-async def test_history_has_the_events_between_two_revisions_with_the_values_before(with_history: Backend, root: str) -> None:
+async def test_history_has_the_events_between_two_revisions_with_the_values_before(
+    with_history: Backend, root: str
+) -> None:
     backend = with_history
     first = await put(backend, f"{root}/a", b"1")
     second = await put(backend, f"{root}/a", b"2", first)

@@ -143,7 +143,9 @@ async def test_pages_of_a_past_revision_are_exact_despite_later_changes(pods: Ca
         token = ""
         while True:
             query = (
-                ListQuery(limit=limit, continue_token=token) if token else ListQuery(limit=limit, resource_version=version, match="Exact")
+                ListQuery(limit=limit, continue_token=token)
+                if token
+                else ListQuery(limit=limit, resource_version=version, match="Exact")
             )
             page = await pods.list(query)
             found += page.entries
@@ -151,16 +153,23 @@ async def test_pages_of_a_past_revision_are_exact_despite_later_changes(pods: Ca
             assert page.remaining == (len(expected.entries) - len(found) if token else None)
             if not token:
                 break
-        assert [(entry.key, entry.revision) for entry in found] == [(entry.key, entry.revision) for entry in expected.entries]
+        assert [(entry.key, entry.revision) for entry in found] == [
+            (entry.key, entry.revision) for entry in expected.entries
+        ]
 
 
 async def test_loading_a_large_cache_leaves_the_loop_to_others() -> None:
-    """No step of the event loop takes more than a few milliseconds of CPU time, independent of the number of objects."""
+    """No step of the event loop takes more than a few milliseconds of CPU time, independent of the number of
+    objects.
+    """
     backend = SqliteBackend()
     count = 20_000
     for start in range(0, count, 1000):
         await asyncio.gather(
-            *(backend.put_if(f"/registry/pods/a/{n:06}", encode(pod("a", f"{n:06}"), "v1", "Pod"), 0) for n in range(start, start + 1000))
+            *(
+                backend.put_if(f"/registry/pods/a/{n:06}", encode(pod("a", f"{n:06}"), "v1", "Pod"), 0)
+                for n in range(start, start + 1000)
+            )
         )
     storage = Cacher(backend, PODS)
     loading = asyncio.create_task(storage.ready())
@@ -189,9 +198,13 @@ async def test_page_of_the_embedded_store_costs_what_it_contains(changed: bool) 
             connection.execute("INSERT INTO current VALUES (?, ?, ?, 0)", (key, revision, revision))
         revision = count + 2
         if changed:
-            connection.execute("INSERT INTO revisions VALUES (?, '/registry/pods/b', x'', ?, 0, 0)", (revision + 1, revision + 1))
+            connection.execute(
+                "INSERT INTO revisions VALUES (?, '/registry/pods/b', x'', ?, 0, 0)", (revision + 1, revision + 1)
+            )
         span = "/registry/pods/", "/registry/pods0"
-        query = reading.RangeQuery(*span, limit=100, revision=revision, keys_only=False, count_only=False, counted=False)
+        query = reading.RangeQuery(
+            *span, limit=100, revision=revision, keys_only=False, count_only=False, counted=False
+        )
         cost[count] = _instructions(connection, query)
         connection.close()
     assert cost[8_000] < cost[2_000] * 1.5

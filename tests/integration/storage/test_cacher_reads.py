@@ -73,7 +73,9 @@ async def test_a_read_during_many_writes_includes_acknowledged_ones(pods: Cacher
             assert told == sorted(set(told)) and told[-1] == max(revisions)
 
 
-async def test_a_read_sees_what_another_process_wrote(factory: CachingStorageFactory, backend: Backend, root: str) -> None:
+async def test_a_read_sees_what_another_process_wrote(
+    factory: CachingStorageFactory, backend: Backend, root: str
+) -> None:
     mine, others = factory.resource(PODS), Cacher(backend, PODS, root=root)
     await mine.ready()
     for number in range(5):
@@ -113,7 +115,12 @@ async def test_a_revision_of_the_future_is_too_large(pods: Cacher, monkeypatch: 
 
 @pytest.mark.parametrize(
     ("version", "text"),
-    [("abc", "invalid syntax"), ("-1", "invalid syntax"), ("1.5", "invalid syntax"), ("18446744073709551616", "value out of range")],
+    [
+        ("abc", "invalid syntax"),
+        ("-1", "invalid syntax"),
+        ("1.5", "invalid syntax"),
+        ("18446744073709551616", "value out of range"),
+    ],
 )
 async def test_an_unreadable_version_is_rejected(pods: Cacher, version: str, text: str) -> None:
     expected = f'resourceVersion: Invalid value: "{version}": strconv.ParseUint: parsing "{version}": {text}'
@@ -201,8 +208,12 @@ async def test_exact_shows_the_past_and_not_older_than_the_present(pods: Cacher)
     assert (names(exact.entries), exact.resource_version) == (["a/1", "a/2", "a/3"], asked)
     legacy = await pods.list(ListQuery(resource_version=asked, limit=2))
     assert (names(legacy.entries), legacy.remaining, legacy.resource_version) == (["a/1", "a/2"], 1, asked)
-    assert names((await pods.list(ListQuery(prefix="a/2", single=True, resource_version=asked, match="Exact"))).entries) == ["a/2"]
-    now = await pods.list(ListQuery(resource_version=(await pods.list(ListQuery())).resource_version, match="NotOlderThan", limit=2))
+    assert names(
+        (await pods.list(ListQuery(prefix="a/2", single=True, resource_version=asked, match="Exact"))).entries
+    ) == ["a/2"]
+    now = await pods.list(
+        ListQuery(resource_version=(await pods.list(ListQuery())).resource_version, match="NotOlderThan", limit=2)
+    )
     assert (names(now.entries), now.remaining) == (["a/1", "a/3"], 1)
 
 
@@ -233,7 +244,9 @@ async def test_an_expired_token_offers_an_inconsistent_one(backend: Backend, roo
     await backend.compact(await backend.revision())
     with pytest.raises(TooOldResourceVersion) as caught:
         await pods.list(ListQuery(limit=1, continue_token=first.continue_token))
-    assert str(caught.value).startswith("The provided continue parameter is too old to display a consistent list result.")
+    assert str(caught.value).startswith(
+        "The provided continue parameter is too old to display a consistent list result."
+    )
     fresh = await pods.list(ListQuery(limit=2, continue_token=caught.value.fresh_token))
     assert names(fresh.entries) == ["a/3", "a/4"]
     assert int(fresh.resource_version) > int(first.resource_version)
@@ -243,17 +256,24 @@ async def test_an_expired_token_offers_an_inconsistent_one(backend: Backend, roo
     await pods.close()
 
 
-async def test_a_compacted_version_is_gone_for_a_kind_that_has_not_changed_since(pods: Cacher, factory: CachingStorageFactory) -> None:
+async def test_a_compacted_version_is_gone_for_a_kind_that_has_not_changed_since(
+    pods: Cacher, factory: CachingStorageFactory
+) -> None:
     await pods.ready()
     await create(pods, "a/1", "a/2", "a/3")
     first = await pods.list(ListQuery(limit=1))
     others = factory.resource(StorageConfig("configmaps", "v1", "ConfigMap"))
     for number in range(3):
-        await others.create(f"a/{number}", {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": str(number), "namespace": "a"}})
+        await others.create(
+            f"a/{number}",
+            {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": str(number), "namespace": "a"}},
+        )
     await factory.backend.compact(await factory.backend.revision())
     with pytest.raises(TooOldResourceVersion) as caught:
         await pods.list(ListQuery(limit=1, continue_token=first.continue_token))
-    assert str(caught.value).startswith("The provided continue parameter is too old to display a consistent list result.")
+    assert str(caught.value).startswith(
+        "The provided continue parameter is too old to display a consistent list result."
+    )
     rest = await pods.list(ListQuery(continue_token=caught.value.fresh_token))
     assert names(rest.entries) == ["a/2", "a/3"]
     for query in ({"match": "Exact"}, {"limit": 1}, {"prefix": "a/2", "single": True, "match": "Exact"}):
@@ -280,7 +300,10 @@ async def test_a_value_written_by_a_stock_server_is_served(pods: Cacher, backend
     values = {
         "go": b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"go"}}\n',
         "sorted": b'{"apiVersion":"v1","kind":"Pod","metadata":{},"spec":{}}',
-        "odd": b'{"data":{"metadata":{"a":"b"}},"kind":"Pod","metadata":{"name":"odd","resourceVersion":"1"},"apiVersion":"v1"}',
+        "odd": (
+            b'{"data":{"metadata":{"a":"b"}},"kind":"Pod","metadata":{"name":"odd","resourceVersion":"1"},'
+            b'"apiVersion":"v1"}'
+        ),
     }
     for name, value in values.items():
         revision = (await backend.put_if(f"{root}/pods/a/{name}", value, 0)).revision

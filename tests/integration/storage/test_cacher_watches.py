@@ -120,7 +120,9 @@ async def test_a_watch_from_version_1_is_too_old_once_anything_was_written(pods:
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
-async def test_a_watch_resumes_at_a_version_from_before_the_cache_was_filled(with_history: Backend, root: str, packed: bool) -> None:
+async def test_a_watch_resumes_at_a_version_from_before_the_cache_was_filled(
+    with_history: Backend, root: str, packed: bool
+) -> None:
     config = StorageConfig("pods", "v1", "Pod", packed=packed)
     writer, later = Cacher(with_history, config, root=root), Cacher(with_history, config, root=root)
     first = await create(writer, "a/1")
@@ -144,7 +146,9 @@ async def test_a_watch_resumes_at_a_version_from_before_the_cache_was_filled(wit
     await writer.close()
 
 
-async def test_a_resumed_watch_sees_objects_enter_and_leave_its_selector_in_the_past(with_history: Backend, root: str) -> None:
+async def test_a_resumed_watch_sees_objects_enter_and_leave_its_selector_in_the_past(
+    with_history: Backend, root: str
+) -> None:
     writer, later = Cacher(with_history, PODS, root=root), Cacher(with_history, PODS, root=root)
     first = await create(writer, "a/x", tier="back")
     await writer.guaranteed_update("a/x", setting(tier="front"))
@@ -156,11 +160,16 @@ async def test_a_resumed_watch_sees_objects_enter_and_leave_its_selector_in_the_
 
 
 async def test_a_watch_resumes_where_nothing_of_its_kind_has_changed(with_history: Backend, root: str) -> None:
-    writer, later = Cacher(with_history, PODS, root=root), Cacher(with_history, StorageConfig("services/specs", "v1", "Service"), root=root)
+    writer, later = (
+        Cacher(with_history, PODS, root=root),
+        Cacher(with_history, StorageConfig("services/specs", "v1", "Service"), root=root),
+    )
     first = await create(writer, "a/1")
     await create(writer, "a/2")
     async with watching(later, resource_version=str(first.revision)) as events:
-        entry = await later.create("a/1", {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "1", "namespace": "a"}})
+        entry = await later.create(
+            "a/1", {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "1", "namespace": "a"}}
+        )
         event = await events.next()
         assert (event.type, event.revision) == ("ADDED", entry.revision)
     await later.close()
@@ -181,7 +190,9 @@ async def test_watches_that_resume_together_read_the_history_of_the_store_once(
         return history(self, start, end, first, last)
 
     monkeypatch.setattr(type(with_history), "history", counted)
-    watches = await asyncio.gather(*(later.watch(WatchQuery(resource_version=str(revision))) for revision in reversed(revisions)))
+    watches = await asyncio.gather(
+        *(later.watch(WatchQuery(resource_version=str(revision))) for revision in reversed(revisions))
+    )
     for number, resumed in enumerate(reversed(watches)):
         if number < 19:
             assert await Events(resumed).take(1) == [("ADDED", f"a/{number + 1}")]
@@ -223,7 +234,9 @@ async def test_a_watch_at_a_compacted_version_is_too_old(with_history: Backend, 
     await writer.close()
 
 
-async def test_a_watch_that_missed_more_than_a_queue_holds_gets_every_event(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watch_that_missed_more_than_a_queue_holds_gets_every_event(
+    pods: Cacher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watching_module, "QUEUE", 10)
     await pods.ready()
     first = await create(pods, "a/0")
@@ -247,7 +260,12 @@ async def test_initial_events_end_with_a_bookmark(pods: Cacher, version: str) ->
     await create(pods, "a/x", x="y")
     last = await create(pods, "a/y")
     now = await latest(pods)
-    query = {"initial_events": True, "match": "NotOlderThan", "bookmarks": True, "resource_version": now if version == "exact" else version}
+    query = {
+        "initial_events": True,
+        "match": "NotOlderThan",
+        "bookmarks": True,
+        "resource_version": now if version == "exact" else version,
+    }
     async with watching(pods, **query) as events:
         assert await events.take(2) == [("ADDED", "a/x"), ("ADDED", "a/y")]
         end = await events.next()
@@ -342,7 +360,10 @@ async def test_watches_share_one_entry_so_that_frames_are_made_once(pods: Cacher
 async def test_a_slow_watch_is_ended_and_others_go_on(pods: Cacher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tetrapod.generic.storage.cacher.watching.QUEUE", 5)
     await pods.ready()
-    async with watching(pods, resource_version="0") as slow, watching(pods, prefix="a/6", single=True, resource_version="0") as other:
+    async with (
+        watching(pods, resource_version="0") as slow,
+        watching(pods, prefix="a/6", single=True, resource_version="0") as other,
+    ):
         await create(pods, *(f"a/{number}" for number in range(10)))
         assert await other.take(1) == [("ADDED", "a/6")]
         assert await slow.ends()

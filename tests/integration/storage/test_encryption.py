@@ -1,7 +1,7 @@
 """Encrypted resources on both backends.
 
-The store holds no plain value, stale values are encrypted again, and unreadable ones are reported. Keys change while the server runs; a
-KMS plugin starts, stops and rotates its key.
+The store holds no plain value, stale values are encrypted again, and unreadable ones are reported. Keys change while
+the server runs; a KMS plugin starts, stops and rotates its key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ from tetrapod.generic.storage.unreadable import CannotEncrypt, NotReady, NotTran
 from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError
 
-HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [pods]\n  providers:\n"
+HEAD = (
+    "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [pods]\n"
+    "  providers:\n"
+)
 RESOURCE = GroupResource("", "pods")
 
 
@@ -155,17 +158,27 @@ async def test_unreadable_objects_are_errors_and_others_are_served(place: Place)
     await create(lost, "a/x", "a/y")
     pods, _ = await place.server(key("aesgcm", "another", 2), IDENTITY)
     good = await create(pods, "a/z")
-    why = "data from the storage is not transformable revision=0: no matching key was found for the provided AES transformer"
+    why = (
+        "data from the storage is not transformable revision=0: no matching key was found for the "
+        "provided AES transformer"
+    )
     with pytest.raises(StatusError) as caught, TranslatedRead(RESOURCE, "x", "get", "/pods/a/x"):
         await pods.get("a/x")
     text = f"StorageError: corrupt object, Code: 7, Key: /pods/a/x, ResourceVersion: 0, AdditionalErrorMsg: {why}"
     assert refusal(caught) == (500, "InternalError", f"Internal error occurred: {text}")
     with pytest.raises(StatusError) as caught, TranslatedRead(RESOURCE, "", "list"):
         await pods.list(ListQuery())
-    text = f"StorageError: corrupt object, Code: 7, Key: {place.root}/pods/a/x, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    text = (
+        f"StorageError: corrupt object, Code: 7, Key: {place.root}/pods/a/x, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: {why}"
+    )
     listed = f"failed to read one or more pods from the storage: {text} (and 1 more)"
     if place.backend.progress_reliable:
-        assert refusal(caught) == (429, "TooManyRequests", f"storage is (re)initializing: failed to list <unspecified>: {listed}")
+        assert refusal(caught) == (
+            429,
+            "TooManyRequests",
+            f"storage is (re)initializing: failed to list <unspecified>: {listed}",
+        )
     else:  # lists read the store directly
         assert refusal(caught) == (500, "StorageReadError", listed)
     entry = await pods.get("a/z", str(good.revision))
@@ -253,7 +266,10 @@ async def test_without_its_plugin_a_server_reads_what_it_knows_and_writes_for_th
     pods, encryption = await place.server(kms(plugin))
     await create(pods, "a/x")
     plugin.stop()
-    with pytest.raises(RuntimeError, match="kms-provider-0: failed to perform status section of the healthz check for KMS Provider plugin"):
+    with pytest.raises(
+        RuntimeError,
+        match="kms-provider-0: failed to perform status section of the healthz check for KMS Provider plugin",
+    ):
         await encryption.check()
     written = await create(pods, "a/y")
     monkeypatch.setattr(probe, "WRITE_SECONDS", -1.0)
@@ -268,14 +284,20 @@ async def test_without_its_plugin_a_server_reads_what_it_knows_and_writes_for_th
     assert entry is not None
 
 
-async def test_a_plugin_that_is_not_well_is_reported(place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plugin_that_is_not_well_is_reported(
+    place: Place, plugin: KmsPlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(probe, "_WELL_SECONDS", 0)
     monkeypatch.setattr(probe, "_ILL_SECONDS", 0)
     _, encryption = await place.server(kms(plugin))
     for attribute, value, text in (
         ("healthz", "on fire", "got unexpected healthz status: on fire"),
         ("version", "v3", "expected KMSv2 API version v2, got v3"),
-        ("version", "v2beta1", "KMSv2 API version should not change after the initial status response version v2, got v2beta1"),
+        (
+            "version",
+            "v2beta1",
+            "KMSv2 API version should not change after the initial status response version v2, got v2beta1",
+        ),
         ("key_id", "", 'got invalid KMSv2 KeyID hash "": keyID is empty'),
     ):
         before = getattr(plugin, attribute)
@@ -317,6 +339,8 @@ async def test_what_the_plugin_does_not_know_is_rejected_with_its_words(place: P
     again, _ = await place.server(kms(plugin))
     with pytest.raises(NotTransformable) as caught:
         await again.get("a/x")
-    assert caught.value.reason == "failed to decrypt DEK, error: rpc error: code = InvalidArgument desc = this is not mine"
+    assert (
+        caught.value.reason == "failed to decrypt DEK, error: rpc error: code = InvalidArgument desc = this is not mine"
+    )
     assert isinstance(caught.value.__cause__, TransformError)
     assert caught.value.__cause__.status == "InvalidArgument"

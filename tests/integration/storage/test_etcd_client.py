@@ -1,4 +1,6 @@
-"""Behaviour specific to the etcd client: TLS with client certificates, compaction by several servers, shared reads, version checks."""
+"""Behaviour specific to the etcd client: TLS with client certificates, compaction by several servers, shared reads,
+version checks.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ async def test_mutual_tls(tmp_path: Path) -> None:
         etcd.stop()
 
 
-async def test_of_several_processes_one_compacts(etcds: dict[str, Etcd], tmp_path_factory: pytest.TempPathFactory, root: str) -> None:
+async def test_of_several_processes_one_compacts(
+    etcds: dict[str, Etcd], tmp_path_factory: pytest.TempPathFactory, root: str
+) -> None:
     url = shared_etcd("etcd-3.6", etcds, tmp_path_factory.mktemp("etcd")).url
     one, two = EtcdBackend([url]), EtcdBackend([url])
     for backend in (one, two):

@@ -56,7 +56,10 @@ async def test_cached_reads_go_on_and_watches_notice_nothing(etcd: Etcd, pods: C
     cached = await pods.get("a/x", "0")
     assert cached is not None
     assert names((await pods.list(ListQuery(resource_version="0"))).entries) == ["a/x", "a/y"]
-    assert names((await pods.list(ListQuery(resource_version=str(entry.revision), predicate=labelled()))).entries) == ["a/x", "a/y"]
+    assert names((await pods.list(ListQuery(resource_version=str(entry.revision), predicate=labelled()))).entries) == [
+        "a/x",
+        "a/y",
+    ]
     for refused in (
         create(pods, "a/z"),
         pods.guaranteed_update("a/x", setting(n="1")),

@@ -1,4 +1,6 @@
-"""The file of the embedded store: acknowledged writes survive a kill, one process at a time may open it, and foreign files are rejected."""
+"""The file of the embedded store: acknowledged writes survive a kill, one process at a time may open it, and foreign
+files are rejected.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ async def test_a_second_process_is_rejected_with_the_owner_of_the_file(tmp_path:
     assert process.stdout is not None
     try:
         process.stdout.readline()
-        with pytest.raises(DatabaseInUse, match=f"in use by process {process.pid}; only one process can serve it at a time"):
+        with pytest.raises(
+            DatabaseInUse, match=f"in use by process {process.pid}; only one process can serve it at a time"
+        ):
             SqliteBackend(path)
     finally:
         process.kill()

@@ -63,7 +63,9 @@ class SqliteMachine(RuleBasedStateMachine):
             self.record(key, value)
             assert result.revision == self.now
         elif key in self.state:
-            assert (result.current.value, result.current.mod_revision, result.current.create_revision) == self.state[key]
+            assert (result.current.value, result.current.mod_revision, result.current.create_revision) == self.state[
+                key
+            ]
         else:
             assert result.current is None
 

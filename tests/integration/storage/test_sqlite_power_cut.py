@@ -1,7 +1,7 @@
 """The embedded store after a power cut or `kill -9` at each write and sync: acknowledged writes are there.
 
-SQLite's file operations are recorded (chaos/disk), the possible disks after each are built, and the store is opened on them.
-CHAOS_WRITES makes the test longer.
+SQLite's file operations are recorded (chaos/disk), the possible disks after each are built, and the store is opened on
+them. CHAOS_WRITES makes the test longer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ WRITES = int(os.environ.get("CHAOS_WRITES") or 40)
 WRITERS = 4
 PAGES = 12  # pages in the log before it is copied into the database: few, so that it happens often
 
-pytestmark = [pytest.mark.long, pytest.mark.skipif(not can_record(), reason="Python's SQLite is not a shared library here")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not can_record(), reason="Python's SQLite is not a shared library here"),
+]
 
 
 async def _writer(number: int, backend: SqliteBackend, recording: Recording, chance: random.Random) -> None:
@@ -48,9 +51,16 @@ async def _work(directory: Path, seed: int) -> Recording:
     chance = random.Random(seed)
     with recorded(directory) as recording:
         backend = SqliteBackend(directory / "db")
-        await asyncio.gather(*(_writer(number, backend, recording, random.Random(chance.random())) for number in range(WRITERS)))
+        await asyncio.gather(
+            *(_writer(number, backend, recording, random.Random(chance.random())) for number in range(WRITERS))
+        )
         await backend.compact(await backend.revision() // 2)
-        await asyncio.gather(*(_writer(number + WRITERS, backend, recording, random.Random(chance.random())) for number in range(WRITERS)))
+        await asyncio.gather(
+            *(
+                _writer(number + WRITERS, backend, recording, random.Random(chance.random()))
+                for number in range(WRITERS)
+            )
+        )
         await backend.close()
     return recording
 
@@ -80,7 +90,11 @@ async def _found(disk: Disk, directory: Path) -> str:
         k: kv.mod_revision for k, kv in present.items()
     }:
         return "the present state is not what history ends with"
-    if missing := [revision for revision in range(compacted + 1, last + 1) if revision not in rows and revision > schema.FIRST_REVISION]:
+    if missing := [
+        revision
+        for revision in range(compacted + 1, last + 1)
+        if revision not in rows and revision > schema.FIRST_REVISION
+    ]:
         return f"of the revisions to {last} there are no {missing}"
     for told in disk.acknowledged:
         if told.revision > compacted and rows.get(told.revision) != (told.key, told.value):
@@ -118,17 +132,23 @@ async def _wrong(tmp_path: Path, most: int = 3) -> tuple[Recording, list[str]]:
 
 
 @pytest.mark.timeout(1800)
-async def test_a_power_cut_at_any_write_loses_nothing_acknowledged(tmp_path: Path, small_log: Callable[..., None]) -> None:
+async def test_a_power_cut_at_any_write_loses_nothing_acknowledged(
+    tmp_path: Path, small_log: Callable[..., None]
+) -> None:
     small_log()
     recording, wrong = await _wrong(tmp_path)
     assert wrong == []
-    kinds: list[tuple[type[Any], str]] = [(type(step), step.file) for step in recording.steps if isinstance(step, (Write, Sync))]
+    kinds: list[tuple[type[Any], str]] = [
+        (type(step), step.file) for step in recording.steps if isinstance(step, (Write, Sync))
+    ]
     for what in ((Write, "db-wal"), (Sync, "db-wal"), (Write, "db"), (Sync, "db")):  # the test did examine a database
         assert kinds.count(what) >= 3, what
     assert sum(isinstance(step, Acknowledged) for step in recording.steps) == 2 * (WRITES // WRITERS) * WRITERS
 
 
-async def test_recorded_databases_keep_their_files_in_their_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_recorded_databases_keep_their_files_in_their_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     working, databases = tmp_path / "working", tmp_path / "databases"
     working.mkdir()
     databases.mkdir()
@@ -144,7 +164,9 @@ async def test_recorded_databases_keep_their_files_in_their_directory(tmp_path: 
 
 
 @pytest.mark.parametrize("careless", ["PRAGMA synchronous = NORMAL", "PRAGMA synchronous = OFF"])
-async def test_a_store_that_does_not_sync_is_found_out(tmp_path: Path, small_log: Callable[..., None], careless: str) -> None:
+async def test_a_store_that_does_not_sync_is_found_out(
+    tmp_path: Path, small_log: Callable[..., None], careless: str
+) -> None:
     small_log(careless)
     _, wrong = await _wrong(tmp_path, most=1)
     assert wrong

@@ -26,13 +26,17 @@ def argv(module: str, *flags: str) -> list[str]:
 
 
 def run(module: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv(module, *flags), capture_output=True, text=True, env=environment(), check=False, timeout=60)
+    return subprocess.run(
+        argv(module, *flags), capture_output=True, text=True, env=environment(), check=False, timeout=60
+    )
 
 
 @contextmanager
 def running(module: str, log: Path, url: str, *flags: str, more: str = "") -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as out:
-        process = subprocess.Popen(argv(module, *flags), stdout=out, stderr=out, env={**environment(), "TETRAPOD_FLAGS": more})
+        process = subprocess.Popen(
+            argv(module, *flags), stdout=out, stderr=out, env={**environment(), "TETRAPOD_FLAGS": more}
+        )
     try:
         wait_ready(url, process, log)
         yield process
@@ -44,7 +48,13 @@ def running(module: str, log: Path, url: str, *flags: str, more: str = "") -> It
 @pytest.fixture
 def etcd(tmp_path: Path) -> Iterator[str]:
     url = f"http://127.0.0.1:{free_port()}"
-    flags = (f"--listen-client-urls={url}", "--data-dir", str(tmp_path / "etcd"), "--unsafe-no-fsync=true", "--listen-peer-urls=http://x:1")
+    flags = (
+        f"--listen-client-urls={url}",
+        "--data-dir",
+        str(tmp_path / "etcd"),
+        "--unsafe-no-fsync=true",
+        "--listen-peer-urls=http://x:1",
+    )
     with running("etcd_stand_in", tmp_path / "etcd.log", url, *flags):
         yield url
 
@@ -91,7 +101,9 @@ def test_objects_live_as_long_as_the_etcd(tmp_path: Path, etcd: str) -> None:
         assert found.status == 200
 
 
-def test_the_certificate_is_that_of_the_directory_and_flags_come_from_the_environment(tmp_path: Path, etcd: str) -> None:
+def test_the_certificate_is_that_of_the_directory_and_flags_come_from_the_environment(
+    tmp_path: Path, etcd: str
+) -> None:
     authority = Authority.create("somebody")
     certificate, key = authority.issue_server("given", ["localhost", "127.0.0.1"])
     (tmp_path / "apiserver.crt").write_bytes(certificate)
@@ -104,7 +116,10 @@ def test_the_certificate_is_that_of_the_directory_and_flags_come_from_the_enviro
 
 def test_privileged_containers_are_let_in_as_the_flag_says(tmp_path: Path, etcd: str) -> None:
     container = {"name": "a", "image": "x", "securityContext": {"privileged": True}}
-    path, pod = "/api/v1/namespaces/default/pods?dryRun=All", {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    path, pod = (
+        "/api/v1/namespaces/default/pods?dryRun=All",
+        {"metadata": {"name": "p"}, "spec": {"containers": [container]}},
+    )
     with apiserver(tmp_path, etcd, more="--allow-privileged=false") as client:
         refused = client.call("POST", path, pod)
         assert refused.status == 422

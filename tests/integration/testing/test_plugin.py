@@ -37,10 +37,35 @@ def test_forks_went_with_their_tests(tetrapod):
 
 def pytest_of(directory: Path, text: str) -> subprocess.CompletedProcess[str]:
     (directory / "test_it.py").write_text(text)
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "tetrapod.testing.plugin", "-p", "no:cacheprovider", "-p", "no:asyncio"]
-    argv += ["-p", "no:xdist", "-p", "no:hypothesispytest", "-p", "no:anyio", "-W", "error", "--rootdir", str(directory), str(directory)]
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tetrapod.testing.plugin",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:asyncio",
+    ]
+    argv += [
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:hypothesispytest",
+        "-p",
+        "no:anyio",
+        "-W",
+        "error",
+        "--rootdir",
+        str(directory),
+        str(directory),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(SERVICES), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    return subprocess.run(argv, capture_output=True, text=True, cwd=directory, env=environment, check=False, timeout=100)
+    return subprocess.run(
+        argv, capture_output=True, text=True, cwd=directory, env=environment, check=False, timeout=100
+    )
 
 
 def test_it_costs_nothing_where_it_is_not_used(tmp_path: Path) -> None:

@@ -106,7 +106,13 @@ def test_a_watch_that_is_open_is_reported_and_never_goes_backwards(server: Serve
     assert ended.wait(10)
     thread.join()
     told = [(event.type, event.object["metadata"]["name"]) for event in events]
-    assert told == [("ADDED", "added"), ("DELETED", "present"), ("DELETED", "added"), ("ADDED", "present"), ("ADDED", "last")]
+    assert told == [
+        ("ADDED", "added"),
+        ("DELETED", "present"),
+        ("DELETED", "added"),
+        ("ADDED", "present"),
+        ("ADDED", "last"),
+    ]
     versions = [int(event.object["metadata"]["resourceVersion"]) for event in events]
     assert versions == sorted(set(versions))
 
@@ -183,12 +189,23 @@ def test_a_fork_has_everything_and_goes_its_own_way(server: Server) -> None:
 
 
 def test_manifests_of_every_form_are_applied(server: Server, tmp_path: Path) -> None:
-    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: text}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: second}\n"
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: text}\n---\napiVersion: v1\nkind: ConfigMap\n"
+        "metadata: {name: second}\n"
+    )
     (tmp_path / "nested").mkdir()
     (tmp_path / "nested" / "one.yaml").write_text(text.replace("text", "file"))
     listed = {"apiVersion": "v1", "kind": "List", "items": [config_map("item")]}
     applied = server.apply([text, tmp_path, listed, SITE, CRDS])
-    assert [obj["metadata"]["name"] for obj in applied] == ["text", "second", "file", "second", "item", "blog", "sites.example.com"]
+    assert [obj["metadata"]["name"] for obj in applied] == [
+        "text",
+        "second",
+        "file",
+        "second",
+        "item",
+        "blog",
+        "sites.example.com",
+    ]
     assert names(server.client) >= {"text", "second", "file", "item"}
 
 
@@ -259,7 +276,15 @@ def test_a_closed_server_says_so() -> None:
     server = Server()
     server.close()
     server.close()
-    for use in (server.connect, server.snapshot, server.reset, server.fork, server.settle, lambda: server.client, lambda: server.url):
+    for use in (
+        server.connect,
+        server.snapshot,
+        server.reset,
+        server.fork,
+        server.settle,
+        lambda: server.client,
+        lambda: server.url,
+    ):
         with pytest.raises(RuntimeError, match="closed"):
             use()
 

@@ -16,8 +16,15 @@ from support.services import NAMES, Services, running_services
 @pytest.fixture(scope="module")
 def four(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Services]:
     directory = tmp_path_factory.mktemp("four")
-    flags: dict[str, tuple[str, ...]] = {name: ("--tracing-config-file", tracing_file(directory, collector)) for name in NAMES}
-    flags["aggregator"] = ("--tracing-config-file", tracing_file(_made(directory / "all"), collector, 1_000_000), "-v", "3")
+    flags: dict[str, tuple[str, ...]] = {
+        name: ("--tracing-config-file", tracing_file(directory, collector)) for name in NAMES
+    }
+    flags["aggregator"] = (
+        "--tracing-config-file",
+        tracing_file(_made(directory / "all"), collector, 1_000_000),
+        "-v",
+        "3",
+    )
     flags["aggregator"] += ("--logging-format", "json")
     flags["core"] += ("-v", "3", "--logging-format", "json")
     flags["auth"] += ("--token-auth-file", str(TOKENS))

@@ -37,7 +37,11 @@ GROUP = "traced.example.com"
 def server(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[Server]:
     directory = tmp_path_factory.mktemp("traced")
     with running(
-        directory / "data", "--token-auth-file", str(TOKENS), "--tracing-config-file", tracing_file(directory, collector)
+        directory / "data",
+        "--token-auth-file",
+        str(TOKENS),
+        "--tracing-config-file",
+        tracing_file(directory, collector),
     ) as found:
         yield found
 
@@ -68,8 +72,12 @@ def hooked(server: Server, other: WebhookServer) -> Iterator[HttpsClient]:
         "validations": [{"expression": "object.metadata.name != 'forbidden'", "message": "not that name"}],
     }
     made = [
-        client.call("POST", f"{ADMISSION}/validatingwebhookconfigurations", {"metadata": {"name": "traced"}, "webhooks": [hook]}),
-        client.call("POST", f"{ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": "named"}, "spec": policy}),
+        client.call(
+            "POST", f"{ADMISSION}/validatingwebhookconfigurations", {"metadata": {"name": "traced"}, "webhooks": [hook]}
+        ),
+        client.call(
+            "POST", f"{ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": "named"}, "spec": policy}
+        ),
         client.call(
             "POST",
             f"{ADMISSION}/validatingadmissionpolicybindings",
@@ -77,14 +85,18 @@ def hooked(server: Server, other: WebhookServer) -> Iterator[HttpsClient]:
         ),
     ]
     assert [reply.status for reply in made] == [201] * 3, made
-    client.until(lambda reply: reply.status == 422, "POST", f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "forbidden"}})
+    client.until(
+        lambda reply: reply.status == 422, "POST", f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "forbidden"}}
+    )
     client.until(lambda _: bool(other.seen), "POST", f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "asked"}})
     yield client
     client.call("DELETE", f"{ADMISSION}/validatingwebhookconfigurations/traced")
     client.call("DELETE", f"{ADMISSION}/validatingadmissionpolicies/named")
 
 
-def test_a_write_shows_every_filter_plugin_webhook_policy_and_call_of_the_store(server: Server, hooked: HttpsClient) -> None:
+def test_a_write_shows_every_filter_plugin_webhook_policy_and_call_of_the_store(
+    server: Server, hooked: HttpsClient
+) -> None:
     report = traced(server.url, CONFIG_MAPS, {"metadata": {"name": "seen"}})
     assert (report["response"]["status"], report["request"]["user"]) == (201, "admin")
     filters = [span["name"] for span in steps(report["spans"]) if span.get("filter")]
@@ -93,7 +105,14 @@ def test_a_write_shows_every_filter_plugin_webhook_policy_and_call_of_the_store(
     create = step(report, "Create")
     assert create["attributes"]["audit-id"] == report["auditID"]
     below = [span["name"] for span in steps(create["spans"])]
-    for name in ("registry create", "before create", "admission NamespaceLifecycle", "Create etcd3", "sqlite put", "SerializeObject"):
+    for name in (
+        "registry create",
+        "before create",
+        "admission NamespaceLifecycle",
+        "Create etcd3",
+        "sqlite put",
+        "SerializeObject",
+    ):
         assert name in below, below
     validating = step(report, "admission ValidatingAdmissionWebhook")
     assert [span["name"] for span in steps(validating["spans"])] == ["Call validating webhook", "HTTP POST"]
@@ -107,7 +126,10 @@ def test_steps_lie_within_the_steps_they_are_part_of(server: Server) -> None:
 
     def check(span: dict[str, Any]) -> None:
         for child in span.get("spans", []):
-            assert span["start"] <= child["start"] and child["start"] + child["took"] <= span["start"] + span["took"] + 0.01
+            assert (
+                span["start"] <= child["start"]
+                and child["start"] + child["took"] <= span["start"] + span["took"] + 0.01
+            )
             checked.append(child["name"])
             check(child)
 
@@ -119,7 +141,9 @@ def test_steps_lie_within_the_steps_they_are_part_of(server: Server) -> None:
 def test_a_rejection_is_traced_and_says_where_it_was_made(server: Server, hooked: HttpsClient) -> None:
     report = traced(server.url, f"{CONFIG_MAPS}?dryRun=All", {"metadata": {"name": "forbidden"}})
     assert report["response"]["status"] == 422
-    assert [span["name"] for span in steps(report["spans"]) if "error" in span] == ["admission ValidatingAdmissionPolicy"]
+    assert [span["name"] for span in steps(report["spans"]) if "error" in span] == [
+        "admission ValidatingAdmissionPolicy"
+    ]
 
 
 def test_a_watch_is_traced_until_it_has_begun(server: Server) -> None:
@@ -169,7 +193,9 @@ def test_an_external_server_is_one_span_and_does_not_get_the_parameter(server: S
         "insecureSkipTLSVerify": True,
         "service": {"namespace": "default", "name": "external", "port": other.port},
     }
-    client.call("POST", "/apis/apiregistration.k8s.io/v1/apiservices", {"metadata": {"name": f"v1.{GROUP}"}, "spec": spec})
+    client.call(
+        "POST", "/apis/apiregistration.k8s.io/v1/apiservices", {"metadata": {"name": f"v1.{GROUP}"}, "spec": spec}
+    )
     client.until(lambda reply: reply.status == 200, "GET", f"/apis/{GROUP}/v1/things")
     report = traced(server.url, f"/apis/{GROUP}/v1/things?limit=1")
     hop = step(report, "HTTP GET")
@@ -217,7 +243,9 @@ def by_name(spans: list[ReceivedSpan], audit_id: str) -> dict[str, ReceivedSpan]
 
 
 def exported(collector: Collector, audit_id: str) -> dict[str, ReceivedSpan]:
-    spans = collector.wait_for(lambda spans: any(s.kind == 2 and s.attributes.get("audit-id") == audit_id for s in spans))
+    spans = collector.wait_for(
+        lambda spans: any(s.kind == 2 and s.attributes.get("audit-id") == audit_id for s in spans)
+    )
     return by_name(spans, audit_id)
 
 
@@ -225,12 +253,21 @@ def test_a_master_continues_a_trace_and_names_and_attributes_are_upstreams(
     server: Server, collector: Collector, hooked: HttpsClient
 ) -> None:
     body = {"metadata": {"name": "exported"}}
-    status, headers, answer = ask(server.url, f"{CONFIG_MAPS}?dryRun=All", body, traceparent=TRACEPARENT, user_agent="test")
+    status, headers, answer = ask(
+        server.url, f"{CONFIG_MAPS}?dryRun=All", body, traceparent=TRACEPARENT, user_agent="test"
+    )
     assert status == 201
     spans = exported(collector, headers["audit-id"])
     root = spans[""]
-    assert (root.name, root.trace_id, root.parent, root.links) == ("POST /api/v1/namespaces/{:namespace}/configmaps", TRACE, PARENT, [])
-    assert root.resource["service.name"] == "apiserver" and root.resource["service.instance.id"].startswith("apiserver-")
+    assert (root.name, root.trace_id, root.parent, root.links) == (
+        "POST /api/v1/namespaces/{:namespace}/configmaps",
+        TRACE,
+        PARENT,
+        [],
+    )
+    assert root.resource["service.name"] == "apiserver" and root.resource["service.instance.id"].startswith(
+        "apiserver-"
+    )
     port = int(server.url.rpartition(":")[2])
     assert root.attributes == {
         "server.address": "127.0.0.1",
@@ -275,7 +312,10 @@ def test_others_do_not_decide_that_they_are_traced(server: Server, collector: Co
 
 
 def test_a_watch_is_exported_when_it_ends(server: Server, collector: Collector) -> None:
-    path = f"{CONFIG_MAPS}?watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    path = (
+        f"{CONFIG_MAPS}?watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&"
+        "allowWatchBookmarks=true"
+    )
     _, headers, _ = ask(server.url, path, traceparent=TRACEPARENT)
     spans = exported(collector, headers["audit-id"])
     assert "WatchList" in spans and spans[""].ended - spans[""].started > 900_000_000

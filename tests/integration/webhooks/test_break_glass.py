@@ -50,7 +50,10 @@ def kept_out(server: Server) -> Iterator[Client]:
         assert client.call("POST", f"{GROUP}/{kind.lower()}webhookconfigurations", obj).status == 201
     forbid_config_maps(client.call)
     with Client(server, "alice-token") as alice:
-        while (answer := alice("POST", f"{PATH}?dryRun=All", config_map("x"))).status in (201, 403):  # until they are in effect
+        while (answer := alice("POST", f"{PATH}?dryRun=All", config_map("x"))).status in (
+            201,
+            403,
+        ):  # until they are in effect
             pass
         assert answer.status in (422, 500)
         yield alice
@@ -58,7 +61,10 @@ def kept_out(server: Server) -> Iterator[Client]:
 
 def forbid_config_maps(ask: Callable[[str, str, Any], Any]) -> None:
     spec = {"matchConstraints": {"resourceRules": CONFIG_MAPS}, "validations": [{"expression": "false"}]}
-    assert ask("POST", f"{GROUP}/validatingadmissionpolicies", {"metadata": {"name": "nothing"}, "spec": spec}).status == 201
+    assert (
+        ask("POST", f"{GROUP}/validatingadmissionpolicies", {"metadata": {"name": "nothing"}, "spec": spec}).status
+        == 201
+    )
     binding = {"metadata": {"name": "nothing"}, "spec": {"policyName": "nothing", "validationActions": ["Deny"]}}
     assert ask("POST", f"{GROUP}/validatingadmissionpolicybindings", binding).status == 201
 
@@ -80,7 +86,9 @@ def test_masters_pass_and_the_audit_says_so(kept_out: Client, server: Server) ->
         identity = made.headers["audit-id"]
     log = (server.data_dir / "audit.log").read_text().splitlines()
     event = next(e for e in map(json.loads, log) if e["auditID"] == identity and e["stage"] == "ResponseComplete")
-    passed = {key.removeprefix("break-glass.tetrapod.dev/") for key in event["annotations"] if key.startswith("break-glass.")}
+    passed = {
+        key.removeprefix("break-glass.tetrapod.dev/") for key in event["annotations"] if key.startswith("break-glass.")
+    }
     assert passed == {"MutatingAdmissionWebhook", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook"}
 
 
@@ -92,7 +100,10 @@ def test_unset_flags_are_not_passed(kept_out: Client, server: Server) -> None:
 
 def test_without_break_glass_the_policy_rejects_writes_of_administrators(tmp_path: Path) -> None:
     (tmp_path / "tokens.csv").write_text(TOKENS)
-    with running(tmp_path, f"--token-auth-file={tmp_path}/tokens.csv") as server, Client(server, "owner-token") as owner:
+    with (
+        running(tmp_path, f"--token-auth-file={tmp_path}/tokens.csv") as server,
+        Client(server, "owner-token") as owner,
+    ):
         forbid_config_maps(owner)
         while (answer := owner("POST", f"{PATH}?dryRun=All", config_map("x"))).status == 201:
             pass
@@ -101,7 +112,9 @@ def test_without_break_glass_the_policy_rejects_writes_of_administrators(tmp_pat
 
 def test_a_webhook_that_may_deadlock_is_named_in_an_event_and_in_the_log(server: Server) -> None:
     client = HttpsClient(server.kubeconfig)
-    rules = [{"apiGroups": ["coordination.k8s.io"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["leases"]}]
+    rules = [
+        {"apiGroups": ["coordination.k8s.io"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["leases"]}
+    ]
     webhook = {
         "name": "leases.example.com",
         "clientConfig": {"url": f"https://127.0.0.1:{free_port()}/"},
@@ -114,5 +127,7 @@ def test_a_webhook_that_may_deadlock_is_named_in_an_event_and_in_the_log(server:
     events = "/api/v1/namespaces/default/events?fieldSelector=reason=WebhookMayDeadlock,involvedObject.name=leases"
     told = client.until(lambda r: bool(r.body["items"]), "GET", events).body["items"][0]
     assert told["type"] == "Warning"
-    assert told["message"].startswith('webhook "leases.example.com" is asked about leases.coordination.k8s.io in kube-system')
+    assert told["message"].startswith(
+        'webhook "leases.example.com" is asked about leases.coordination.k8s.io in kube-system'
+    )
     assert 'ValidatingWebhookConfiguration leases: webhook "leases.example.com"' in server.log.read_text()

@@ -1,4 +1,7 @@
-"""Webhooks that reject requests, and webhooks that respond incorrectly, late or never. The messages are those of kube-apiserver."""
+"""Webhooks that reject requests, and webhooks that respond incorrectly, late or never.
+
+The messages are those of kube-apiserver.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,31 @@ SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
 BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "text": (
         lambda r: Answer(200, b"hello\n", TEXT),
-        f"{CALL}couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type {STRUCT}",
+        (
+            f"{CALL}couldn't get version/kind; json parse error: json: cannot unmarshal string into "
+            f"Go value of type {STRUCT}"
+        ),
     ),
     "a list": (
         lambda r: Answer(200, b"[]"),
-        f"{CALL}couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type {STRUCT}",
+        (
+            f"{CALL}couldn't get version/kind; json parse error: json: cannot unmarshal array into Go "
+            f"value of type {STRUCT}"
+        ),
     ),
-    "nothing": (lambda r: Answer(200, b""), f"{CALL}0-length response with status code: 200 and content type: application/json"),
+    "nothing": (
+        lambda r: Answer(200, b""),
+        f"{CALL}0-length response with status code: 200 and content type: application/json",
+    ),
     "two objects": (
         lambda r: Answer(200, b"{}{}"),
         f"{CALL}couldn't get version/kind; json parse error: invalid character '{{' after top-level value",
     ),
     "an empty object": (lambda r: {}, f"{INVALID}webhook response was absent"),
-    "another kind": (lambda r: {"kind": "Pod", "apiVersion": "v1"}, f'{CALL}no kind "Pod" is registered for version "v1" {SCHEME}'),
+    "another kind": (
+        lambda r: {"kind": "Pod", "apiVersion": "v1"},
+        f'{CALL}no kind "Pod" is registered for version "v1" {SCHEME}',
+    ),
     "a Status": (
         lambda r: {"kind": "Status", "apiVersion": "v1", "status": "Failure"},
         f"{CALL}converting (v1.Status) to (v1.AdmissionReview): unknown conversion",
@@ -52,13 +67,22 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda r: answered(r, allowed="yes"),
         f"{CALL}json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool",
     ),
-    "no base64": (lambda r: allowed(r, patch="***", patchType="JSONPatch"), f"{CALL}illegal base64 data at input byte 0"),
+    "no base64": (
+        lambda r: allowed(r, patch="***", patchType="JSONPatch"),
+        f"{CALL}illegal base64 data at input byte 0",
+    ),
     "a patch": (
         lambda r: allowed(r, **json_patch({"op": "add"})),
         f"{INVALID}validating webhook may not return response.patch",
     ),
-    "no media type": (lambda r: Answer(200, b"{}", {"content-type": ";;"}), f"{CALL}Internal error occurred: mime: no media type"),
-    "304": (lambda r: Answer(304), f"{CALL}the server responded with the status code 304 but did not return more information"),
+    "no media type": (
+        lambda r: Answer(200, b"{}", {"content-type": ";;"}),
+        f"{CALL}Internal error occurred: mime: no media type",
+    ),
+    "304": (
+        lambda r: Answer(304),
+        f"{CALL}the server responded with the status code 304 but did not return more information",
+    ),
     "403": (lambda r: Answer(403, b"no entry\n", TEXT), f"{CALL}no entry"),
     "404": (lambda r: Answer(404, b"x", TEXT), f"{CALL}the server could not find the requested resource"),
     "500": (
@@ -158,7 +182,10 @@ def test_a_rejection_is_the_hooks_own_status(hooked: Hooked, status: Any, code: 
     with hooked.configured("Validating", hooked.declared("v", "/x")):
         refused = hooked.create()
     gap = "" if message.startswith(":") else " "
-    assert (refused.status, refused.message) == (code, f'admission webhook "v.example.com" denied the request{gap}{message}')
+    assert (refused.status, refused.message) == (
+        code,
+        f'admission webhook "v.example.com" denied the request{gap}{message}',
+    )
     assert (refused.body["status"], refused.body.get("reason")) == ("Failure", (status or {}).get("reason"))
 
 
@@ -171,7 +198,10 @@ PATCHES: dict[str, tuple[dict[str, str], str]] = {
     ),
     "an object": (
         {"patch": "e30=", "patchType": "JSONPatch"},
-        "received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch",
+        (
+            "received undecodable patch in webhook response: json: cannot unmarshal object into Go "
+            "value of type jsonpatch.Patch"
+        ),
     ),
 }
 
@@ -189,12 +219,18 @@ def test_patches_that_are_invalid_are_failures_of_the_call(hooked: Hooked, case:
     [
         ({"op": "test", "path": "/data/k", "value": "no"}, "testing value /data/k failed: test failed"),
         ({"op": "frob", "path": "/x"}, "Unexpected kind: frob"),
-        ({"op": "add", "path": "/foo/bar", "value": 1}, 'add operation does not apply: doc is missing path: "/foo/bar": missing value'),
+        (
+            {"op": "add", "path": "/foo/bar", "value": 1},
+            'add operation does not apply: doc is missing path: "/foo/bar": missing value',
+        ),
         (
             {"op": "add", "path": "/data", "value": "x"},
             "json: cannot unmarshal string into Go struct field ConfigMap.data of type map[string]string",
         ),
-        ({"op": "replace", "path": "/apiVersion", "value": "v2"}, f'no kind "ConfigMap" is registered for version "v2" {SCHEME}'),
+        (
+            {"op": "replace", "path": "/apiVersion", "value": "v2"},
+            f'no kind "ConfigMap" is registered for version "v2" {SCHEME}',
+        ),
     ],
 )
 def test_patches_that_do_not_apply_are_internal_errors(hooked: Hooked, operation: Any, text: str) -> None:
@@ -241,7 +277,9 @@ def test_a_bundle_that_is_invalid_is_reported_at_the_call(hooked: Hooked) -> Non
     config = {**hooked.hook.config("/x"), "caBundle": "Z2FyYmFnZQ=="}
     with hooked.configured("Validating", hooked.declared("v", "/x", clientConfig=config)):
         message = hooked.create().message
-    assert message.endswith("could not get REST client: unable to load root certificates: unable to parse bytes as PEM block")
+    assert message.endswith(
+        "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"
+    )
 
 
 def test_a_service_is_resolved_and_must_answer_by_its_name(hooked: Hooked, client: HttpsClient) -> None:
@@ -252,9 +290,16 @@ def test_a_service_is_resolved_and_must_answer_by_its_name(hooked: Hooked, clien
         with hooked.configured("Validating", hooked.declared("v", "/x", clientConfig=config)):
             url = "https://hook.hooked.svc:443/x?timeout=2s"
             assert hooked.create().message.endswith(f'Post "{url}": service "hook" not found')
-            service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"}, "spec": {"ports": [{"port": 443}]}}
+            service = {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": "hook"},
+                "spec": {"ports": [{"port": 443}]},
+            }
             assert client.call("POST", "/api/v1/namespaces/hooked/services", service).status == 201
-            refused = client.until(lambda r: "not found" not in r.message, "POST", CONFIG_MAPS + "?dryRun=All", config_map())
+            refused = client.until(
+                lambda r: "not found" not in r.message, "POST", CONFIG_MAPS + "?dryRun=All", config_map()
+            )
             assert refused.message.endswith(f'Post "{url}": no endpoints available for service "hook"')
 
 
@@ -289,10 +334,10 @@ def test_metrics_tell_of_calls_rejections_and_of_what_was_let_through(hooked: Ho
         hooked.create()
     lines = str(hooked.client.call("GET", "/metrics").body).splitlines()
     for wanted in (
-        'apiserver_admission_webhook_rejection_count{error_type="no_error",name="denying.example.com",operation="CREATE",'
-        'rejection_code="400",type="validating"} 1',
-        'apiserver_admission_webhook_request_total{code="400",name="denying.example.com",operation="CREATE",rejected="true",'
-        'type="validating"} 1',
+        'apiserver_admission_webhook_rejection_count{error_type="no_error",name="denying.example.com",'
+        'operation="CREATE",rejection_code="400",type="validating"} 1',
+        'apiserver_admission_webhook_request_total{code="400",name="denying.example.com",operation="CREATE",'
+        'rejected="true",type="validating"} 1',
         'apiserver_admission_webhook_fail_open_count{name="broken.example.com",type="validating"} 1',
     ):
         assert any(_labels(line) == _labels(wanted) for line in lines), wanted
@@ -306,7 +351,10 @@ def _labels(line: str) -> tuple[str, frozenset[str], str]:
 
 
 def test_a_redirect_into_the_inside_shows_nothing_of_what_is_there(hooked: Hooked) -> None:
-    """As upstream, redirects are followed to any address. A response that is not a review is not shown to the client."""
+    """As upstream, redirects are followed to any address.
+
+    A response that is not a review is not shown to the client.
+    """
     with webhook_server(tls=False) as inside:
         inside.on("/latest", lambda r: Answer(200, b'{"password": "hunter2"}'))
         hooked.hook.on("/x", lambda r: Answer(302, b"", {"location": f"http://127.0.0.1:{inside.port}/latest"}))

@@ -65,7 +65,10 @@ def test_every_kind_of_write_is_reviewed(hooked: Hooked) -> None:
         hooked.client.call("DELETE", f"{CONFIG_MAPS}/w")
         hooked.create("x", "", labels={"all": "of-them"})
         hooked.client.call("DELETE", f"{CONFIG_MAPS}?labelSelector=all%3Dof-them")
-    told = [(r["operation"], r.get("name", ""), bool(r["object"]), bool(r["oldObject"]), r["options"]["kind"]) for r in hooked.reviews()]
+    told = [
+        (r["operation"], r.get("name", ""), bool(r["object"]), bool(r["oldObject"]), r["options"]["kind"])
+        for r in hooked.reviews()
+    ]
     assert told == [
         ("CREATE", "w", True, False, "CreateOptions"),
         ("UPDATE", "w", True, True, "UpdateOptions"),
@@ -88,7 +91,10 @@ def test_a_hook_for_another_version_sees_the_object_in_that_version(hooked: Hook
 
 
 def test_a_change_in_another_version_is_converted_back(hooked: Hooked) -> None:
-    hooked.hook.on("/m", lambda r: allowed(r, **json_patch({"op": "add", "path": "/spec/targetCPUUtilizationPercentage", "value": 55})))
+    hooked.hook.on(
+        "/m",
+        lambda r: allowed(r, **json_patch({"op": "add", "path": "/spec/targetCPUUtilizationPercentage", "value": 55})),
+    )
     with hooked.configured("Mutating", hooked.declared("m", "/m", rules=[rule("autoscaling", "v1", "*/*")])):
         made = hooked.client.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER)
     assert made.body["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 55
@@ -96,14 +102,21 @@ def test_a_change_in_another_version_is_converted_back(hooked: Hooked) -> None:
 
 def test_matching_exactly_excludes_other_versions(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
-    with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("autoscaling", "v1", "*")], matchPolicy="Exact")):
+    with hooked.configured(
+        "Validating", hooked.declared("v", "/v", rules=[rule("autoscaling", "v1", "*")], matchPolicy="Exact")
+    ):
         assert hooked.client.call("POST", f"/apis/autoscaling/v2/{SCALERS}", SCALER).status == 201
     assert hooked.reviews() == []
 
 
 def test_rules_for_one_group_of_events_match_both(hooked: Hooked) -> None:
     hooked.hook.on("/v", allowed)
-    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"namespace": NS, "kind": "X"}}
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e"},
+        "involvedObject": {"namespace": NS, "kind": "X"},
+    }
     with hooked.configured("Validating", hooked.declared("v", "/v", rules=[rule("events.k8s.io", "v1", "events")])):
         assert hooked.client.call("POST", f"/api/v1/namespaces/{NS}/events", event).status == 201
     (request,) = hooked.reviews()
@@ -116,7 +129,9 @@ def test_selectors_scope_and_exempt_kinds_avoid_calls(hooked: Hooked) -> None:
     elsewhere = hooked.declared("elsewhere", "/v", namespaceSelector={"matchLabels": {"other": "namespace"}})
     labelled = hooked.declared("labelled", "/v", objectSelector={"matchLabels": {"wanted": "yes"}})
     cluster = hooked.declared("cluster", "/v", rules=[{**RULE, "scope": "Cluster"}])
-    wide = hooked.declared("wide", "/v", rules=everything, namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "nowhere"}})
+    wide = hooked.declared(
+        "wide", "/v", rules=everything, namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "nowhere"}}
+    )
     with hooked.configured("Validating", elsewhere, labelled, cluster, wide):
         assert hooked.create().status == 201
         assert hooked.reviews() == []
@@ -145,7 +160,12 @@ def test_a_patch_is_applied_and_warnings_are_passed_on(hooked: Hooked) -> None:
 
 
 def test_managed_fields_are_those_of_the_user_and_invalid_ones_are_restored(hooked: Hooked) -> None:
-    hooked.hook.on("/m", lambda r: allowed(r, **json_patch({"op": "add", "path": "/metadata/managedFields", "value": [{"manager": "x"}]})))
+    hooked.hook.on(
+        "/m",
+        lambda r: allowed(
+            r, **json_patch({"op": "add", "path": "/metadata/managedFields", "value": [{"manager": "x"}]})
+        ),
+    )
     with hooked.configured("Mutating", hooked.declared("m", "/m")):
         made = hooked.create()
     assert [e["fieldsV1"] for e in made.body["metadata"]["managedFields"]] == [{"f:data": {".": {}, "f:k": {}}}]
@@ -153,8 +173,9 @@ def test_managed_fields_are_those_of_the_user_and_invalid_ones_are_restored(hook
 
 
 def _turns(hooked: Hooked, *hooks: tuple[str, str]) -> list[tuple[str, list[str]]]:
-    """Register webhooks by name and reinvocationPolicy, which all add a key of their name, except "a". Return the calls with the keys
-    that they saw.
+    """Register webhooks by name and reinvocationPolicy, which all add a key of their name, except "a".
+
+    Return the calls with the keys that they saw.
     """
     asked: list[tuple[str, list[str]]] = []
 
@@ -168,7 +189,9 @@ def _turns(hooked: Hooked, *hooks: tuple[str, str]) -> list[tuple[str, list[str]
 
     for name, _ in hooks:
         hooked.hook.on(f"/{name}", respond(name))
-    with hooked.configured("Mutating", *(hooked.declared(name, f"/{name}", reinvocationPolicy=policy) for name, policy in hooks)):
+    with hooked.configured(
+        "Mutating", *(hooked.declared(name, f"/{name}", reinvocationPolicy=policy) for name, policy in hooks)
+    ):
         assert hooked.create().status == 201
     return asked
 

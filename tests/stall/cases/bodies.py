@@ -91,7 +91,9 @@ CASES: Final = [
     _json("JSON: nested lists", lambda n: _unknown("[" * n + "]" * n)),
     _json("JSON: nested lists that do not end", lambda n: "[" * n),
     _json("JSON: nested objects", lambda n: _unknown('{"a":' * n + "1" + "}" * n)),
-    _json("JSON: nested objects, not too deep", lambda n: _unknown("[" + _join('{"a":' * 500 + "1" + "}" * 500, n) + "]")),
+    _json(
+        "JSON: nested objects, not too deep", lambda n: _unknown("[" + _join('{"a":' * 500 + "1" + "}" * 500, n) + "]")
+    ),
     _json("JSON: empty objects", lambda n: _unknown(f"[{_join('{}', n)}]")),
     _json("JSON: nulls", lambda n: _data('"k#":null', n)),
     _json("JSON: blanks", lambda n: _map('"data":{}' + " " * n)),
@@ -110,7 +112,9 @@ CASES: Final = [
     Case(
         "JSON: gzip",
         "user",
-        lambda n: Message("POST", CREATE, (("Content-Encoding", "gzip"),), body=gzip.compress(_value("x" * n).encode())),
+        lambda n: Message(
+            "POST", CREATE, (("Content-Encoding", "gzip"),), body=gzip.compress(_value("x" * n).encode())
+        ),
         most=20_000_000,
     ),
     _yaml("YAML: entries", lambda n: "metadata: {generateName: a}\ndata:\n" + _join("  k#: v\n", n, "")),
@@ -147,7 +151,8 @@ CASES: Final = [
     _yaml("YAML: escapes", lambda n: 'data: {k: "' + "\\u00e9" * n + '"}'),
     _yaml("YAML: bad at the end", lambda n: "data:\n" + _join("  k#: v\n", n, "") + "\t- x: ["),
     _encoded(
-        "protobuf: entries of data", lambda n: _METADATA + b"".join(_field(2, _field(1, b"%d" % i) + _field(2, b"v")) for i in range(n))
+        "protobuf: entries of data",
+        lambda n: _METADATA + b"".join(_field(2, _field(1, b"%d" % i) + _field(2, b"v")) for i in range(n)),
     ),
     _encoded("protobuf: empty entries", lambda n: _METADATA + b"\x12\0" * n),
     _encoded("protobuf: unknown fields", lambda n: _METADATA + b"\xf8\x3f\x01" * n),
@@ -156,7 +161,17 @@ CASES: Final = [
     _encoded("protobuf: groups", lambda n: b"\xfb\x3f" * n),
     _encoded("protobuf: managed fields", lambda n: _field(1, _field(17, b"") * n)),
     _encoded("protobuf: one long value", lambda n: _METADATA + _field(2, _field(1, b"k") + _field(2, b"v" * n))),
-    Case("protobuf: garbage", "user", lambda n: Message("POST", CREATE, body=b"k8s\0" + b"\xff" * n, media_type=PROTOBUF), BODY),
+    Case(
+        "protobuf: garbage",
+        "user",
+        lambda n: Message("POST", CREATE, body=b"k8s\0" + b"\xff" * n, media_type=PROTOBUF),
+        BODY,
+    ),
     Case("unknown media type", "user", lambda n: Message("POST", CREATE, body=b"x" * n, media_type="a/b"), BODY),
-    Case("media type of many parameters", "user", lambda n: Message("POST", CREATE, body=b"{}", media_type=YAML + ";a=b" * n), 1_000_000),
+    Case(
+        "media type of many parameters",
+        "user",
+        lambda n: Message("POST", CREATE, body=b"{}", media_type=YAML + ";a=b" * n),
+        1_000_000,
+    ),
 ]

@@ -17,7 +17,12 @@ _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?d
 
 def _gadget(name: str, spec: Callable[[int], dict[str, Any]], most: int = 10_000_000) -> Case:
     def message(n: int) -> Message:
-        body = {"apiVersion": "stall.example.com/v1", "kind": "Gadget", "metadata": {"generateName": "a"}, "spec": spec(n)}
+        body = {
+            "apiVersion": "stall.example.com/v1",
+            "kind": "Gadget",
+            "metadata": {"generateName": "a"},
+            "spec": spec(n),
+        }
         return Message("POST", f"{GADGETS}?dryRun=All", body=orjson.dumps(body))
 
     return Case(f"custom resource: {name}", "user", message, BODY, most)
@@ -34,7 +39,9 @@ def _widget(name: str, fields: Callable[[int], str], media_type: str = "applicat
 def _definition(name: str, schema: Callable[[int], dict[str, Any]]) -> Case:
     def message(n: int) -> Message:
         root = {"type": "object", "properties": {"spec": schema(n)}}
-        return Message("POST", _DEFINITIONS, body=orjson.dumps(definition("large.example.com", "Large", version(schema=root))))
+        return Message(
+            "POST", _DEFINITIONS, body=orjson.dumps(definition("large.example.com", "Large", version(schema=root)))
+        )
 
     return Case(f"definition: {name}", "admin", message, 1 << 20)
 
@@ -78,7 +85,10 @@ CASES: Final = [
     _definition("properties", lambda n: _properties(n, {"type": "string"})),
     _definition("properties with patterns", lambda n: _properties(n, {"type": "string", "pattern": "^(a+)+$"})),
     _definition("rules", _rules),
-    _definition("one long rule", lambda n: {**_rules(0), "x-kubernetes-validations": [{"rule": " || ".join(["self.a == 1"] * n)}]}),
+    _definition(
+        "one long rule",
+        lambda n: {**_rules(0), "x-kubernetes-validations": [{"rule": " || ".join(["self.a == 1"] * n)}]},
+    ),
     _definition("enum", lambda n: {"type": "string", "enum": [f"a{i}" for i in range(n)]}),
     _definition("required", lambda n: {"type": "object", "required": [f"a{i}" for i in range(n)]}),
     _definition("not structural", lambda n: _properties(n, {})),

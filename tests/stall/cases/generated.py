@@ -26,7 +26,11 @@ _KINDS: Final = {
     "EndpointSlice": ("discovery.k8s.io/v1", "io.k8s.api.discovery.v1.EndpointSlice", "endpointslices"),
 }
 _VERBS: Final = {"create": ("POST", JSON), "merge patch": ("PATCH", MERGE_PATCH), "apply": ("PATCH", APPLY)}
-_SCALARS: Final[dict[str, tuple[Any, ...]]] = {"string": ("a{}", "", "A {}", "10.0.0.1", "1"), "integer": (0, -1, 80), "boolean": (True,)}
+_SCALARS: Final[dict[str, tuple[Any, ...]]] = {
+    "string": ("a{}", "", "A {}", "10.0.0.1", "1"),
+    "integer": (0, -1, 80),
+    "boolean": (True,),
+}
 
 
 class Place(NamedTuple):
@@ -42,7 +46,9 @@ def places() -> tuple[Place, ...]:
     return tuple(Place(kind, fields) for kind, (_, name, _) in _KINDS.items() for fields in _below(load(name), ()))
 
 
-def _below(node: SchemaNode, fields: tuple[tuple[str, SchemaNode], ...]) -> Iterator[tuple[tuple[str, SchemaNode], ...]]:
+def _below(
+    node: SchemaNode, fields: tuple[tuple[str, SchemaNode], ...]
+) -> Iterator[tuple[tuple[str, SchemaNode], ...]]:
     if len(fields) > _DEPTH:
         return
     for name, child in node.properties.items():
@@ -93,7 +99,11 @@ def _value(node: SchemaNode, i: int, choice: int, depth: int) -> Any:
     if node.enum:
         return node.enum[i % len(node.enum)]
     if node.properties and depth < 3:
-        names = [name for name, child in node.properties.items() if name in node.required or (choice > 1 and child.type in _SCALARS)]
+        names = [
+            name
+            for name, child in node.properties.items()
+            if name in node.required or (choice > 1 and child.type in _SCALARS)
+        ]
         return {name: _value(node.properties[name], i, choice, depth + 1) for name in names}
     if node.items is not None:
         return [_value(node.items, i, choice, depth + 1)] if depth < 3 else []

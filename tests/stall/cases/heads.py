@@ -10,7 +10,9 @@ from stall.message import Headers, Message
 from stall.setup import MAPS
 
 
-def _query(name: str, query: Callable[[int], str], path: str = MAPS, who: str = "anonymous", method: str = "GET") -> Case:
+def _query(
+    name: str, query: Callable[[int], str], path: str = MAPS, who: str = "anonymous", method: str = "GET"
+) -> Case:
     return Case(name, who, lambda n: Message(method, f"{path}?{query(n)}"), HEAD)
 
 
@@ -49,12 +51,18 @@ CASES: Final = [
     _query("label selector: exclamation marks", lambda n: "labelSelector=" + "!" * n),
     _query("label selector: one key", lambda n: "labelSelector=" + "k" * n),
     _query("label selector of a user", lambda n: "labelSelector=" + _joined("!k{}")(n), who="user"),
-    _query("label selector of a watch", lambda n: "timeoutSeconds=1&watch=1&labelSelector=" + _joined("!k{}")(n), who="user"),
+    _query(
+        "label selector of a watch",
+        lambda n: "timeoutSeconds=1&watch=1&labelSelector=" + _joined("!k{}")(n),
+        who="user",
+    ),
     _query("field selector: terms", lambda n: "fieldSelector=" + _joined("a{}%3Db")(n)),
     _query("field selector: one field", lambda n: "fieldSelector=" + _joined("metadata.name%3Db{}")(n)),
     _query("field selector: escapes", lambda n: "fieldSelector=a%3D" + "%5C%5C" * n),
     _query("field selector of a user", lambda n: "fieldSelector=" + _joined("metadata.name!%3Db{}")(n), who="user"),
-    _query("selectors of deletecollection", lambda n: "labelSelector=" + _joined("k{}")(n), who="user", method="DELETE"),
+    _query(
+        "selectors of deletecollection", lambda n: "labelSelector=" + _joined("k{}")(n), who="user", method="DELETE"
+    ),
     _query("query: parameters of a list", lambda n: "watch=0&" + _joined("a{}=%20", "&")(n)),
     _query("query: one parameter again and again", _joined("fieldManager=m{}", "&"), who="user"),
     _query("query: dryRun again and again", _joined("dryRun=All", "&"), who="user", method="DELETE"),
@@ -90,7 +98,11 @@ CASES: Final = [
     _header("Accept: acceptable clauses", _one("Accept", "application/json;as=Table;v={};g=meta.k8s.io")),
     _header("Accept: headers", _many("Accept", "a/b;q=0.{}")),
     _header("Accept of a user", _one("Accept", "a/b;q=0.{}"), who="user"),
-    _header("Accept of discovery", _one("Accept", "application/json;g=apidiscovery.k8s.io;v=v{};as=APIGroupDiscoveryList"), path="/apis"),
+    _header(
+        "Accept of discovery",
+        _one("Accept", "application/json;g=apidiscovery.k8s.io;v=v{};as=APIGroupDiscoveryList"),
+        path="/apis",
+    ),
     _header("Accept of OpenAPI", _one("Accept", "a/b;q=0.{}"), path="/openapi/v2"),
     _header("Accept of metrics", _one("Accept", "a/b;q=0.{}"), path="/metrics"),
     _header("Accept-Encoding: clauses", _one("Accept-Encoding", "gzip;q=0.{}")),
@@ -98,16 +110,29 @@ CASES: Final = [
     _header("If-None-Match: tags", _one("If-None-Match", '"{}"'), path="/openapi/v3"),
     _header("Authorization: long bearer token", lambda n: (("Authorization", "Bearer " + "a" * n),)),
     _header("Authorization: long JWT", lambda n: (("Authorization", "Bearer " + "eyJh." * n),)),
-    _header("Authorization: JWT of three parts", lambda n: (("Authorization", f"Bearer eyJhbGciOiJSUzI1NiJ9.{'eyJh' * n}.AAAA"),)),
+    _header(
+        "Authorization: JWT of three parts",
+        lambda n: (("Authorization", f"Bearer eyJhbGciOiJSUzI1NiJ9.{'eyJh' * n}.AAAA"),),
+    ),
     _header("Authorization: basic", lambda n: (("Authorization", "Basic " + "a" * n),)),
     _header("Authorization: headers", _many("Authorization", "Bearer a{}")),
-    _header("Sec-WebSocket-Protocol: tokens", _one("Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io.a{}")),
+    _header(
+        "Sec-WebSocket-Protocol: tokens", _one("Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io.a{}")
+    ),
     _header("X-Remote-Group: headers", _many("X-Remote-Group", "g{}")),
     _header("X-Remote-Extra: headers", _many("X-Remote-Extra-{}", "g{}")),
     _header("X-Remote-User: headers", _many("X-Remote-User", "g{}")),
     _header("Impersonate-Group: headers", _many("Impersonate-Group", "g{}"), who="user"),
-    _header("Impersonate-Extra: headers", lambda n: (("Impersonate-User", "x"), *_many("Impersonate-Extra-{}", "%41{}")(n)), who="user"),
-    _header("Impersonate-Group of an admin", lambda n: (("Impersonate-User", "x"), *_many("Impersonate-Group", "g{}")(n)), who="admin"),
+    _header(
+        "Impersonate-Extra: headers",
+        lambda n: (("Impersonate-User", "x"), *_many("Impersonate-Extra-{}", "%41{}")(n)),
+        who="user",
+    ),
+    _header(
+        "Impersonate-Group of an admin",
+        lambda n: (("Impersonate-User", "x"), *_many("Impersonate-Group", "g{}")(n)),
+        who="admin",
+    ),
     _header("headers of many names", _many("X-{}", "a")),
     _header("headers of one name", _many("X-A", "a{}")),
     _header("header: one long value", lambda n: (("X-A", "a" * n),)),
@@ -115,7 +140,10 @@ CASES: Final = [
     _header("header: one long name", lambda n: (("X" * n, "a"),)),
     _header("Cookie: pairs", _one("Cookie", "a{}=b", "; ")),
     _header("Connection: tokens", _one("Connection", "a{}")),
-    _header("Connection: Upgrade among tokens", lambda n: (("Connection", _joined("a{}")(n) + ",Upgrade"), ("Upgrade", "websocket"))),
+    _header(
+        "Connection: Upgrade among tokens",
+        lambda n: (("Connection", _joined("a{}")(n) + ",Upgrade"), ("Upgrade", "websocket")),
+    ),
     _header("Upgrade: protocols", lambda n: (("Connection", "Upgrade"), ("Upgrade", _joined("SPDY/3.{}")(n)))),
     _header("Host: long", lambda n: (("Host", "a" * n),)),
     _header("Host: labels", lambda n: (("Host", "a." * n),)),
@@ -123,7 +151,10 @@ CASES: Final = [
     _header("User-Agent: long", lambda n: (("User-Agent", "a/" * n),), who="user"),
     _header("X-Forwarded-For: addresses", _one("X-Forwarded-For", "10.0.0.{}")),
     _header("traceparent: long", lambda n: (("traceparent", "00-" + "a" * n),)),
-    _header("tracestate: entries", lambda n: (("traceparent", f"00-{'a' * 32}-{'b' * 16}-01"), ("tracestate", _joined("a{}=b")(n)))),
+    _header(
+        "tracestate: entries",
+        lambda n: (("traceparent", f"00-{'a' * 32}-{'b' * 16}-01"), ("tracestate", _joined("a{}=b")(n))),
+    ),
     _header("baggage: entries", _one("baggage", "a{}=b")),
     _header("Range: ranges", lambda n: (("Range", "bytes=" + _joined("{}-")(n)),), path="/openapi/v2"),
     _header("Audit-ID: long", lambda n: (("Audit-ID", "a" * n),)),

@@ -40,21 +40,33 @@ CASES: Final = [
     ),
     _list("watch from the beginning", "watch=1&resourceVersion=0&timeoutSeconds=1"),
     _list("watch of Tables", "watch=1&timeoutSeconds=1", _TABLE),
-    Case("list: set of many values", "user", lambda n: Message("GET", f"{MAPS}?labelSelector=n+in+({','.join(map(str, range(n)))})"), HEAD),
+    Case(
+        "list: set of many values",
+        "user",
+        lambda n: Message("GET", f"{MAPS}?labelSelector=n+in+({','.join(map(str, range(n)))})"),
+        HEAD,
+    ),
     Case(
         "list: many requirements",
         "user",
         lambda n: Message("GET", f"{MAPS}?labelSelector=" + ",".join(f"!k{i}" for i in range(n))),
         200_000,
     ),
-    Case("list: watches with an initial list", "user", lambda n: Message("GET", f"{MAPS}?watch=1&timeoutSeconds=1", parallel=n), most=64),
+    Case(
+        "list: watches with an initial list",
+        "user",
+        lambda n: Message("GET", f"{MAPS}?watch=1&timeoutSeconds=1", parallel=n),
+        most=64,
+    ),
     Case("deletecollection, dry run", "user", lambda n: Message("DELETE", f"{MAPS}?dryRun=All", copies=n), most=1),
     Case("discovery", "anonymous", lambda n: Message("GET", "/apis", copies=n), most=64),
     Case("OpenAPI v2", "user", lambda n: Message("GET", "/openapi/v2", copies=n), most=4),
     Case(
         "OpenAPI v2, protobuf",
         "user",
-        lambda n: Message("GET", "/openapi/v2", (("Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"),), copies=n),
+        lambda n: Message(
+            "GET", "/openapi/v2", (("Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"),), copies=n
+        ),
         most=4,
     ),
     Case("OpenAPI v3", "user", lambda n: Message("GET", "/openapi/v3/apis/apps/v1", copies=n), most=16),

@@ -55,19 +55,36 @@ CASES: Final = [
     _metadata("one finalizer again and again", lambda n: {"finalizers": ["example.com/f"] * n}),
     _metadata("owner references", lambda n: {"ownerReferences": [_owner(i) for i in range(n)]}),
     _metadata("one owner again and again", lambda n: {"ownerReferences": [_owner(1)] * n}),
-    _metadata("owner references of controllers", lambda n: {"ownerReferences": [_owner(i, controller=True) for i in range(n)]}),
-    _metadata("owner references that block", lambda n: {"ownerReferences": [_owner(i, blockOwnerDeletion=True) for i in range(n)]}),
+    _metadata(
+        "owner references of controllers", lambda n: {"ownerReferences": [_owner(i, controller=True) for i in range(n)]}
+    ),
+    _metadata(
+        "owner references that block",
+        lambda n: {"ownerReferences": [_owner(i, blockOwnerDeletion=True) for i in range(n)]},
+    ),
     _metadata("empty owner references", lambda n: {"ownerReferences": [{}] * n}),
-    _metadata("owners of many groups", lambda n: {"ownerReferences": [_owner(i, apiVersion=f"g{i}.example.com/v1") for i in range(n)]}),
+    _metadata(
+        "owners of many groups",
+        lambda n: {"ownerReferences": [_owner(i, apiVersion=f"g{i}.example.com/v1") for i in range(n)]},
+    ),
     _metadata("managed fields", lambda n: {"managedFields": [_manager("m", _fields(n))]}),
     _metadata("managers", lambda n: {"managedFields": [_manager(f"m{i}", {"f:data": {}}) for i in range(n)]}),
-    _metadata("managers of many fields", lambda n: {"managedFields": [_manager(f"m{i}", _fields(100)) for i in range(n)]}),
+    _metadata(
+        "managers of many fields", lambda n: {"managedFields": [_manager(f"m{i}", _fields(100)) for i in range(n)]}
+    ),
     _metadata("one manager again and again", lambda n: {"managedFields": [_manager("m", {"f:data": {}})] * n}),
     _metadata("bad managed fields", lambda n: {"managedFields": [_manager("m", {f"x{i}": {} for i in range(n)})]}),
     _metadata("managed fields, nested", lambda n: {"managedFields": [_manager("m", _nested(100)) for _ in range(n)]}),
-    _metadata("managed fields of values", lambda n: {"managedFields": [_manager("m", {f'v:"{i}"': {} for i in range(n)})]}),
-    _metadata("managed fields of keys", lambda n: {"managedFields": [_manager("m", {f'k:{{"a":{i}}}': {} for i in range(n)})]}),
-    _metadata("managers of bad versions", lambda n: {"managedFields": [{**_manager("m", {}), "apiVersion": f"v{i}"} for i in range(n)]}),
+    _metadata(
+        "managed fields of values", lambda n: {"managedFields": [_manager("m", {f'v:"{i}"': {} for i in range(n)})]}
+    ),
+    _metadata(
+        "managed fields of keys", lambda n: {"managedFields": [_manager("m", {f'k:{{"a":{i}}}': {} for i in range(n)})]}
+    ),
+    _metadata(
+        "managers of bad versions",
+        lambda n: {"managedFields": [{**_manager("m", {}), "apiVersion": f"v{i}"} for i in range(n)]},
+    ),
     _metadata("one long name", lambda n: {"name": "a" * n}),
     _metadata("one long bad name", lambda n: {"name": "a!" * n}),
     _metadata("one long generateName", lambda n: {"generateName": "a" * n}),
@@ -78,5 +95,10 @@ CASES: Final = [
     _metadata("labels, stored", lambda n: {"labels": {f"k{i}": "v" for i in range(n)}}, MAPS, 500_000),
     _metadata("annotations, stored", lambda n: {"annotations": {f"k{i}": "v" for i in range(n)}}, MAPS, 250_000),
     _metadata("owner references, stored", lambda n: {"ownerReferences": [_owner(i) for i in range(n)]}, MAPS, 500_000),
-    _metadata("owners of many kinds, stored", lambda n: {"ownerReferences": [_owner(i, kind=f"K{i}") for i in range(n)]}, MAPS, 500_000),
+    _metadata(
+        "owners of many kinds, stored",
+        lambda n: {"ownerReferences": [_owner(i, kind=f"K{i}") for i in range(n)]},
+        MAPS,
+        500_000,
+    ),
 ]

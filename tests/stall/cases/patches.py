@@ -72,7 +72,12 @@ def _pod(**more: Any) -> dict[str, Any]:
 
 
 def _deployment(**more: Any) -> dict[str, Any]:
-    return {"spec": {"selector": {"matchLabels": _LABELS}, "template": {"metadata": {"labels": _LABELS}, "spec": _pod(**more)}}}
+    return {
+        "spec": {
+            "selector": {"matchLabels": _LABELS},
+            "template": {"metadata": {"labels": _LABELS}, "spec": _pod(**more)},
+        }
+    }
 
 
 def _template(container: dict[str, Any]) -> dict[str, Any]:
@@ -80,12 +85,18 @@ def _template(container: dict[str, Any]) -> dict[str, Any]:
 
 
 _PLAIN: Final = _stored(DEPLOYMENTS, "d", lambda n: _deployment())
-_ENV: Final = _stored(DEPLOYMENTS, "d", lambda n: _deployment(env=[{"name": f"e{i}", "value": "a"} for i in range(min(n, 20_000))]))
-_PORTS: Final = _stored(SERVICES, "s", lambda n: {"spec": {"ports": [{"port": i + 1, "name": f"p{i}"} for i in range(min(n, 5_000))]}})
+_ENV: Final = _stored(
+    DEPLOYMENTS, "d", lambda n: _deployment(env=[{"name": f"e{i}", "value": "a"} for i in range(min(n, 20_000))])
+)
+_PORTS: Final = _stored(
+    SERVICES, "s", lambda n: {"spec": {"ports": [{"port": i + 1, "name": f"p{i}"} for i in range(min(n, 5_000))]}}
+)
 _CONFIG: Final = _stored(MAPS, "patched", lambda n: {"data": {f"k{i}": "v" for i in range(min(n, 40_000))}})
 
 
-def _strategic(name: str, body: Callable[[int], Any], prepare: Preparation = _PLAIN, path: str = f"{DEPLOYMENTS}/d") -> Case:
+def _strategic(
+    name: str, body: Callable[[int], Any], prepare: Preparation = _PLAIN, path: str = f"{DEPLOYMENTS}/d"
+) -> Case:
     return _patch(f"strategic merge patch: {name}", f"{path}?dryRun=All", STRATEGIC_PATCH, body, prepare, "editor")
 
 
@@ -116,7 +127,9 @@ CASES: Final = [
     _json_patch("remove the head of a long list", lambda i, n: {"op": "remove", "path": "/x/0"}, _LIST),
     _json_patch("copy a long list", lambda i, n: {"op": "copy", "from": "/x", "path": f"/z{i}"}, _LIST),
     _json_patch(
-        "move a long list", lambda i, n: {"op": "move", "from": "/x" if i % 2 == 0 else "/z", "path": "/z" if i % 2 == 0 else "/x"}, _LIST
+        "move a long list",
+        lambda i, n: {"op": "move", "from": "/x" if i % 2 == 0 else "/z", "path": "/z" if i % 2 == 0 else "/x"},
+        _LIST,
     ),
     _json_patch("move inside a long list", lambda i, n: {"op": "move", "from": "/x/0", "path": "/x/499999"}, _LIST),
     _json_patch("test a long list", lambda i, n: {"op": "test", "path": "/x", "value": []}, _LIST),
@@ -133,13 +146,41 @@ CASES: Final = [
         lambda n: [{"op": "test", "path": "/x", "value": [0] * n}],
         _LIST,
     ),
-    _patch("JSON patch: too many operations", f"{WIDGETS}/w", JSON_PATCH, lambda n: [{"op": "add", "path": "/z", "value": 0}] * n, _SMALL),
     _patch(
-        "merge patch: entries", f"{MAPS}/patched?dryRun=All", MERGE_PATCH, lambda n: {"data": {f"n{i}": "v" for i in range(n)}}, _CONFIG
+        "JSON patch: too many operations",
+        f"{WIDGETS}/w",
+        JSON_PATCH,
+        lambda n: [{"op": "add", "path": "/z", "value": 0}] * n,
+        _SMALL,
     ),
-    _patch("merge patch: nulls", f"{MAPS}/patched?dryRun=All", MERGE_PATCH, lambda n: {"data": {f"k{i}": None for i in range(n)}}, _CONFIG),
-    _patch("merge patch: unknown", f"{MAPS}/patched?dryRun=All", MERGE_PATCH, lambda n: {f"n{i}": "v" for i in range(n)}, _CONFIG),
-    _patch("merge patch: nested", f"{WIDGETS}/w?dryRun=All", MERGE_PATCH, lambda n: {"y": [_deep(90) for _ in range(n)]}, _SMALL),
+    _patch(
+        "merge patch: entries",
+        f"{MAPS}/patched?dryRun=All",
+        MERGE_PATCH,
+        lambda n: {"data": {f"n{i}": "v" for i in range(n)}},
+        _CONFIG,
+    ),
+    _patch(
+        "merge patch: nulls",
+        f"{MAPS}/patched?dryRun=All",
+        MERGE_PATCH,
+        lambda n: {"data": {f"k{i}": None for i in range(n)}},
+        _CONFIG,
+    ),
+    _patch(
+        "merge patch: unknown",
+        f"{MAPS}/patched?dryRun=All",
+        MERGE_PATCH,
+        lambda n: {f"n{i}": "v" for i in range(n)},
+        _CONFIG,
+    ),
+    _patch(
+        "merge patch: nested",
+        f"{WIDGETS}/w?dryRun=All",
+        MERGE_PATCH,
+        lambda n: {"y": [_deep(90) for _ in range(n)]},
+        _SMALL,
+    ),
     _patch(
         "strategic merge patch: entries",
         f"{MAPS}/patched?dryRun=All",
@@ -172,20 +213,36 @@ CASES: Final = [
         "strategic merge patch: owner references",
         f"{MAPS}/patched?dryRun=All",
         STRATEGIC_PATCH,
-        lambda n: {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "a", "uid": f"{i}"} for i in range(n)]}},
+        lambda n: {
+            "metadata": {
+                "ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "a", "uid": f"{i}"} for i in range(n)]
+            }
+        },
         _CONFIG,
     ),
-    _strategic("$patch: delete", lambda n: _template({"env": [{"name": f"e{i}", "$patch": "delete"} for i in range(n)]}), _ENV),
+    _strategic(
+        "$patch: delete", lambda n: _template({"env": [{"name": f"e{i}", "$patch": "delete"} for i in range(n)]}), _ENV
+    ),
     _strategic("env", lambda n: _template({"env": [{"name": f"e{i}", "value": "b"} for i in range(n)]}), _ENV),
     _strategic("new env", lambda n: _template({"env": [{"name": f"n{i}", "value": "b"} for i in range(n)]})),
     _strategic("one env again and again", lambda n: _template({"env": [{"name": "e", "value": "b"}] * n})),
-    _strategic("order of env", lambda n: _template({"$setElementOrder/env": [{"name": f"e{n - i}"} for i in range(n)]}), _ENV),
-    _strategic("ports of containers", lambda n: _template({"ports": [{"containerPort": i % 60_000 + 1} for i in range(n)]})),
     _strategic(
-        "containers", lambda n: {"spec": {"template": {"spec": {"containers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}}}}
+        "order of env", lambda n: _template({"$setElementOrder/env": [{"name": f"e{n - i}"} for i in range(n)]}), _ENV
     ),
-    _strategic("volumes", lambda n: {"spec": {"template": {"spec": {"volumes": [{"name": f"v{i}"} for i in range(n)]}}}}),
-    _strategic("$retainKeys", lambda n: {"spec": {"strategy": {"$retainKeys": [f"k{i}" for i in range(n)], "type": "Recreate"}}}),
+    _strategic(
+        "ports of containers", lambda n: _template({"ports": [{"containerPort": i % 60_000 + 1} for i in range(n)]})
+    ),
+    _strategic(
+        "containers",
+        lambda n: {"spec": {"template": {"spec": {"containers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}}}},
+    ),
+    _strategic(
+        "volumes", lambda n: {"spec": {"template": {"spec": {"volumes": [{"name": f"v{i}"} for i in range(n)]}}}}
+    ),
+    _strategic(
+        "$retainKeys",
+        lambda n: {"spec": {"strategy": {"$retainKeys": [f"k{i}" for i in range(n)], "type": "Recreate"}}},
+    ),
     _strategic("conditions", lambda n: {"status": {"conditions": [{"type": f"t{i}"} for i in range(n)]}}),
     _strategic(
         "ports of a Service",
@@ -202,10 +259,26 @@ CASES: Final = [
     _apply("entries", MAPS, _AS_MAP, lambda n: {"data": {f"k{i}": "v" for i in range(n)}}),
     _apply("bad entries", MAPS, _AS_MAP, lambda n: {"data": {f"k {i}": "v" for i in range(n)}}),
     _apply("unknown fields", MAPS, _AS_MAP, lambda n: {f"k{i}": "v" for i in range(n)}),
-    _apply("env", DEPLOYMENTS, _AS_DEPLOYMENT, lambda n: _deployment(env=[{"name": f"e{i}", "value": "a"} for i in range(n)]), "editor"),
-    _apply("one env again and again", DEPLOYMENTS, _AS_DEPLOYMENT, lambda n: _deployment(env=[{"name": "e", "value": "a"}] * n), "editor"),
     _apply(
-        "ports", DEPLOYMENTS, _AS_DEPLOYMENT, lambda n: _deployment(ports=[{"containerPort": i % 60_000 + 1} for i in range(n)]), "editor"
+        "env",
+        DEPLOYMENTS,
+        _AS_DEPLOYMENT,
+        lambda n: _deployment(env=[{"name": f"e{i}", "value": "a"} for i in range(n)]),
+        "editor",
+    ),
+    _apply(
+        "one env again and again",
+        DEPLOYMENTS,
+        _AS_DEPLOYMENT,
+        lambda n: _deployment(env=[{"name": "e", "value": "a"}] * n),
+        "editor",
+    ),
+    _apply(
+        "ports",
+        DEPLOYMENTS,
+        _AS_DEPLOYMENT,
+        lambda n: _deployment(ports=[{"containerPort": i % 60_000 + 1} for i in range(n)]),
+        "editor",
     ),
     _apply("list as a map", GADGETS, _AS_GADGET, lambda n: {"spec": {"items": [{"name": f"a{i}"} for i in range(n)]}}),
     _apply("list as a set", GADGETS, _AS_GADGET, lambda n: {"spec": {"set": [f"a{i}" for i in range(n)]}}),

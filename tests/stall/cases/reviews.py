@@ -30,31 +30,53 @@ def _requirement(i: int) -> dict[str, Any]:
 
 CASES: Final = [
     _review(
-        "self review: raw label selector", _SELF, lambda n: _resource(labelSelector={"rawSelector": ",".join(f"k{i}" for i in range(n))})
+        "self review: raw label selector",
+        _SELF,
+        lambda n: _resource(labelSelector={"rawSelector": ",".join(f"k{i}" for i in range(n))}),
     ),
     _review(
-        "self review: raw field selector", _SELF, lambda n: _resource(fieldSelector={"rawSelector": ",".join(f"k{i}=v" for i in range(n))})
+        "self review: raw field selector",
+        _SELF,
+        lambda n: _resource(fieldSelector={"rawSelector": ",".join(f"k{i}=v" for i in range(n))}),
     ),
     _review("self review: raw selector of blanks", _SELF, lambda n: _resource(labelSelector={"rawSelector": " " * n})),
     _review(
-        "self review: label requirements", _SELF, lambda n: _resource(labelSelector={"requirements": [_requirement(i) for i in range(n)]})
+        "self review: label requirements",
+        _SELF,
+        lambda n: _resource(labelSelector={"requirements": [_requirement(i) for i in range(n)]}),
     ),
     _review(
-        "self review: field requirements", _SELF, lambda n: _resource(fieldSelector={"requirements": [_requirement(i) for i in range(n)]})
+        "self review: field requirements",
+        _SELF,
+        lambda n: _resource(fieldSelector={"requirements": [_requirement(i) for i in range(n)]}),
     ),
     _review("self review: bad requirements", _SELF, lambda n: _resource(labelSelector={"requirements": [{}] * n})),
     _review(
         "self review: values of a requirement",
         _SELF,
-        lambda n: _resource(labelSelector={"requirements": [{"key": "a", "operator": "In", "values": [f"v{i}" for i in range(n)]}]}),
+        lambda n: _resource(
+            labelSelector={"requirements": [{"key": "a", "operator": "In", "values": [f"v{i}" for i in range(n)]}]}
+        ),
     ),
     _review("self review: one long name", _SELF, lambda n: _resource(name="a" * n)),
     _review("self review: one long verb", _SELF, lambda n: _resource(verb="a" * n)),
-    _review("self review: one long path", _SELF, lambda n: {"nonResourceAttributes": {"verb": "get", "path": "/a" * n}}),
+    _review(
+        "self review: one long path", _SELF, lambda n: {"nonResourceAttributes": {"verb": "get", "path": "/a" * n}}
+    ),
     _review("self rules review", f"{_AUTHORIZATION}/selfsubjectrulesreviews", lambda n: {"namespace": "a" * n}),
     _review("self subject review", "/apis/authentication.k8s.io/v1/selfsubjectreviews", lambda n: {"a" * n: 1}),
-    _review("local review: groups", _LOCAL, lambda n: {"user": "a", "groups": [f"g{i}" for i in range(n)], **_resource()}, "editor"),
-    _review("local review: extra", _LOCAL, lambda n: {"user": "a", "extra": {f"g{i}": ["a"] for i in range(n)}, **_resource()}, "editor"),
+    _review(
+        "local review: groups",
+        _LOCAL,
+        lambda n: {"user": "a", "groups": [f"g{i}" for i in range(n)], **_resource()},
+        "editor",
+    ),
+    _review(
+        "local review: extra",
+        _LOCAL,
+        lambda n: {"user": "a", "extra": {f"g{i}": ["a"] for i in range(n)}, **_resource()},
+        "editor",
+    ),
     _review("local review: one long user", _LOCAL, lambda n: {"user": "a" * n, **_resource()}, "editor"),
     _review(
         "local review: raw label selector",
@@ -63,16 +85,26 @@ CASES: Final = [
         "editor",
     ),
     _review(
-        "token request: audiences", f"{SPACE}/serviceaccounts/default/token", lambda n: {"audiences": [f"a{i}" for i in range(n)]}, "editor"
+        "token request: audiences",
+        f"{SPACE}/serviceaccounts/default/token",
+        lambda n: {"audiences": [f"a{i}" for i in range(n)]},
+        "editor",
     ),
-    _review("token request: one long audience", f"{SPACE}/serviceaccounts/default/token", lambda n: {"audiences": ["a" * n]}, "editor"),
+    _review(
+        "token request: one long audience",
+        f"{SPACE}/serviceaccounts/default/token",
+        lambda n: {"audiences": ["a" * n]},
+        "editor",
+    ),
     _review(
         "token request: bound to a long name",
         f"{SPACE}/serviceaccounts/default/token",
         lambda n: {"boundObjectRef": {"kind": "Pod", "name": "a" * n}},
         "editor",
     ),
-    _review("token review: long token", "/apis/authentication.k8s.io/v1/tokenreviews", lambda n: {"token": "a" * n}, "admin"),
+    _review(
+        "token review: long token", "/apis/authentication.k8s.io/v1/tokenreviews", lambda n: {"token": "a" * n}, "admin"
+    ),
     _review(
         "token review: long JWT",
         "/apis/authentication.k8s.io/v1/tokenreviews",
@@ -95,7 +127,9 @@ CASES: Final = [
         "certificate signing request: long request",
         "user",
         lambda n: Message(
-            "POST", "/apis/certificates.k8s.io/v1/certificatesigningrequests", body=b'{"spec":{"request":"' + b"QUFB" * n + b'"}}'
+            "POST",
+            "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+            body=b'{"spec":{"request":"' + b"QUFB" * n + b'"}}',
         ),
         BODY,
     ),

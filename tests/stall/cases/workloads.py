@@ -15,10 +15,17 @@ _PODS: Final = f"{SPACE}/pods"
 _LABELS: Final = {"app": "a"}
 
 
-def _create(name: str, path: str, body: Callable[[int], dict[str, Any]], media_type: str = "application/json", dry: bool = True) -> Case:
+def _create(
+    name: str, path: str, body: Callable[[int], dict[str, Any]], media_type: str = "application/json", dry: bool = True
+) -> Case:
     def message(n: int) -> Message:
         query = "?dryRun=All" if dry else ""
-        return Message("POST", path + query, body=orjson.dumps({"metadata": {"generateName": "a"}, **body(n)}), media_type=media_type)
+        return Message(
+            "POST",
+            path + query,
+            body=orjson.dumps({"metadata": {"generateName": "a"}, **body(n)}),
+            media_type=media_type,
+        )
 
     return Case(name, "editor", message, BODY if dry else 500_000)
 
@@ -46,7 +53,12 @@ def _slice(name: str, fields: Callable[[int], dict[str, Any]]) -> Case:
 
 
 def _policy(name: str, spec: Callable[[int], dict[str, Any]]) -> Case:
-    return _other("NetworkPolicy", name, "networking.k8s.io/v1/networkpolicies", lambda n: {"spec": {"podSelector": {}, **spec(n)}})
+    return _other(
+        "NetworkPolicy",
+        name,
+        "networking.k8s.io/v1/networkpolicies",
+        lambda n: {"spec": {"podSelector": {}, **spec(n)}},
+    )
 
 
 def _role(name: str, rules: Callable[[int], list[dict[str, Any]]], verb: str = "get") -> Case:
@@ -71,7 +83,9 @@ _MATCH: Final[dict[str, Any]] = {"requiredDuringSchedulingIgnoredDuringExecution
 
 def _affinity(n: int) -> dict[str, Any]:
     terms = [{"matchExpressions": [{"key": f"k{i}", "operator": "In", "values": ["a"]}]} for i in range(n)]
-    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    }
 
 
 CASES: Final = [
@@ -79,23 +93,36 @@ CASES: Final = [
     _pod("one container again and again", lambda n: {"containers": [{"name": "c", "image": "i"}] * n}),
     _pod("empty containers", lambda n: {"containers": [{}] * n}),
     _pod("init containers", lambda n: {"initContainers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}),
-    _pod("ephemeral containers", lambda n: {"ephemeralContainers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}),
+    _pod(
+        "ephemeral containers", lambda n: {"ephemeralContainers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}
+    ),
     _pod("volumes", lambda n: {"volumes": [{"name": f"v{i}", "emptyDir": {}} for i in range(n)]}),
     _pod("one volume again and again", lambda n: {"volumes": [{"name": "v", "emptyDir": {}}] * n}),
     _pod("empty volumes", lambda n: {"volumes": [{}] * n}),
     _pod(
         "items of a volume",
-        lambda n: {"volumes": [{"name": "v", "configMap": {"name": "a", "items": [{"key": "a", "path": f"{i}"} for i in range(n)]}}]},
+        lambda n: {
+            "volumes": [
+                {"name": "v", "configMap": {"name": "a", "items": [{"key": "a", "path": f"{i}"} for i in range(n)]}}
+            ]
+        },
     ),
     _pod(
         "projected sources",
-        lambda n: {"volumes": [{"name": "v", "projected": {"sources": [{"configMap": {"name": f"a{i}"}} for i in range(n)]}}]},
+        lambda n: {
+            "volumes": [{"name": "v", "projected": {"sources": [{"configMap": {"name": f"a{i}"}} for i in range(n)]}}]
+        },
     ),
     _pod(
         "downward API files",
         lambda n: {
             "volumes": [
-                {"name": "v", "downwardAPI": {"items": [{"path": f"{i}", "fieldRef": {"fieldPath": "metadata.name"}} for i in range(n)]}}
+                {
+                    "name": "v",
+                    "downwardAPI": {
+                        "items": [{"path": f"{i}", "fieldRef": {"fieldPath": "metadata.name"}} for i in range(n)]
+                    },
+                }
             ]
         },
     ),
@@ -108,26 +135,38 @@ CASES: Final = [
     _pod(
         "topology spread constraints",
         lambda n: {
-            "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": f"k{i}", "whenUnsatisfiable": "DoNotSchedule"} for i in range(n)]
+            "topologySpreadConstraints": [
+                {"maxSkew": 1, "topologyKey": f"k{i}", "whenUnsatisfiable": "DoNotSchedule"} for i in range(n)
+            ]
         },
     ),
     _pod("readiness gates", lambda n: {"readinessGates": [{"conditionType": f"a.b/{i}"} for i in range(n)]}),
-    _pod("resource claims", lambda n: {"resourceClaims": [{"name": f"c{i}", "resourceClaimName": "a"} for i in range(n)]}),
+    _pod(
+        "resource claims", lambda n: {"resourceClaims": [{"name": f"c{i}", "resourceClaimName": "a"} for i in range(n)]}
+    ),
     _pod("scheduling gates", lambda n: {"schedulingGates": [{"name": f"a.b/{i}"} for i in range(n)]}),
     _pod("supplemental groups", lambda n: {"securityContext": {"supplementalGroups": list(range(n))}}),
-    _pod("sysctls", lambda n: {"securityContext": {"sysctls": [{"name": f"kernel.a{i}", "value": "1"} for i in range(n)]}}),
+    _pod(
+        "sysctls",
+        lambda n: {"securityContext": {"sysctls": [{"name": f"kernel.a{i}", "value": "1"} for i in range(n)]}},
+    ),
     _pod("DNS searches", lambda n: {"dnsConfig": {"searches": _names("a", n)}, "dnsPolicy": "None"}),
     _pod("overhead", lambda n: {"overhead": {f"a.b/r{i}": "1" for i in range(n)}}),
     _container("env", lambda n: {"env": [{"name": f"e{i}", "value": "a"} for i in range(n)]}),
     _container("bad env", lambda n: {"env": [{"name": f"e={i}"} for i in range(n)]}),
     _container(
         "env with references",
-        lambda n: {"env": [{"name": f"e{i}", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}} for i in range(n)]},
+        lambda n: {
+            "env": [{"name": f"e{i}", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}} for i in range(n)]
+        },
     ),
     _container("sources of env", lambda n: {"envFrom": [{"configMapRef": {"name": f"m{i}"}} for i in range(n)]}),
     _container("ports", lambda n: {"ports": [{"containerPort": i % 65_000 + 1} for i in range(n)]}),
     _container("one port again and again", lambda n: {"ports": [{"containerPort": 80, "name": "a"}] * n}),
-    _container("host ports", lambda n: {"ports": [{"containerPort": i % 65_000 + 1, "hostPort": i % 65_000 + 1} for i in range(n)]}),
+    _container(
+        "host ports",
+        lambda n: {"ports": [{"containerPort": i % 65_000 + 1, "hostPort": i % 65_000 + 1} for i in range(n)]},
+    ),
     _container("volume mounts", lambda n: {"volumeMounts": [{"name": "v", "mountPath": f"/{i}"} for i in range(n)]}),
     _container("volume devices", lambda n: {"volumeDevices": [{"name": "v", "devicePath": f"/{i}"} for i in range(n)]}),
     _container("arguments", lambda n: {"args": ["a"] * n}),
@@ -141,7 +180,11 @@ CASES: Final = [
     _container("capabilities", lambda n: {"securityContext": {"capabilities": {"add": _names("A", n)}}}),
     _container(
         "headers of a probe",
-        lambda n: {"livenessProbe": {"httpGet": {"port": 80, "httpHeaders": [{"name": f"a{i}", "value": "b"} for i in range(n)]}}},
+        lambda n: {
+            "livenessProbe": {
+                "httpGet": {"port": 80, "httpHeaders": [{"name": f"a{i}", "value": "b"} for i in range(n)]}
+            }
+        },
     ),
     _create(
         "Pod: YAML",
@@ -159,7 +202,12 @@ CASES: Final = [
         "Deployment",
         "env",
         "apps/v1/deployments",
-        lambda n: {"spec": {"selector": {"matchLabels": _LABELS}, "template": _template(env=[{"name": f"e{i}"} for i in range(n)])}},
+        lambda n: {
+            "spec": {
+                "selector": {"matchLabels": _LABELS},
+                "template": _template(env=[{"name": f"e{i}"} for i in range(n)]),
+            }
+        },
     ),
     _other(
         "Deployment",
@@ -195,7 +243,9 @@ CASES: Final = [
         "CronJob",
         "schedule",
         "batch/v1/cronjobs",
-        lambda n: {"spec": {"schedule": "1" + ",1" * n + " * * * *", "jobTemplate": {"spec": {"template": _template()}}}},
+        lambda n: {
+            "spec": {"schedule": "1" + ",1" * n + " * * * *", "jobTemplate": {"spec": {"template": _template()}}}
+        },
     ),
     _other(
         "Job",
@@ -204,7 +254,9 @@ CASES: Final = [
         lambda n: {
             "spec": {
                 "template": _template(),
-                "podFailurePolicy": {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}}] * n},
+                "podFailurePolicy": {
+                    "rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}}] * n
+                },
             }
         },
     ),
@@ -215,21 +267,33 @@ CASES: Final = [
         lambda n: {
             "spec": {
                 "template": _template(),
-                "podFailurePolicy": {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": list(range(1, n))}}]},
+                "podFailurePolicy": {
+                    "rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": list(range(1, n))}}]
+                },
             }
         },
     ),
     _service("ports", lambda n: {"ports": [{"port": i % 65_000 + 1, "name": f"p{i}"} for i in range(n)]}),
     _service("one port again and again", lambda n: {"ports": [{"port": 80, "name": "p"}] * n}),
     _service(
-        "node ports", lambda n: {"type": "NodePort", "ports": [{"port": i % 65_000 + 1, "name": f"p{i}"} for i in range(min(n, 2_000))]}
+        "node ports",
+        lambda n: {
+            "type": "NodePort",
+            "ports": [{"port": i % 65_000 + 1, "name": f"p{i}"} for i in range(min(n, 2_000))],
+        },
     ),
     _service("external IPs", lambda n: {"ports": [{"port": 80}], "externalIPs": ["10.0.0.1"] * n}),
-    _service("source ranges", lambda n: {"type": "LoadBalancer", "ports": [{"port": 80}], "loadBalancerSourceRanges": ["10.0.0.0/8"] * n}),
+    _service(
+        "source ranges",
+        lambda n: {"type": "LoadBalancer", "ports": [{"port": 80}], "loadBalancerSourceRanges": ["10.0.0.0/8"] * n},
+    ),
     _service("selector", lambda n: {"ports": [{"port": 80}], "selector": {f"k{i}": "v" for i in range(n)}}),
     _service("cluster IPs", lambda n: {"ports": [{"port": 80}], "clusterIPs": ["10.0.0.1"] * n}),
     _slice("endpoints", lambda n: {"endpoints": [{"addresses": ["10.0.0.1"]}] * n}),
-    _slice("addresses", lambda n: {"endpoints": [{"addresses": [f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}" for i in range(n)]}]}),
+    _slice(
+        "addresses",
+        lambda n: {"endpoints": [{"addresses": [f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}" for i in range(n)]}]},
+    ),
     _slice("ports", lambda n: {"ports": [{"port": i % 65_000 + 1, "name": f"p{i}"} for i in range(n)]}),
     _slice("bad addresses", lambda n: {"endpoints": [{"addresses": ["x"]}] * n}),
     _other(
@@ -237,14 +301,21 @@ CASES: Final = [
         "addresses",
         "endpoints",
         lambda n: {
-            "subsets": [{"addresses": [{"ip": f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}"} for i in range(n)], "ports": [{"port": 1}]}]
+            "subsets": [
+                {
+                    "addresses": [{"ip": f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}"} for i in range(n)],
+                    "ports": [{"port": 1}],
+                }
+            ]
         },
     ),
     _other(
         "Endpoints",
         "subsets",
         "endpoints",
-        lambda n: {"subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": i % 65_000 + 1}]} for i in range(n)]},
+        lambda n: {
+            "subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": i % 65_000 + 1}]} for i in range(n)]
+        },
     ),
     _other(
         "Ingress",
@@ -252,25 +323,47 @@ CASES: Final = [
         "networking.k8s.io/v1/ingresses",
         lambda n: {"spec": {"rules": [{"host": f"a{i}.b", "http": {"paths": _paths(1)}} for i in range(n)]}},
     ),
-    _other("Ingress", "paths", "networking.k8s.io/v1/ingresses", lambda n: {"spec": {"rules": [{"http": {"paths": _paths(n)}}]}}),
+    _other(
+        "Ingress",
+        "paths",
+        "networking.k8s.io/v1/ingresses",
+        lambda n: {"spec": {"rules": [{"http": {"paths": _paths(n)}}]}},
+    ),
     _other(
         "Ingress",
         "hosts of TLS",
         "networking.k8s.io/v1/ingresses",
-        lambda n: {"spec": {"defaultBackend": _paths(1)[0]["backend"], "tls": [{"hosts": [f"a{i}.b" for i in range(n)]}]}},
+        lambda n: {
+            "spec": {"defaultBackend": _paths(1)[0]["backend"], "tls": [{"hosts": [f"a{i}.b" for i in range(n)]}]}
+        },
     ),
     _policy("ports", lambda n: {"ingress": [{"ports": [{"port": i % 65_000 + 1} for i in range(n)]}]}),
     _policy("peers", lambda n: {"ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}] * n}]}),
     _policy("rules", lambda n: {"ingress": [{}] * n}),
     _policy(
-        "exceptions of a block", lambda n: {"ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"] * n}}]}]}
+        "exceptions of a block",
+        lambda n: {"ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"] * n}}]}]},
     ),
-    _role("rules", lambda n: [{"apiGroups": [""], "resources": ["pods"], "resourceNames": [f"{i}"], "verbs": ["get"]} for i in range(n)]),
-    _role("verbs, groups and resources", lambda n: [{"apiGroups": _names("g", n), "resources": _names("r", n), "verbs": _names("v", n)}]),
     _role(
-        "a hundred rules", lambda n: [{"apiGroups": [""], "resources": _names("r", n // 100 + 1), "verbs": _names("v", n // 100 + 1)}] * 100
+        "rules",
+        lambda n: [
+            {"apiGroups": [""], "resources": ["pods"], "resourceNames": [f"{i}"], "verbs": ["get"]} for i in range(n)
+        ],
     ),
-    _role("resource names", lambda n: [{"apiGroups": [""], "resources": ["pods"], "resourceNames": _names("a", n), "verbs": ["get"]}]),
+    _role(
+        "verbs, groups and resources",
+        lambda n: [{"apiGroups": _names("g", n), "resources": _names("r", n), "verbs": _names("v", n)}],
+    ),
+    _role(
+        "a hundred rules",
+        lambda n: (
+            [{"apiGroups": [""], "resources": _names("r", n // 100 + 1), "verbs": _names("v", n // 100 + 1)}] * 100
+        ),
+    ),
+    _role(
+        "resource names",
+        lambda n: [{"apiGroups": [""], "resources": ["pods"], "resourceNames": _names("a", n), "verbs": ["get"]}],
+    ),
     _role("paths", lambda n: [{"nonResourceURLs": _names("/a", n), "verbs": ["get"]}]),
     _other(
         "RoleBinding",
@@ -294,10 +387,15 @@ CASES: Final = [
         "secrets",
         lambda n: {
             "type": "kubernetes.io/tls",
-            "stringData": {"tls.crt": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" * n, "tls.key": ""},
+            "stringData": {
+                "tls.crt": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" * n,
+                "tls.key": "",
+            },
         },
     ),
-    _other("ServiceAccount", "secrets", "serviceaccounts", lambda n: {"secrets": [{"name": f"s{i}"} for i in range(n)]}),
+    _other(
+        "ServiceAccount", "secrets", "serviceaccounts", lambda n: {"secrets": [{"name": f"s{i}"} for i in range(n)]}
+    ),
     _other(
         "PersistentVolumeClaim",
         "access modes",
@@ -312,7 +410,12 @@ CASES: Final = [
             "spec": {
                 "maxReplicas": 2,
                 "scaleTargetRef": {"kind": "Deployment", "name": "a"},
-                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 1}}}]
+                "metrics": [
+                    {
+                        "type": "Resource",
+                        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 1}},
+                    }
+                ]
                 * n,
             }
         },
@@ -321,16 +424,29 @@ CASES: Final = [
         "PodDisruptionBudget",
         "selector",
         "policy/v1/poddisruptionbudgets",
-        lambda n: {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": _names("v", n)}]}}},
+        lambda n: {
+            "spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": _names("v", n)}]}}
+        },
     ),
     _other("Lease", "holder", "coordination.k8s.io/v1/leases", lambda n: {"spec": {"holderIdentity": "a" * n}}),
-    _other("ControllerRevision", "data", "apps/v1/controllerrevisions", lambda n: {"revision": 1, "data": {"a": [0] * n}}),
+    _other(
+        "ControllerRevision", "data", "apps/v1/controllerrevisions", lambda n: {"revision": 1, "data": {"a": [0] * n}}
+    ),
     _other("Event", "note", "events", lambda n: {"message": "a" * n, "involvedObject": {"namespace": "stall"}}),
     _other(
         "ResourceClaim",
         "requests",
         "resource.k8s.io/v1/resourceclaims",
-        lambda n: {"spec": {"devices": {"requests": [{"name": f"r{i}", "exactly": {"deviceClassName": "a"}} for i in range(n)]}}},
+        lambda n: {
+            "spec": {
+                "devices": {"requests": [{"name": f"r{i}", "exactly": {"deviceClassName": "a"}} for i in range(n)]}
+            }
+        },
     ),
-    _other("PodTemplate", "env", "podtemplates", lambda n: {"template": _template(env=[{"name": f"e{i}"} for i in range(n)])}),
+    _other(
+        "PodTemplate",
+        "env",
+        "podtemplates",
+        lambda n: {"template": _template(env=[{"name": f"e{i}"} for i in range(n)])},
+    ),
 ]

@@ -63,7 +63,10 @@ def test_a_structural_json_schema_is_unchanged() -> None:
     ("given", "why"),
     [
         (Tree, "contains itself"),
-        ({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "object"}]}}}, "a union of types"),
+        (
+            {"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "object"}]}}},
+            "a union of types",
+        ),
         ({"type": "object", "properties": {"a": {"type": "array", "prefixItems": [{"type": "string"}]}}}, "tuples"),
     ],
 )

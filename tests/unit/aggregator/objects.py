@@ -9,7 +9,13 @@ from tetrapod.machinery.gvk import Object
 
 
 def api_service(
-    group: str, version: str = "v1", *, priority: int = 1000, order: int = 100, service: Object | None = None, **labels: str
+    group: str,
+    version: str = "v1",
+    *,
+    priority: int = 1000,
+    order: int = 100,
+    service: Object | None = None,
+    **labels: str,
 ) -> Object:
     spec: Object = {"group": group, "version": version, "groupPriorityMinimum": priority, "versionPriority": order}
     if service is not None:

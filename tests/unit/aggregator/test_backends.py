@@ -1,4 +1,6 @@
-"""Tests of the aggregator's backends: state derived from an APIService is kept until the APIService is deleted, and not longer."""
+"""Tests of the aggregator's backends: state derived from an APIService is kept until the APIService is deleted, and not
+longer.
+"""
 
 from __future__ import annotations
 

@@ -31,14 +31,18 @@ class Local:
 
     def aggregated(self, core: bool) -> list[Any]:
         versions = self._groups.items()
-        return [{"metadata": {"name": group}, "versions": [{"version": v, "freshness": "Current"}]} for group, v in versions]
+        return [
+            {"metadata": {"name": group}, "versions": [{"version": v, "freshness": "Current"}]} for group, v in versions
+        ]
 
 
 def merged(local: Local, *objects: Any) -> MergedDiscovery:
     records = Records()
     for obj in objects:
         records.changed(None, obj)
-    return MergedDiscovery(records, [local], Backends(BackendPool(), Resolver(FakeCluster(), by_endpoints=False), ProxyCertificate()))
+    return MergedDiscovery(
+        records, [local], Backends(BackendPool(), Resolver(FakeCluster(), by_endpoints=False), ProxyCertificate())
+    )
 
 
 def names(items: list[Any]) -> list[tuple[str, list[str]]]:
@@ -50,7 +54,12 @@ LOCAL = Local(**{"b": "v1", "a": "v1beta1", "apps": "v1", "apiregistration.k8s.i
 
 async def test_aggregated_discovery_lists_served_groups_regardless_of_apiservices() -> None:
     found = merged(LOCAL, api_service("nobody", priority=20000), api_service("b", priority=1))
-    assert names(found.aggregated(False)) == [("apiregistration.k8s.io", ["v1"]), ("apps", ["v1"]), ("a", ["v1beta1"]), ("b", ["v1"])]
+    assert names(found.aggregated(False)) == [
+        ("apiregistration.k8s.io", ["v1"]),
+        ("apps", ["v1"]),
+        ("a", ["v1beta1"]),
+        ("b", ["v1"]),
+    ]
     assert [group["name"] for group in found.groups()] == ["apiregistration.k8s.io", "nobody", "b"]
 
 

@@ -20,10 +20,28 @@ def classic(*resources: Any) -> Any:
 
 def test_subresources_are_listed_below_their_resource() -> None:
     found = classic(
-        {"name": "things/scale", "namespaced": True, "group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["update"]},
-        {"name": "things", "singularName": "thing", "namespaced": True, "kind": "Thing", "verbs": ["get"], "shortNames": ["t"]},
+        {
+            "name": "things/scale",
+            "namespaced": True,
+            "group": "autoscaling",
+            "version": "v1",
+            "kind": "Scale",
+            "verbs": ["update"],
+        },
+        {
+            "name": "things",
+            "singularName": "thing",
+            "namespaced": True,
+            "kind": "Thing",
+            "verbs": ["get"],
+            "shortNames": ["t"],
+        },
     )
-    scale = {"subresource": "scale", "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"}, "verbs": ["update"]}
+    scale = {
+        "subresource": "scale",
+        "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+        "verbs": ["update"],
+    }
     assert found == {
         "version": "v1",
         "resources": [
@@ -42,7 +60,12 @@ def test_subresources_are_listed_below_their_resource() -> None:
 
 def test_a_subresource_without_its_resource_makes_one() -> None:
     (found,) = classic({"name": "things/status", "verbs": ["get"]})["resources"]
-    assert (found["resource"], found["scope"], found["verbs"], found["responseKind"]) == ("things", "Cluster", None, NO_KIND)
+    assert (found["resource"], found["scope"], found["verbs"], found["responseKind"]) == (
+        "things",
+        "Cluster",
+        None,
+        NO_KIND,
+    )
 
 
 def test_a_subresource_of_another_scope_is_rejected() -> None:

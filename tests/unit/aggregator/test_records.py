@@ -8,10 +8,10 @@ from tetrapod.machinery.gvk import GroupVersion
 from unit.aggregator.objects import api_service
 
 RECORDED = [
-    "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
-    "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io", "admissionregistration.k8s.io",
-    "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io",
-    "flowcontrol.apiserver.k8s.io", "storagemigration.k8s.io",
+    "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
+    "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
+    "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
+    "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io", "storagemigration.k8s.io",
 ]  # fmt: skip
 
 
@@ -39,7 +39,13 @@ def test_versions_are_ordered_by_priority_then_by_stability() -> None:
     assert [obj["spec"]["version"] for obj in records.groups[0][1]] == ["v0", "v1", "v1beta1", "v2alpha1", "v9"]
     for version in ("v01", "x9", "v99999999999999999999", "v0alpha0", "a"):
         records.changed(None, api_service("h", version, order=100))
-    assert [obj["spec"]["version"] for obj in dict(records.groups)["h"]] == ["v01", "v0alpha0", "a", "v99999999999999999999", "x9"]
+    assert [obj["spec"]["version"] for obj in dict(records.groups)["h"]] == [
+        "v01",
+        "v0alpha0",
+        "a",
+        "v99999999999999999999",
+        "x9",
+    ]
     assert priorities(GroupVersion("autoscaling", "v2")) == (17500, 30)
 
 

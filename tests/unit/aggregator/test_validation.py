@@ -34,9 +34,15 @@ def test_a_name_is_version_and_group() -> None:
     [
         ({}, []),
         ({"groupPriorityMinimum": 20000, "versionPriority": 1000}, []),
-        ({"groupPriorityMinimum": 20001}, ["spec.groupPriorityMinimum: Invalid value: 20001: must be positive and less than 20000"]),
+        (
+            {"groupPriorityMinimum": 20001},
+            ["spec.groupPriorityMinimum: Invalid value: 20001: must be positive and less than 20000"],
+        ),
         ({"versionPriority": -1}, ["spec.versionPriority: Invalid value: -1: must be positive and less than 1000"]),
-        ({"group": "", "version": "v2"}, ["spec.group: Required value: only v1 may have an empty group and it better be legacy kube"]),
+        (
+            {"group": "", "version": "v2"},
+            ["spec.group: Required value: only v1 may have an empty group and it better be legacy kube"],
+        ),
         ({"service": {}}, ["spec.service.namespace: Required value", "spec.service.name: Required value"]),
         (
             {"service": SERVICE | {"port": 65536}},
@@ -67,7 +73,11 @@ def test_condition_statuses_are_validated() -> None:
 
 
 def test_a_local_apiservice_is_available_from_the_start() -> None:
-    obj: dict[str, Any] = {"metadata": {"name": "x"}, "spec": dict(GOOD), "status": {"conditions": [{"type": "Mine", "status": "True"}]}}
+    obj: dict[str, Any] = {
+        "metadata": {"name": "x"},
+        "spec": dict(GOOD),
+        "status": {"conditions": [{"type": "Mine", "status": "True"}]},
+    }
     APIServiceStrategy().prepare_for_create(Context(), obj)
     (condition,) = obj["status"]["conditions"]
     assert (condition["reason"], condition["status"]) == ("Local", "True")

@@ -32,7 +32,9 @@ JSON = [(b"content-type", b"application/json")]
         ([(b"x-forwarded-for", b"::ffff:1.2.3.4, fe80::1%eth0, 1.2.3")], "", ["1.2.3.4"]),
     ],
 )
-def test_source_addresses_are_those_of_upstream(headers: list[tuple[bytes, bytes]], remote: str, expected: list[str]) -> None:
+def test_source_addresses_are_those_of_upstream(
+    headers: list[tuple[bytes, bytes]], remote: str, expected: list[str]
+) -> None:
     request = Request("GET", "/", headers=headers)
     request.remote = remote
     assert source_addresses(request) == expected
@@ -44,14 +46,22 @@ def test_times_have_six_digits() -> None:
 
 
 def _event(**more: object) -> Event:
-    document = {"auditID": "id", "stage": "RequestReceived", "verb": "get", "requestURI": "/a?b&c", "level": "Metadata", "user": {}}
+    document = {
+        "auditID": "id",
+        "stage": "RequestReceived",
+        "verb": "get",
+        "requestURI": "/a?b&c",
+        "level": "Metadata",
+        "user": {},
+    }
     return Event({**document, "requestReceivedTimestamp": "2026-01-02T03:04:05.120000Z", **more})
 
 
 def test_the_legacy_line_is_upstreams() -> None:
     plain = (
-        '2026-01-02T03:04:05.12Z AUDIT: id="id" stage="RequestReceived" ip="<unknown>" method="get" user="<none>" groups="<none>" '
-        'as="<self>" asgroups="<lookup>" user-agent="" namespace="<none>" uri="/a?b&c" response="<deferred>"'
+        '2026-01-02T03:04:05.12Z AUDIT: id="id" stage="RequestReceived" ip="<unknown>" method="get" user="<none>" '
+        'groups="<none>" as="<self>" asgroups="<lookup>" user-agent="" namespace="<none>" uri="/a?b&c" '
+        'response="<deferred>"'
     )
     assert legacy_line(_event()) == plain
     full = legacy_line(
@@ -64,7 +74,10 @@ def test_the_legacy_line_is_upstreams() -> None:
             responseStatus={"code": 404},
         )
     )
-    assert 'ip="1.2.3.4" method="get" user="u" groups="\\"a\\",\\"b\\"" as="v" asgroups="\\"c\\"" user-agent="x\\"y" namespace="ns"' in full
+    assert (
+        'ip="1.2.3.4" method="get" user="u" groups="\\"a\\",\\"b\\"" as="v" asgroups="\\"c\\"" '
+        'user-agent="x\\"y" namespace="ns"'
+    ) in full
     assert full.endswith('response="404"')
 
 
@@ -107,7 +120,10 @@ def test_an_answer_in_any_form_is_shown_as_json(form: str) -> None:
     if form == "indented":
         body = orjson.dumps(obj, option=orjson.OPT_INDENT_2)
     elif form == "yaml":
-        headers, body = [(b"content-type", b"application/yaml")], b"apiVersion: v1\nkind: ConfigMap\ndata: {k: v}\nmetadata: {name: a}\n"
+        headers, body = (
+            [(b"content-type", b"application/yaml")],
+            b"apiVersion: v1\nkind: ConfigMap\ndata: {k: v}\nmetadata: {name: a}\n",
+        )
     elif form == "protobuf":
         headers, body = [(b"content-type", b"application/vnd.kubernetes.protobuf")], protobuf.encode(obj)
     elif form == "gzip":
@@ -117,13 +133,21 @@ def test_an_answer_in_any_form_is_shown_as_json(form: str) -> None:
 
 
 def test_plain_text_is_not_an_object() -> None:
-    assert response_object(Response(404, [(b"content-type", b"text/plain; charset=utf-8")]), b"404\n", omit_managed_fields=False) == b""
+    assert (
+        response_object(
+            Response(404, [(b"content-type", b"text/plain; charset=utf-8")]), b"404\n", omit_managed_fields=False
+        )
+        == b""
+    )
 
 
 def test_a_status_is_found_in_an_answer() -> None:
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     assert status_in(Response(200, JSON), orjson.dumps(status)) == status
-    assert status_in(Response(200, [(b"content-type", b"application/vnd.kubernetes.protobuf")]), protobuf.encode(status)) == status
+    assert (
+        status_in(Response(200, [(b"content-type", b"application/vnd.kubernetes.protobuf")]), protobuf.encode(status))
+        == status
+    )
     assert status_in(Response(200, JSON), b'{"kind":"Pod","apiVersion":"v1","status":{"kind":"Status"}}') is None
 
 

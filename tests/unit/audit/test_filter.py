@@ -137,7 +137,11 @@ async def test_a_slow_request_has_latency_annotations() -> None:
     assert not quick
     told = {key.removeprefix("apiserver.latency.k8s.io/"): value for key, value in slow.items()}
     assert set(told) == {"authentication", "mutating-webhook", "validating-webhook", "total"}
-    assert told["mutating-webhook"].startswith("50") and told["validating-webhook"].startswith("20") and told["total"].startswith("2")
+    assert (
+        told["mutating-webhook"].startswith("50")
+        and told["validating-webhook"].startswith("20")
+        and told["total"].startswith("2")
+    )
 
 
 async def test_a_watch_is_not_slow() -> None:
@@ -152,7 +156,9 @@ async def test_a_watch_is_not_slow() -> None:
 
 
 async def test_an_unauthenticated_request_has_one_event_if_the_policy_wants_it() -> None:
-    audit = Audit(policy_of({"rules": [{"level": "None", "nonResourceURLs": ["/quiet"]}, {"level": "Metadata"}]}), kept := Kept())
+    audit = Audit(
+        policy_of({"rules": [{"level": "None", "nonResourceURLs": ["/quiet"]}, {"level": "Metadata"}]}), kept := Kept()
+    )
     handler = with_rejection_audit(raising(StatusError(401, "Unauthorized", "Unauthorized")), audit)
     for path in ("/quiet", "/loud"):
         with pytest.raises(StatusError):

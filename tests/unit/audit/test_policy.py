@@ -1,4 +1,6 @@
-"""Tests of audit policies: the first matching rule decides, and resources and paths match like in upstream's checker."""
+"""Tests of audit policies: the first matching rule decides, and resources and paths match like in upstream's
+checker.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ RULES: dict[str, dict[str, Any]] = {
     "getPodLogs": {"level": "Request", "verbs": ["get"], "resources": [{"resources": ["pods/log"]}]},
     "getPodWildcardMatching": {"level": "Request", "verbs": ["get"], "resources": [{"resources": ["*"]}]},
     "getPodResourceWildcardMatching": {"level": "Request", "verbs": ["get"], "resources": [{"resources": ["*/log"]}]},
-    "getPodSubResourceWildcardMatching": {"level": "Request", "verbs": ["get"], "resources": [{"resources": ["pods/*"]}]},
+    "getPodSubResourceWildcardMatching": {
+        "level": "Request",
+        "verbs": ["get"],
+        "resources": [{"resources": ["pods/*"]}],
+    },
     "getClusterRoles": {
         "level": "RequestResponse",
         "verbs": ["get"],
@@ -104,9 +110,14 @@ def test_an_unknown_user_matches_no_rule_about_users() -> None:
 
 
 def test_stages_add_up_and_managed_fields_are_overridden() -> None:
-    rules = [{"level": "Metadata", "verbs": ["get"], "omitStages": ["Panic"], "omitManagedFields": False}, {"level": "Request"}]
+    rules = [
+        {"level": "Metadata", "verbs": ["get"], "omitStages": ["Panic"], "omitManagedFields": False},
+        {"level": "Request"},
+    ]
     policy = policy_of({"rules": rules, "omitStages": ["RequestReceived"], "omitManagedFields": True})
-    first, second = (policy.evaluate(TIM, requestinfo.parse(method, "/api/v1/namespaces/a/pods/b")) for method in ("GET", "PUT"))
+    first, second = (
+        policy.evaluate(TIM, requestinfo.parse(method, "/api/v1/namespaces/a/pods/b")) for method in ("GET", "PUT")
+    )
     assert (first.omit_stages, first.omit_managed_fields) == (frozenset({"RequestReceived", "Panic"}), False)
     assert (second.omit_stages, second.omit_managed_fields) == (frozenset({"RequestReceived"}), True)
 
@@ -176,13 +187,20 @@ def _reference(rule: dict[str, Any], user: UserInfo, info: requestinfo.RequestIn
         if info.is_resource_request:
             return False
         return any(
-            url in ("*", info.path) or (url.endswith("*") and info.path.startswith(url.rstrip("*"))) for url in rule["nonResourceURLs"]
+            url in ("*", info.path) or (url.endswith("*") and info.path.startswith(url.rstrip("*")))
+            for url in rule["nonResourceURLs"]
         )
     return True
 
 
 @given(st.lists(ANY_RULE, min_size=1, max_size=4), PATHS, st.sampled_from(["GET", "POST"]), LISTS)
-def test_rules_match_as_upstreams_checker_reads_them(rules: list[Any], path: str, method: str, groups: list[str]) -> None:
+def test_rules_match_as_upstreams_checker_reads_them(
+    rules: list[Any], path: str, method: str, groups: list[str]
+) -> None:
     user, info = UserInfo("a", groups=tuple(groups)), requestinfo.parse(method, path)
     expected = next((rule["level"] for rule in rules if _reference(rule, user, info)), "None")
-    assert policy_of({"rules": rules}).evaluate(user, info).level is {"None": NOTHING, "Metadata": META, "Request": REQ}.get(expected, BOTH)
+    assert policy_of({"rules": rules}).evaluate(user, info).level is {
+        "None": NOTHING,
+        "Metadata": META,
+        "Request": REQ,
+    }.get(expected, BOTH)

@@ -33,7 +33,13 @@ async def allows(
     groups: tuple[str, ...] = EVERYBODY,
 ) -> bool:
     asked = Attributes(
-        UserInfo(user, groups=groups), verb, namespace=namespace, group=group, resource=resource, resource_request=bool(resource), path=path
+        UserInfo(user, groups=groups),
+        verb,
+        namespace=namespace,
+        group=group,
+        resource=resource,
+        resource_request=bool(resource),
+        path=path,
     )
     answer = await made.authorize(asked)
     assert answer.reason == ("" if answer.decision is Decision.ALLOW else "No policy matched.")
@@ -68,7 +74,11 @@ async def test_a_policy_of_v1beta1_allows_what_it_says(tmp_path: Path) -> None:
 
 async def test_unset_fields_of_a_v0_policy_match_everything(tmp_path: Path) -> None:
     made = authorizer(
-        tmp_path, '{"user":"admin"}', '{"resource":"events","readonly":true}', '{"group":"ops","namespace":"ops"}', "user: yaml"
+        tmp_path,
+        '{"user":"admin"}',
+        '{"resource":"events","readonly":true}',
+        '{"group":"ops","namespace":"ops"}',
+        "user: yaml",
     )
     assert await allows(made, "admin", "delete", "nodes", group="any")
     assert await allows(made, "admin", "get", path="/metrics")
@@ -98,19 +108,29 @@ async def test_rules_of_a_user_are_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("# hi\n" + '{"user": 3}', 'line 2: {"user": 3}: json: cannot unmarshal number into Go struct field Policy.user of type string'),
+        (
+            "# hi\n" + '{"user": 3}',
+            'line 2: {"user": 3}: json: cannot unmarshal number into Go struct field Policy.user of type string',
+        ),
         (
             "foo",
-            f"line 1: foo: couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type {STRUCT}",
+            (
+                "line 1: foo: couldn't get version/kind; json parse error: json: cannot unmarshal string into Go "
+                f"value of type {STRUCT}"
+            ),
         ),
         (
             '{"apiVersion":"v1","kind":"Pod"}',
-            'line 1: {"apiVersion":"v1","kind":"Pod"}: no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+            (
+                'line 1: {"apiVersion":"v1","kind":"Pod"}: no kind "Pod" is registered for version "v1" in scheme '
+                '"pkg/runtime/scheme.go:111"'
+            ),
         ),
         (
             V1.replace("Policy", "Foo") + "{}}",
-            'line 1: {"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Foo","spec":{}}: no kind "Foo" is registered for '
-            'version "abac.authorization.kubernetes.io/v1beta1" in scheme "pkg/runtime/scheme.go:111"',
+            'line 1: {"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Foo","spec":{}}: no kind "Foo" '
+            'is registered for version "abac.authorization.kubernetes.io/v1beta1" in scheme '
+            '"pkg/runtime/scheme.go:111"',
         ),
     ],
 )

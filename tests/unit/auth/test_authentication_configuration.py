@@ -18,7 +18,13 @@ STRUCT = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind stri
         (b"", "empty config data"),
         (b"foo: bar\n", "Object 'Kind' is missing in 'foo: bar\n'"),
         (b"[1\n", "yaml: line 1: did not find expected ',' or ']'"),
-        (b'"x"\n', f"couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type {STRUCT}"),
+        (
+            b'"x"\n',
+            (
+                "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go "
+                f"value of type {STRUCT}"
+            ),
+        ),
         (
             b"apiVersion: apiserver.config.k8s.io/v2\nkind: AuthenticationConfiguration\n",
             'no kind "AuthenticationConfiguration" is registered for version "apiserver.config.k8s.io/v2" '
@@ -28,14 +34,23 @@ STRUCT = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind stri
             b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n",
             "expected AuthenticationConfiguration, got *apiserver.AuthorizationConfiguration",
         ),
-        (HEAD + b"jwt: [{issuer: {url: 3}}]\n", "json: cannot unmarshal number into Go struct field Issuer.jwt.issuer.url of type string"),
+        (
+            HEAD + b"jwt: [{issuer: {url: 3}}]\n",
+            "json: cannot unmarshal number into Go struct field Issuer.jwt.issuer.url of type string",
+        ),
         (
             HEAD + b"jwt: 3\nfoo: 1\n",
-            "json: cannot unmarshal number into Go struct field AuthenticationConfiguration.jwt of type []v1.JWTAuthenticator",
+            (
+                "json: cannot unmarshal number into Go struct field AuthenticationConfiguration.jwt of type "
+                "[]v1.JWTAuthenticator"
+            ),
         ),
         (
             HEAD + b"jwt: []\njwt: []\nfoo: 1\n",
-            'strict decoding error: yaml: unmarshal errors:\n  line 4: key "jwt" already set in map, unknown field "foo"',
+            (
+                "strict decoding error: yaml: unmarshal errors:\n"
+                '  line 4: key "jwt" already set in map, unknown field "foo"'
+            ),
         ),
         (HEAD + b"jwt: [{issuer: {foo: 1}}]\n", 'strict decoding error: unknown field "jwt[0].issuer.foo"'),
     ],
@@ -48,7 +63,9 @@ def test_a_file_that_is_invalid(data: bytes, text: str) -> None:
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])
 def test_every_version_is_read(version: str) -> None:
-    config = load_configuration(f"apiVersion: apiserver.config.k8s.io/{version}\nkind: AuthenticationConfiguration\njwt: []\n".encode())
+    config = load_configuration(
+        f"apiVersion: apiserver.config.k8s.io/{version}\nkind: AuthenticationConfiguration\njwt: []\n".encode()
+    )
     assert validate(config) == []
 
 
@@ -56,7 +73,8 @@ def test_all_that_is_wrong_is_reported() -> None:
     config = load_configuration(
         HEAD
         + b"""jwt:
-- issuer: {url: "https://x", discoveryURL: "https://x/", audiences: [a,b,a,""], certificateAuthority: foo, egressSelectorType: bar}
+- issuer: {url: "https://x", discoveryURL: "https://x/", audiences: [a,b,a,""], certificateAuthority: foo, \
+egressSelectorType: bar}
   claimMappings:
     username: {expression: claims.email}
     uid: {expression: "claims.foo +"}
@@ -68,29 +86,34 @@ def test_all_that_is_wrong_is_reported() -> None:
     assert aggregate(validate(config)) == (
         '[jwt[0].issuer.discoveryURL: Invalid value: "https://x/": discoveryURL must be different from URL, '
         'jwt[0].issuer.audiences[2]: Duplicate value: "a", jwt[0].issuer.audiences[3]: Required value, '
-        'jwt[0].issuer.audienceMatchPolicy: Invalid value: "": audienceMatchPolicy must be MatchAny for multiple audiences, '
-        'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>": data does not contain any valid RSA or ECDSA certificates, '
-        'jwt[0].issuer.egressSelectorType: Invalid value: "bar": egress selector must be either controlplane or cluster, '
+        'jwt[0].issuer.audienceMatchPolicy: Invalid value: "": audienceMatchPolicy must be MatchAny '
+        "for multiple audiences, "
+        'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>": data does not contain any '
+        "valid RSA or ECDSA certificates, "
+        'jwt[0].issuer.egressSelectorType: Invalid value: "bar": egress selector must be either '
+        "controlplane or cluster, "
         'jwt[0].claimValidationRules[0].expression: Invalid value: "1 + 1": must evaluate to bool, '
         "jwt[0].claimValidationRules[1]: Required value: claim or expression is required, "
         'jwt[0].claimValidationRules[2].expression: Invalid value: "claims.x": must evaluate to bool, '
-        'jwt[0].claimMappings.uid.expression: Invalid value: "claims.foo +": compilation failed: ERROR: <input>:1:13: Syntax error: '
-        "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
-        "STRING, BYTES, IDENTIFIER}\n | claims.foo +\n | ............^, "
-        'jwt[0].claimMappings.extra[0].key: Invalid value: "Foo": must be a domain-prefixed path (such as "acme.io/foo"), '
+        'jwt[0].claimMappings.uid.expression: Invalid value: "claims.foo +": compilation failed: ERROR: <input>:1:13: '
+        "Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', "
+        "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | claims.foo +\n | ............^, "
+        'jwt[0].claimMappings.extra[0].key: Invalid value: "Foo": must be a domain-prefixed path (such as '
+        '"acme.io/foo"), '
         'jwt[0].claimMappings.extra[0].key: Invalid value: "Foo": must be lowercase, '
-        'jwt[0].claimMappings.username.expression: Invalid value: "claims.email": claims.email_verified must be used in '
-        "claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when "
-        "claims.email is used in claimMappings.username.expression, "
-        'jwt[0].userValidationRules[0].expression: Invalid value: "user.foo": compilation failed: ERROR: <input>:1:5: undefined field '
-        "'foo'\n | user.foo\n | ....^]"
+        'jwt[0].claimMappings.username.expression: Invalid value: "claims.email": claims.email_verified must be used '
+        "in claimMappings.username.expression or claimMappings.extra[*].valueExpression or "
+        "claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression, "
+        'jwt[0].userValidationRules[0].expression: Invalid value: "user.foo": compilation failed: ERROR: <input>:1:5: '
+        "undefined field 'foo'\n | user.foo\n | ....^]"
     )
 
 
 def test_conditions_need_anonymous_access() -> None:
     config = load_configuration(HEAD + b"anonymous: {enabled: false, conditions: [{path: /livez}]}\n")
     assert aggregate(validate(config)) == (
-        'anonymous.conditions: Invalid value: [{"Path":"/livez"}]: enabled should be set to true when conditions are defined'
+        'anonymous.conditions: Invalid value: [{"Path":"/livez"}]: enabled should be set to true '
+        "when conditions are defined"
     )
 
 
@@ -105,7 +128,8 @@ def test_the_servers_own_issuer_is_rejected_as_duplicate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "prefix", "made"), [("sub", "", "https://x#"), ("email", "", ""), ("sub", "-", ""), ("email", "-", ""), ("sub", "o:", "o:")]
+    ("claim", "prefix", "made"),
+    [("sub", "", "https://x#"), ("email", "", ""), ("sub", "-", ""), ("email", "-", ""), ("sub", "o:", "o:")],
 )
 def test_names_by_flags_are_prefixed_by_the_issuer(claim: str, prefix: str, made: str) -> None:
     config = from_flags(OidcFlags("https://x", "a", username_claim=claim, username_prefix=prefix))
@@ -146,5 +170,8 @@ def test_an_email_as_username_requires_email_verified(expression: str, verified:
 def test_claims_are_dynamic_values(expression: str, at: int) -> None:
     config = from_flags(OidcFlags("https://x", "a"))
     config["jwt"][0]["claimValidationRules"] = [{"expression": expression}]
-    text = f"ERROR: <input>:1:{at}: expression of type 'any' cannot be range of a comprehension (must be list, map, or dynamic)"
+    text = (
+        f"ERROR: <input>:1:{at}: expression of type 'any' cannot be range of a comprehension (must "
+        "be list, map, or dynamic)"
+    )
     assert (text in aggregate(validate(config))) is bool(at)

@@ -19,7 +19,10 @@ HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguratio
         (HEAD, "authorizers: Required value: at least one authorization mode must be defined"),
         (
             HEAD + b"authorizers: [{type: RBAC, name: b}, {type: Node, name: 'm'}]\n",
-            "[expected name rbac for authorizer RBAC instead of b, expected name node for authorizer Node instead of m]",
+            (
+                "[expected name rbac for authorizer RBAC instead of b, expected name node for "
+                "authorizer Node instead of m]"
+            ),
         ),
         (
             HEAD + b"authorizers: [{type: RBAC, name: n}]\n",
@@ -31,25 +34,35 @@ HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguratio
             'failed to load AuthorizationConfiguration from file: time: invalid duration "xx"',
         ),
         (
-            HEAD + b"authorizers: [{type: Webhook, name: b, webhook: {timeout: 1s, subjectAccessReviewVersion: v1, failurePolicy: Deny, "
-            b"connectionInfo: {type: KubeConfigFile, kubeConfigFile: /nope}}}]\n",
+            HEAD
+            + (
+                b"authorizers: [{type: Webhook, name: b, webhook: {timeout: 1s, subjectAccessReviewVersion: v1, "
+                b"failurePolicy: Deny, "
+                b"connectionInfo: {type: KubeConfigFile, kubeConfigFile: /nope}}}]\n"
+            ),
             'authorizers[0].connectionInfo.kubeConfigFile: Invalid value: "/nope": '
             "error loading file: stat /nope: no such file or directory",
         ),
         (
-            HEAD + b"authorizers: [{type: Webhook, name: a, webhook: {timeout: 40s, unauthorizedTTL: -1s, subjectAccessReviewVersion: v2, "
-            b"failurePolicy: x, connectionInfo: {type: foo}, matchConditions: [{expression: request.foo}, {expression: request.user}]}}, "
-            b"{type: Foo}, {type: RBAC, name: b},{type: RBAC, name: b}, {}]\n",
+            HEAD
+            + (
+                b"authorizers: [{type: Webhook, name: a, webhook: {timeout: 40s, unauthorizedTTL: -1s, "
+                b"subjectAccessReviewVersion: v2, "
+                b"failurePolicy: x, connectionInfo: {type: foo}, matchConditions: [{expression: request.foo}, "
+                b"{expression: request.user}]}}, {type: Foo}, {type: RBAC, name: b},{type: RBAC, name: b}, {}]\n"
+            ),
             '[authorizers[0].timeout: Invalid value: "40s": must be > 0s and <= 30s, '
             'authorizers[0].unauthorizedTTL: Invalid value: "-1s": must be > 0s, '
             'authorizers[0].subjectAccessReviewVersion: Unsupported value: "v2": supported values: "v1", "v1beta1", '
-            "authorizers[0].matchConditionSubjectAccessReviewVersion: Required value: required if match conditions are specified, "
+            "authorizers[0].matchConditionSubjectAccessReviewVersion: Required value: required if "
+            "match conditions are specified, "
             'authorizers[0].failurePolicy: Unsupported value: "x": supported values: "NoOpinion", "Deny", '
-            'authorizers[0].connectionInfo.type: Unsupported value: {"Type":"foo","KubeConfigFile":null}: supported values: '
-            '"InClusterConfig", "KubeConfigFile", '
-            'authorizers[0].matchConditions[0].expression: Invalid value: "request.foo": compilation failed: ERROR: <input>:1:8: '
-            "undefined field 'foo'\n | request.foo\n | .......^, "
-            'authorizers[0].matchConditions[1].expression: Invalid value: "request.user": must evaluate to bool but got string, '
+            'authorizers[0].connectionInfo.type: Unsupported value: {"Type":"foo","KubeConfigFile":null}: supported '
+            'values: "InClusterConfig", "KubeConfigFile", '
+            'authorizers[0].matchConditions[0].expression: Invalid value: "request.foo": compilation failed: ERROR: '
+            "<input>:1:8: undefined field 'foo'\n | request.foo\n | .......^, "
+            'authorizers[0].matchConditions[1].expression: Invalid value: "request.user": must '
+            "evaluate to bool but got string, "
             'authorizers[1].type: Unsupported value: "Foo": supported values: '
             '"ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook", '
             'authorizers[3].type: Duplicate value: "RBAC", authorizers[4].type: Required value]',
@@ -70,7 +83,9 @@ def test_a_reload_may_not_lose_what_is_built_in() -> None:
 @pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])
 def test_unset_fields_have_defaults(version: str, tmp_path: Path) -> None:
     head = f"apiVersion: apiserver.config.k8s.io/{version}\nkind: AuthorizationConfiguration\n"
-    config = load_configuration(f"{head}authorizers: [{{type: Webhook, name: a, webhook: {{cacheAuthorizedRequests: false}}}}]\n".encode())
+    config = load_configuration(
+        f"{head}authorizers: [{{type: Webhook, name: a, webhook: {{cacheAuthorizedRequests: false}}}}]\n".encode()
+    )
     assert config["authorizers"][0]["webhook"] == {
         "authorizedTTL": "5m0s",
         "cacheAuthorizedRequests": False,

@@ -1,4 +1,6 @@
-"""Checks that the files shown in docs/how-to/authentication.md are valid, apart from placeholders that the reader must fill in."""
+"""Checks that the files shown in docs/how-to/authentication.md are valid, apart from placeholders that the reader must
+fill in.
+"""
 
 from __future__ import annotations
 

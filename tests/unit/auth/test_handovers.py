@@ -1,4 +1,6 @@
-"""Tests of the data that services pass to each other: each field is read separately, because another release may send more or fewer."""
+"""Tests of the data that services pass to each other: each field is read separately, because another release may send
+more or fewer.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.user import UserInfo
 
 RULE = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
-WIRE: dict[str, Any] = {"cluster": [{"reason": "why", "role": 0, "error": ""}], "namespaces": {}, "roles": [[RULE]], "revisions": {}}
+WIRE: dict[str, Any] = {
+    "cluster": [{"reason": "why", "role": 0, "error": ""}],
+    "namespaces": {},
+    "roles": [[RULE]],
+    "revisions": {},
+}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +54,9 @@ class NoStorage:
         return None
 
 
-@pytest.mark.parametrize("answer", [{}, [], None, {"cluster": 3}, {"cluster": [{"rules": {}}], "namespaces": []}], ids=str)
+@pytest.mark.parametrize(
+    "answer", [{}, [], None, {"cluster": 3}, {"cluster": [{"rules": {}}], "namespaces": []}], ids=str
+)
 async def test_unreadable_rules_fall_back_to_reviews(answer: object) -> None:
     """If it is unavailable, the authorizer sends a SubjectAccessReview, whose form is upstream's."""
     assert RBAC_STORAGES

@@ -15,7 +15,9 @@ from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError
 
 SA = UserInfo(
-    "system:serviceaccount:ns:default", groups=("system:serviceaccounts",), extra={"authentication.kubernetes.io/node-name": ("n1",)}
+    "system:serviceaccount:ns:default",
+    groups=("system:serviceaccounts",),
+    extra={"authentication.kubernetes.io/node-name": ("n1",)},
 )
 ADMIN = UserInfo("admin", groups=("system:masters", "system:authenticated"))
 READ = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["pods"]}
@@ -41,14 +43,18 @@ def chain(*rules: dict[str, Any]) -> Handler:
     return with_impersonation(inner, UnionAuthorizer([Named("", PrivilegedGroup()), Named("rbac", Rules(*rules))]))
 
 
-async def become(handler: Handler, requestor: UserInfo, *headers: tuple[str, str], path: str = "/api/v1/namespaces/ns/pods") -> UserInfo:
+async def become(
+    handler: Handler, requestor: UserInfo, *headers: tuple[str, str], path: str = "/api/v1/namespaces/ns/pods"
+) -> UserInfo:
     request = Request("GET", path, headers=[(k.lower().encode(), v.encode()) for k, v in headers], user=requestor)
     request.info = requestinfo.parse("GET", path, "")
     await handler(request)
     return request.user
 
 
-async def refusal(handler: Handler, requestor: UserInfo, *headers: tuple[str, str], path: str = "/api/v1/namespaces/ns/pods") -> str:
+async def refusal(
+    handler: Handler, requestor: UserInfo, *headers: tuple[str, str], path: str = "/api/v1/namespaces/ns/pods"
+) -> str:
     with pytest.raises(StatusError) as caught:
         await become(handler, requestor, *headers, path=path)
     return caught.value.message
@@ -66,16 +72,25 @@ async def test_without_headers_nothing_happens() -> None:
             [("Impersonate-User", "eve"), ("Impersonate-Group", "d"), ("Impersonate-Group", "system:authenticated")],
             ("d", "system:authenticated"),
         ),
-        ([("Impersonate-User", "eve"), ("Impersonate-Group", "system:masters")], ("system:masters", "system:authenticated")),
+        (
+            [("Impersonate-User", "eve"), ("Impersonate-Group", "system:masters")],
+            ("system:masters", "system:authenticated"),
+        ),
         ([("Impersonate-User", "eve"), ("Impersonate-Group", "system:unauthenticated")], ("system:unauthenticated",)),
         ([("Impersonate-User", "system:anonymous")], ("system:unauthenticated",)),
         (
             [("Impersonate-User", "system:serviceaccount:n:d")],
             ("system:serviceaccounts", "system:serviceaccounts:n", "system:authenticated"),
         ),
-        ([("Impersonate-User", "system:serviceaccount:n:d"), ("Impersonate-Group", "robots")], ("robots", "system:authenticated")),
+        (
+            [("Impersonate-User", "system:serviceaccount:n:d"), ("Impersonate-Group", "robots")],
+            ("robots", "system:authenticated"),
+        ),
         ([("Impersonate-User", "system:serviceaccount:n")], ("system:authenticated",)),
-        ([("Impersonate-User", "system:node:n"), ("Impersonate-Group", "system:nodes")], ("system:nodes", "system:authenticated")),
+        (
+            [("Impersonate-User", "system:node:n"), ("Impersonate-Group", "system:nodes")],
+            ("system:nodes", "system:authenticated"),
+        ),
     ],
 )
 async def test_impersonated_groups_are_checked(headers: list[tuple[str, str]], groups: tuple[str, ...]) -> None:
@@ -107,10 +122,15 @@ async def test_rejections_name_the_first_mode_that_applies() -> None:
     )
     assert "impersonate-on:associated-node:list" in await refusal(handler, SA, ("Impersonate-User", "system:node:n1"))
     assert "impersonate-on:arbitrary-node:list" in await refusal(handler, SA, ("Impersonate-User", "system:node:n2"))
-    assert await refusal(handler, SA, ("Impersonate-User", "system:node:n1"), ("Impersonate-Group", "system:nodes")) == (
-        f'users "system:node:n1" is forbidden: User {me} cannot impersonate resource "users" in API group "" at the cluster scope'
+    assert await refusal(
+        handler, SA, ("Impersonate-User", "system:node:n1"), ("Impersonate-Group", "system:nodes")
+    ) == (
+        f'users "system:node:n1" is forbidden: User {me} cannot impersonate resource "users" in API group "" at '
+        "the cluster scope"
     )
-    assert "impersonate-on:user-info:get path" in await refusal(handler, SA, ("Impersonate-User", "alice"), path="/healthz")
+    assert "impersonate-on:user-info:get path" in await refusal(
+        handler, SA, ("Impersonate-User", "alice"), path="/healthz"
+    )
 
 
 async def test_rejections_are_those_of_the_classic_mode_once_it_was_used() -> None:
@@ -137,7 +157,11 @@ async def test_a_constrained_user_needs_both_rights() -> None:
     ],
 )
 async def test_constrained_modes_reject_although_rbac_allows(header: tuple[str, str], text: str) -> None:
-    everything = {"verbs": ["impersonate:user-info", "impersonate-on:user-info:list"], "apiGroups": ["*"], "resources": ["*"]}
+    everything = {
+        "verbs": ["impersonate:user-info", "impersonate-on:user-info:list"],
+        "apiGroups": ["*"],
+        "resources": ["*"],
+    }
     assert text in await refusal(chain(everything), SA, ("Impersonate-User", "eve"), header)
 
 

@@ -32,7 +32,10 @@ class Cluster:
     """A fake of `Objects`: the stored objects, by kind, namespace and name."""
 
     def __init__(self) -> None:
-        self.objects: dict[tuple[str, str, str], dict[str, Any]] = {("ServiceAccount", "ns", "robot"): ACCOUNT, ("Pod", "ns", "p"): POD}
+        self.objects: dict[tuple[str, str, str], dict[str, Any]] = {
+            ("ServiceAccount", "ns", "robot"): ACCOUNT,
+            ("Pod", "ns", "p"): POD,
+        }
 
     async def find(self, config: Any, namespace: str, name: str, uid: str = "") -> dict[str, Any] | None:
         return self.objects.get((config.kind, namespace if config.namespaced else "", name))
@@ -63,7 +66,9 @@ def bound(cluster: Cluster, clock: Clock) -> BoundTokenAuthenticator:
     return BoundTokenAuthenticator(JwtVerifier(KEYS), cluster, [ISSUER], [ISSUER], clock=clock)  # type: ignore[arg-type]
 
 
-def issue(key: Any, clock: Clock, seconds: int = 3600, audiences: tuple[str, ...] = (ISSUER,), about: Bound | None = None) -> str:
+def issue(
+    key: Any, clock: Clock, seconds: int = 3600, audiences: tuple[str, ...] = (ISSUER,), about: Bound | None = None
+) -> str:
     return TokenIssuer(ISSUER, key, clock=clock).bound_token(ACCOUNT, seconds, audiences, about or Bound())
 
 
@@ -93,7 +98,9 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "nOnE", ""])
-async def test_tokens_without_a_signature_algorithm_are_rejected(bound: BoundTokenAuthenticator, clock: Clock, algorithm: str) -> None:
+async def test_tokens_without_a_signature_algorithm_are_rejected(
+    bound: BoundTokenAuthenticator, clock: Clock, algorithm: str
+) -> None:
     forged = raw({"alg": algorithm, "typ": "JWT"}, claims_of(issue(EC_KEY, clock)))
     with pytest.raises(InvalidToken):
         await bound.authenticate_token(forged, ())
@@ -118,7 +125,9 @@ async def test_an_unknown_key_is_rejected_for_any_key_id(bound: BoundTokenAuthen
             await bound.authenticate_token(jwt.encode(claims, STRANGER, "ES256", headers), ())
 
 
-async def test_changed_claims_are_rejected_even_after_the_original_was_seen(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_changed_claims_are_rejected_even_after_the_original_was_seen(
+    bound: BoundTokenAuthenticator, clock: Clock
+) -> None:
     token = issue(EC_KEY, clock)
     assert await bound.authenticate_token(token, ()) is not None
     header, _, signature = token.split(".")
@@ -127,12 +136,16 @@ async def test_changed_claims_are_rejected_even_after_the_original_was_seen(boun
         await bound.authenticate_token(f"{header}.{changed}.{signature}", ())
 
 
-@pytest.mark.parametrize("token", ["", "x", "a.b.c", "..", "eyJhbGciOiJub25lIn0..", "a" * 10_000, "é.é.é", "[" * 5000 + ".."])
+@pytest.mark.parametrize(
+    "token", ["", "x", "a.b.c", "..", "eyJhbGciOiJub25lIn0..", "a" * 10_000, "é.é.é", "[" * 5000 + ".."]
+)
 async def test_garbage_is_left_to_other_authenticators(bound: BoundTokenAuthenticator, token: str) -> None:
     assert await bound.authenticate_token(token, ()) is None
 
 
-async def test_tokens_of_other_issuers_are_left_to_other_authenticators(bound: BoundTokenAuthenticator, clock: Clock) -> None:
+async def test_tokens_of_other_issuers_are_left_to_other_authenticators(
+    bound: BoundTokenAuthenticator, clock: Clock
+) -> None:
     other = TokenIssuer("https://other", EC_KEY, clock=clock).bound_token(ACCOUNT, 3600, [ISSUER], Bound())
     assert await bound.authenticate_token(other, ()) is None
 
@@ -189,8 +202,12 @@ async def test_odd_claims_are_rejected(bound: BoundTokenAuthenticator, clock: Cl
         await bound.authenticate_token(signed(json.dumps(claims).encode()), ())
 
 
-@pytest.mark.parametrize("odd", [{"pod": "x"}, {"node": 1}, {"secret": []}, {"warnafter": "x"}, {"serviceaccount": {"name": 7}}], ids=str)
-async def test_odd_claims_about_kubernetes_are_rejected(bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "odd", [{"pod": "x"}, {"node": 1}, {"secret": []}, {"warnafter": "x"}, {"serviceaccount": {"name": 7}}], ids=str
+)
+async def test_odd_claims_about_kubernetes_are_rejected(
+    bound: BoundTokenAuthenticator, clock: Clock, odd: dict[str, Any]
+) -> None:
     claims = claims_of(issue(EC_KEY, clock))
     claims["kubernetes.io"] |= odd
     with pytest.raises(InvalidToken):
@@ -214,7 +231,9 @@ def signed(payload: bytes) -> str:
     return token
 
 
-async def test_a_token_is_invalid_once_its_bound_object_is_deleted(bound: BoundTokenAuthenticator, clock: Clock, cluster: Cluster) -> None:
+async def test_a_token_is_invalid_once_its_bound_object_is_deleted(
+    bound: BoundTokenAuthenticator, clock: Clock, cluster: Cluster
+) -> None:
     token = issue(EC_KEY, clock, about=Bound(pod=POD))
     assert await bound.authenticate_token(token, ()) is not None
     cluster.objects["Pod", "ns", "p"] = {"metadata": {"uid": "another"}}
@@ -234,7 +253,10 @@ async def test_a_legacy_token_is_valid_while_its_secret_exists(cluster: Cluster)
     legacy = LegacyTokenAuthenticator(JwtVerifier(KEYS), cluster, [ISSUER])  # type: ignore[arg-type]
     with pytest.raises(InvalidToken, match="invalidated"):
         await legacy.authenticate_token(token, ())
-    secret: dict[str, Any] = {"metadata": {"namespace": "ns", "name": "s"}, "data": {"token": base64.b64encode(token.encode()).decode()}}
+    secret: dict[str, Any] = {
+        "metadata": {"namespace": "ns", "name": "s"},
+        "data": {"token": base64.b64encode(token.encode()).decode()},
+    }
     cluster.objects["Secret", "ns", "s"] = secret
     found = await legacy.authenticate_token(token, ())
     assert found is not None
@@ -269,8 +291,12 @@ def test_a_key_verifies_with_its_own_algorithms_only() -> None:
 
 
 def test_keys_are_read_from_public_and_private_pem_alike() -> None:
-    private = EC_KEY.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    public = RSA_KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    private = EC_KEY.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    public = RSA_KEY.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     assert [key.id for key in load_verification_keys(private + public)] == [KEYS[1].id, KEYS[0].id]
     with pytest.raises(ValueError, match="does not contain"):
         load_verification_keys(b"nothing")
@@ -280,7 +306,9 @@ def test_keys_are_read_from_public_and_private_pem_alike() -> None:
 
 
 @pytest.mark.parametrize("odd", ["=", "==", "!", "\0", "+", "/", "é", "x" * 3])
-async def test_noncanonical_token_encodings_are_rejected(bound: BoundTokenAuthenticator, clock: Clock, odd: str) -> None:
+async def test_noncanonical_token_encodings_are_rejected(
+    bound: BoundTokenAuthenticator, clock: Clock, odd: str
+) -> None:
     assert await bound.authenticate_token(issue(RSA_KEY, clock) + odd, ()) is None
 
 

@@ -16,7 +16,9 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: "https://hook.example:8443/ask?a=b"%s}}]
 users: [{name: u, user: {%s}}]
 """
-NOTHING = "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
+NOTHING = (
+    "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
+)
 
 
 def write(tmp_path: Path, text: str) -> str:
@@ -27,8 +29,15 @@ def write(tmp_path: Path, text: str) -> str:
 def test_server_and_credentials_are_read(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text("the CA")
     (tmp_path / "token").write_text(" secret\n")
-    target = read_kubeconfig(write(tmp_path, GOOD % (", certificate-authority: ca.crt, tls-server-name: other", "tokenFile: token")))
-    assert (target.endpoint.host, target.endpoint.port, target.path, target.host) == ("hook.example", 8443, "/ask?a=b", "hook.example:8443")
+    target = read_kubeconfig(
+        write(tmp_path, GOOD % (", certificate-authority: ca.crt, tls-server-name: other", "tokenFile: token"))
+    )
+    assert (target.endpoint.host, target.endpoint.port, target.path, target.host) == (
+        "hook.example",
+        8443,
+        "/ask?a=b",
+        "hook.example:8443",
+    )
     assert target.endpoint.tls is not None
     assert (target.endpoint.tls.ca_data, target.endpoint.tls.server_name) == ("the CA", "other")
     assert target.credentials() == [(b"authorization", b"Bearer secret")]
@@ -49,16 +58,22 @@ def test_inline_keys_are_not_readable_by_other_users(tmp_path: Path) -> None:
     [
         ("", NOTHING),
         ("clusters: [{name: c, cluster: {server: 'https://x'}}]", NOTHING),
-        ("current-context: x", "invalid configuration: [context was not found for specified context: x, cluster has no server defined]"),
+        (
+            "current-context: x",
+            "invalid configuration: [context was not found for specified context: x, cluster has no server defined]",
+        ),
         (
             GOOD % (", certificate-authority: /nope", "client-certificate: /nope2"),
-            "invalid configuration: [client-key-data or client-key must be specified for u to use the clientCert authentication method., "
-            "unable to read client-cert /nope2 for u due to open /nope2: no such file or directory, "
-            "unable to read certificate-authority /nope for c due to open /nope: no such file or directory]",
+            "invalid configuration: [client-key-data or client-key must be specified for u to use the clientCert "
+            "authentication method., unable to read client-cert /nope2 for u due to open /nope2: no such file or "
+            "directory, unable to read certificate-authority /nope for c due to open /nope: no such file or directory]",
         ),
         (
             GOOD % ("", "token: a, username: b"),
-            "invalid configuration: more than one authentication method found for u; found [token basicAuth], only one is allowed",
+            (
+                "invalid configuration: more than one authentication method found for u; found [token basicAuth], "
+                "only one is allowed"
+            ),
         ),
     ],
 )
@@ -73,7 +88,10 @@ def test_errors_have_client_gos_messages(tmp_path: Path, text: str, told: str) -
     [
         ("clusters: 3", "json: cannot unmarshal number into Go struct field Config.clusters of type []v1.NamedCluster"),
         ("clusters: [{cluster: {certificate-authority-data: '###'}}]", "illegal base64 data at input byte 0"),
-        ("kind: Foo\napiVersion: v1", 'no kind "Foo" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'),
+        (
+            "kind: Foo\napiVersion: v1",
+            'no kind "Foo" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+        ),
         ("[x", "yaml: line 1: did not find expected ',' or ']'"),
     ],
 )

@@ -21,7 +21,12 @@ async def test_static_tokens_are_for_the_server_only() -> None:
     tokens = StaticTokenAuthenticator(users, [AUDIENCE])
     found = await tokens.authenticate_token("a", ())
     assert found is not None
-    assert (found.user.name, found.user.uid, found.user.groups, found.audiences) == ("alice", "u-1", ("g1", "g2"), (AUDIENCE,))
+    assert (found.user.name, found.user.uid, found.user.groups, found.audiences) == (
+        "alice",
+        "u-1",
+        ("g1", "g2"),
+        (AUDIENCE,),
+    )
     assert await tokens.authenticate_token("a", ("vault",)) is None
     assert await tokens.authenticate_token("", ()) is None
     with pytest.raises(ValueError, match="at least 3 columns"):
@@ -41,7 +46,11 @@ class Secrets:
         }
 
     async def find(self, config: Any, namespace: str, name: str, uid: str = "") -> dict[str, Any] | None:
-        return self.secret if self.finds_any_name or (namespace, name) == ("kube-system", "bootstrap-token-abcdef") else None
+        return (
+            self.secret
+            if self.finds_any_name or (namespace, name) == ("kube-system", "bootstrap-token-abcdef")
+            else None
+        )
 
 
 GOOD = {"token_id": "abcdef", "token_secret": "0123456789abcdef", "usage_bootstrap_authentication": "true"}
@@ -64,7 +73,9 @@ GOOD = {"token_id": "abcdef", "token_secret": "0123456789abcdef", "usage_bootstr
         ({"auth_extra_groups": "system:masters"}, None),
     ],
 )
-async def test_a_bootstrap_token_authenticates_if_its_secret_permits_it(change: dict[str, str], groups: tuple[str, ...] | None) -> None:
+async def test_a_bootstrap_token_authenticates_if_its_secret_permits_it(
+    change: dict[str, str], groups: tuple[str, ...] | None
+) -> None:
     tokens = BootstrapTokenAuthenticator(Secrets(**{**GOOD, **change}), [AUDIENCE])  # type: ignore[arg-type]
     result = await tokens.authenticate_token("abcdef.0123456789abcdef", ())
     expected = None if groups is None else ("system:bootstrap:abcdef", groups, (AUDIENCE,))
@@ -73,7 +84,13 @@ async def test_a_bootstrap_token_authenticates_if_its_secret_permits_it(change: 
 
 @pytest.mark.parametrize(
     "wrong",
-    ["abcdef.0123456789ABCDEF", "abcdef.0123456789abcdee", "abcdef.", "abcde0.0123456789abcdef", "abcdef.0123456789abcdef\n"],
+    [
+        "abcdef.0123456789ABCDEF",
+        "abcdef.0123456789abcdee",
+        "abcdef.",
+        "abcde0.0123456789abcdef",
+        "abcdef.0123456789abcdef\n",
+    ],
 )
 async def test_another_bootstrap_token_does_not_authenticate(wrong: str) -> None:
     secrets = Secrets(**GOOD)
@@ -97,11 +114,17 @@ def test_token_request_validation() -> None:
     ]
     assert validate_token_request(spec(expirationSeconds=1 << 32)) == []
     assert texts(validate_token_request(spec(attestations={"x": ["y"]}))) == [
-        'spec.attestations: Invalid value: {"x":["y"]}: attestations may only be specified with a webhook bound object reference'
+        (
+            'spec.attestations: Invalid value: {"x":["y"]}: attestations may only be specified with a webhook bound '
+            "object reference"
+        )
     ]
     webhook = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "name": "x"}
     assert texts(validate_token_request(spec(boundObjectRef=webhook))) == [
-        "spec.attestations: Invalid value: null: webhook bound requests require exactly one admissionReviewAPIGroups attestation"
+        (
+            "spec.attestations: Invalid value: null: webhook bound requests require exactly one "
+            "admissionReviewAPIGroups attestation"
+        )
     ]
 
 
@@ -112,11 +135,17 @@ def test_access_review_validation() -> None:
     ]
     both = {"user": "a", "resourceAttributes": {}, "nonResourceAttributes": {"path": "/", "verb": "get"}}
     assert texts(validate_subject_spec(both)) == [
-        'spec: Invalid value: {"Path":"/","Verb":"get"}: exactly one of nonResourceAttributes or resourceAttributes must be specified'
+        (
+            'spec: Invalid value: {"Path":"/","Verb":"get"}: exactly one of nonResourceAttributes or '
+            "resourceAttributes must be specified"
+        )
     ]
     entry = {"time": "t", "manager": "m", "operation": "Update"}
     assert texts(metadata_errors({"metadata": {"managedFields": [entry], "name": "x"}})) == [
-        'metadata: Invalid value: {"name":"x","managedFields":[{"manager":"m","operation":"Update","time":"t"}]}: must be empty'
+        (
+            'metadata: Invalid value: {"name":"x","managedFields":[{"manager":"m","operation":'
+            '"Update","time":"t"}]}: must be empty'
+        )
     ]
     assert metadata_errors({"metadata": {"managedFields": [entry], "creationTimestamp": None}}) == []
 
@@ -124,7 +153,10 @@ def test_access_review_validation() -> None:
 def test_unparsable_selector_requirements_are_ignored() -> None:
     one = {"key": "spec.nodeName", "operator": "In", "values": ["n1"]}
     odd = {"key": "a", "operator": "Near", "values": ["x"]}
-    assert understand_field_selector({"requirements": [one, odd]}, "f") == ((one,), "f partially ignored due to parse error")
+    assert understand_field_selector({"requirements": [one, odd]}, "f") == (
+        (one,),
+        "f partially ignored due to parse error",
+    )
     assert understand_field_selector({"requirements": [odd]}, "f") == ((), "f ignored due to parse error")
     assert understand_field_selector({"rawSelector": "spec.nodeName=n1"}, "f") == ((one,), "")
     assert understand_label_selector({"rawSelector": "a in b"}, "l") == ((), "l ignored due to parse error")

@@ -64,9 +64,14 @@ def covers(owner: PlainRule, right: PlainRule) -> bool:
         return wanted in have or "*" in have or ("/" in wanted and "*/" + wanted.split("/", 1)[1] in have)
 
     def url(wanted: str) -> bool:
-        return any(o == wanted or (o.endswith("*") and wanted.startswith(o.rstrip("*"))) for o in owner.get("nonResourceURLs", ()))
+        return any(
+            o == wanted or (o.endswith("*") and wanted.startswith(o.rstrip("*")))
+            for o in owner.get("nonResourceURLs", ())
+        )
 
-    names = not owner.get("resourceNames") or (bool(right.get("resourceNames")) and has_all("resourceNames", star=False))
+    names = not owner.get("resourceNames") or (
+        bool(right.get("resourceNames")) and has_all("resourceNames", star=False)
+    )
     return (
         has_all("verbs")
         and has_all("apiGroups")
@@ -79,7 +84,9 @@ def covers(owner: PlainRule, right: PlainRule) -> bool:
 @given(rules, rules)
 def test_missing_rights_are_those_of_upstream_in_its_order(held: list[PlainRule], granted: list[PlainRule]) -> None:
     missing = missing_rights(held, granted)
-    expected = [right for rule in granted for right in break_down(rule) if not any(covers(owner, right) for owner in held)]
+    expected = [
+        right for rule in granted for right in break_down(rule) if not any(covers(owner, right) for owner in held)
+    ]
     assert list(missing) == expected
     assert missing.total == len(expected)
     assert missing_text(held, granted) == "\n".join(sorted({describe(rule) for rule in compact(expected)}))
@@ -108,7 +115,9 @@ def test_long_values_are_not_repeated_in_the_text() -> None:
 
 def test_many_rights_that_are_held_in_parts_are_covered() -> None:
     granted = large_rule(300)
-    held = [{**granted, "verbs": [verb]} for verb in granted["verbs"]] + [{**granted, "apiGroups": [g]} for g in granted["apiGroups"]]
+    held = [{**granted, "verbs": [verb]} for verb in granted["verbs"]] + [
+        {**granted, "apiGroups": [g]} for g in granted["apiGroups"]
+    ]
     assert not missing_rights(held, [granted]).total
     assert not missing_rights([ADMIN], [large_rule(3_000)] * 100).total
     del held[7], held[308]
@@ -124,8 +133,14 @@ def test_a_single_missing_right_is_found_among_millions() -> None:
 def test_rules_that_take_too_long_to_compare_count_as_not_covered() -> None:
     keys = ("apiGroups", "resources", "verbs", "resourceNames")
     granted: PlainRule = {key: names(key, 400) for key in keys}
-    held: list[Any] = [{**granted, key: [v for i, v in enumerate(granted[key]) if i >> bit & 1]} for bit in range(9) for key in keys]
-    held += [{**granted, key: [v for i, v in enumerate(granted[key]) if i * 7919 % p]} for p in (2, 3, 5, 7, 11, 13) for key in keys]
+    held: list[Any] = [
+        {**granted, key: [v for i, v in enumerate(granted[key]) if i >> bit & 1]} for bit in range(9) for key in keys
+    ]
+    held += [
+        {**granted, key: [v for i, v in enumerate(granted[key]) if i * 7919 % p]}
+        for p in (2, 3, 5, 7, 11, 13)
+        for key in keys
+    ]
     with pytest.raises(TooComplexError):
         missing_rights(held, [granted], max_steps=1_000)
     assert missing_text(held, [granted])

@@ -59,7 +59,10 @@ def test_covered_rules_allow_nothing_more(owned: list[dict[str, Any]], wanted: l
 
 
 def test_missing_rights_are_reported_compactly() -> None:
-    wanted = [{"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods"]}, {"verbs": ["*"], "nonResourceURLs": ["*"]}]
+    wanted = [
+        {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods"]},
+        {"verbs": ["*"], "nonResourceURLs": ["*"]},
+    ]
     told = sorted(describe(rule) for rule in compact(missing_rights([], wanted)))
     assert told == [
         '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}',
@@ -87,10 +90,16 @@ def test_role_validation_speaks_as_upstream() -> None:
     both = {"rules": [{"nonResourceURLs": ["/a"], "apiGroups": [""], "verbs": ["get"]}]}
     assert texts(validate_role(both, namespaced=True)) == [
         'rules[0].nonResourceURLs: Invalid value: ["/a"]: namespaced rules cannot apply to non-resource URLs',
-        'rules[0].nonResourceURLs: Invalid value: ["/a"]: rules cannot apply to both regular resources and non-resource URLs',
+        (
+            'rules[0].nonResourceURLs: Invalid value: ["/a"]: rules cannot apply to both regular resources and '
+            "non-resource URLs"
+        ),
     ]
     assert texts(validate_role({"aggregationRule": {}}, namespaced=False)) == [
-        "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil"
+        (
+            "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if "
+            "aggregationRule is non-nil"
+        )
     ]
 
 
@@ -118,7 +127,12 @@ def role(name: str, labels: dict[str, str], *verbs: str, **more: Any) -> dict[st
 def test_aggregation_takes_each_rule_once_in_order_of_names() -> None:
     selectors = [{"matchLabels": {"a": "b"}}, {"matchExpressions": [{"key": "c", "operator": "Exists"}]}]
     target = role("t", {"a": "b"}, "own", aggregationRule={"clusterRoleSelectors": selectors})
-    others = [role("z", {"a": "b"}, "1"), role("y", {"a": "b", "c": ""}, "2", "1"), role("x", {"c": ""}, "3"), role("w", {}, "4")]
+    others = [
+        role("z", {"a": "b"}, "1"),
+        role("y", {"a": "b", "c": ""}, "2", "1"),
+        role("x", {"c": ""}, "3"),
+        role("w", {}, "4"),
+    ]
     assert [rule["verbs"][0] for rule in aggregated_rules(target, [target, *others])] == ["2", "1", "3"]
 
 
@@ -135,7 +149,10 @@ def test_reconciling_adds_and_never_takes_away() -> None:
     assert better["rules"][0] == changed["rules"][0]
     assert not missing_rights(better["rules"], wanted["rules"]).total
     assert better["metadata"]["labels"]["kubernetes.io/bootstrapping"] == "no"
-    left_alone = {**changed, "metadata": {**changed["metadata"], "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}}
+    left_alone = {
+        **changed,
+        "metadata": {**changed["metadata"], "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}},
+    }
     assert reconciled(left_alone, wanted) is None
     binding = next(o for o in bootstrap_policy()[2].objects if o["metadata"]["name"] == "cluster-admin")
     other = {"kind": "User", "name": "x"}

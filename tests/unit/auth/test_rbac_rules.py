@@ -46,12 +46,16 @@ resource_questions = st.builds(
     resource_request=st.just(True),
     **no_selectors,
 )
-path_questions = st.builds(Attributes, st.just(EVE), st.sampled_from(VERBS), path=st.sampled_from(PATHS), **no_selectors)
+path_questions = st.builds(
+    Attributes, st.just(EVE), st.sampled_from(VERBS), path=st.sampled_from(PATHS), **no_selectors
+)
 questions = st.one_of(resource_questions, path_questions)
 
 
 def documented(rule: dict[str, Any], question: Attributes) -> bool:
-    """Return whether the rule allows the request, following https://kubernetes.io/docs/reference/access-authn-authz/rbac/ case by case."""
+    """Return whether the rule allows the request, following
+    https://kubernetes.io/docs/reference/access-authn-authz/rbac/ case by case.
+    """
     if "*" not in rule["verbs"] and question.verb not in rule["verbs"]:
         return False
     if not question.resource_request:

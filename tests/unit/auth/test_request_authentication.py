@@ -1,4 +1,6 @@
-"""Tests of request authentication: client certificates, front proxy, bearer tokens, WebSocket tokens and anonymous requests."""
+"""Tests of request authentication: client certificates, front proxy, bearer tokens, WebSocket tokens and anonymous
+requests.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,12 @@ class Authority:
         return builder.sign(self.key, hashes.SHA256())
 
     def client(
-        self, cn: str, *groups: str, uid: str = "", usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH, days: int = 1
+        self,
+        cn: str,
+        *groups: str,
+        uid: str = "",
+        usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH,
+        days: int = 1,
     ) -> bytes:
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, g) for g in groups]
         attributes += [x509.NameAttribute(UID_OID, uid)] if uid else []
@@ -109,7 +116,10 @@ async def test_a_certificate_names_user_groups_and_uid() -> None:
 
 
 async def test_certificates_cannot_grant_the_servers_own_groups() -> None:
-    assert (await who(request(certificate=USERS.client("eve", "reserved", "b")))).groups == ("b", "system:authenticated")
+    assert (await who(request(certificate=USERS.client("eve", "reserved", "b")))).groups == (
+        "b",
+        "system:authenticated",
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +147,9 @@ async def test_the_front_proxy_sets_the_user() -> None:
     assert made.headers == []
 
 
-@pytest.mark.parametrize("certificate", [None, USERS.client("alice"), PROXIES.client("somebody")], ids=["none", "user", "other-proxy"])
+@pytest.mark.parametrize(
+    "certificate", [None, USERS.client("alice"), PROXIES.client("somebody")], ids=["none", "user", "other-proxy"]
+)
 async def test_remote_user_headers_mean_nothing_without_the_proxys_certificate(certificate: bytes | None) -> None:
     made = request(("X-Remote-User", "admin"), ("X-Remote-Group", "system:masters"), certificate=certificate)
     try:
@@ -167,7 +179,9 @@ def test_the_authorization_header_is_read_as_leniently_as_upstream(header: str, 
 async def test_two_spaces_before_the_token_are_warned_about() -> None:
     made = request(("Authorization", "Bearer  alice-token"))
     assert (await who(made)).name == "system:anonymous"
-    assert made.warnings == ["the provided Authorization header contains extra space before the bearer token, and is ignored"]
+    assert made.warnings == [
+        "the provided Authorization header contains extra space before the bearer token, and is ignored"
+    ]
 
 
 async def test_an_invalid_token_is_401_and_no_token_is_anonymous() -> None:
@@ -192,7 +206,11 @@ async def test_a_websocket_may_carry_its_token_as_a_protocol() -> None:
 
 
 async def test_what_upgrades_to_more_than_a_websocket_carries_no_token() -> None:
-    made = request(("Connection", "Upgrade"), ("Upgrade", "h2c, websocket"), ("Sec-WebSocket-Protocol", f"{carrier('alice-token')}, x"))
+    made = request(
+        ("Connection", "Upgrade"),
+        ("Upgrade", "h2c, websocket"),
+        ("Sec-WebSocket-Protocol", f"{carrier('alice-token')}, x"),
+    )
     assert (await who(made)).name == "system:anonymous"
 
 
@@ -241,7 +259,14 @@ def test_a_cache_forgets_in_time_and_stays_small() -> None:
 
 @pytest.mark.parametrize(
     ("sent", "meant"),
-    [("Scopes", "scopes"), ("Acme.com%2FProject", "acme.com/project"), ("%41%2fB", "A/b"), ("%41%zz", "%41%zz"), ("A%2", "a%2"), ("", "")],
+    [
+        ("Scopes", "scopes"),
+        ("Acme.com%2FProject", "acme.com/project"),
+        ("%41%2fB", "A/b"),
+        ("%41%zz", "%41%zz"),
+        ("A%2", "a%2"),
+        ("", ""),
+    ],
 )
 def test_the_key_of_an_extra_is_small_but_for_what_is_encoded(sent: str, meant: str) -> None:
     assert extra_key(sent) == meant
@@ -252,7 +277,11 @@ NAMES = HeaderNames(("Remote-User", "X-Remote-User"), (), ("Remote-Group",), ("R
 
 async def test_headers_have_the_names_that_the_flags_give_them() -> None:
     asked = request(
-        ("Remote-User", "eve"), ("Remote-Group", "g"), ("Remote-Extra-Team", "t"), ("X", "y"), certificate=PROXIES.client("front")
+        ("Remote-User", "eve"),
+        ("Remote-Group", "g"),
+        ("Remote-Extra-Team", "t"),
+        ("X", "y"),
+        certificate=PROXIES.client("front"),
     )
     found = await RequestHeaderAuthenticator(PROXIES.pool, (), NAMES).authenticate(asked)
     assert isinstance(found, Authenticated)
@@ -260,10 +289,17 @@ async def test_headers_have_the_names_that_the_flags_give_them() -> None:
     assert asked.headers == [(b"x", b"y")]
 
 
-@pytest.mark.parametrize("certificate", [None, PROXIES.client("somebody"), USERS.client("alice")], ids=["none", "another name", "a user"])
+@pytest.mark.parametrize(
+    "certificate", [None, PROXIES.client("somebody"), USERS.client("alice")], ids=["none", "another name", "a user"]
+)
 async def test_untrusted_identity_headers_are_dropped(certificate: bytes | None) -> None:
     """An aggregated server behind Tetrapod accepts its certificate, and reads the header names in the flags."""
-    headers = ("Remote-User", "root"), ("Remote-Group", "system:masters"), ("Remote-Extra-A", "b"), ("Authorization", "Bearer bob-token")
+    headers = (
+        ("Remote-User", "root"),
+        ("Remote-Group", "system:masters"),
+        ("Remote-Extra-A", "b"),
+        ("Authorization", "Bearer bob-token"),
+    )
     asked = request(*headers, certificate=certificate)
     proxies = RequestHeaderAuthenticator(PROXIES.pool, ("front",), NAMES)
     found = await UnionAuthenticator([proxies, BearerAuthenticator(Tokens())]).authenticate(asked)

@@ -1,7 +1,7 @@
 """Tests of the RBAC policy of the four services.
 
-It exists only where the services run as separate processes, every binding refers to an existing role, and no service is an
-administrator.
+It exists only where the services run as separate processes, every binding refers to an existing role, and no service is
+an administrator.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from tetrapod.generic.user import UserInfo
 
 
 def names(services_apart: bool) -> set[tuple[str, str]]:
-    return {(p.storage.kind, o["metadata"]["name"]) for p in bootstrap_policy(services_apart=services_apart) for o in p.objects}
+    return {
+        (p.storage.kind, o["metadata"]["name"])
+        for p in bootstrap_policy(services_apart=services_apart)
+        for o in p.objects
+    }
 
 
 def test_in_one_process_the_policy_is_upstreams_alone() -> None:
@@ -38,7 +42,10 @@ def test_no_service_is_an_administrator() -> None:
 
 
 async def test_only_core_requests_tokens_and_only_services_read_rules() -> None:
-    core, other = UserInfo(CORE, groups=(SERVICES_GROUP,)), UserInfo("system:tetrapod:extensions", groups=(SERVICES_GROUP,))
+    core, other = (
+        UserInfo(CORE, groups=(SERVICES_GROUP,)),
+        UserInfo("system:tetrapod:extensions", groups=(SERVICES_GROUP,)),
+    )
     liar, admin = UserInfo(CORE, groups=()), UserInfo("admin", groups=("system:masters",))
 
     async def may(user: UserInfo, path: str) -> bool:

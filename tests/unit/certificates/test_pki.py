@@ -66,7 +66,9 @@ def test_a_replaced_certificate_is_looked_at_again(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "pki.json").read_text())["apiserver"]["hosts"] == ["mine.example.com"]
 
 
-@pytest.mark.parametrize(("leaf", "ca"), [("apiserver", "ca"), ("admin", "client-ca"), ("front-proxy-client", "front-proxy-ca")])
+@pytest.mark.parametrize(
+    ("leaf", "ca"), [("apiserver", "ca"), ("admin", "client-ca"), ("front-proxy-client", "front-proxy-ca")]
+)
 def test_each_certificate_verifies_under_its_own_authority_only(tmp_path: Path, leaf: str, ca: str) -> None:
     from cryptography import x509
 
@@ -85,7 +87,9 @@ def test_a_kubeconfig_holds_all_that_a_client_needs(tmp_path: Path) -> None:
     pki = write_pki(tmp_path, ["localhost"])
     certificate, key = (path.read_bytes() for path in pki.admin)
     path = tmp_path / "kubeconfig"
-    write_kubeconfig(path, kubeconfig("https://localhost:6443", ca=pki.ca.read_bytes(), certificate=certificate, key=key))
+    write_kubeconfig(
+        path, kubeconfig("https://localhost:6443", ca=pki.ca.read_bytes(), certificate=certificate, key=key)
+    )
     written = json.loads(path.read_text())
     assert written["current-context"] == "admin@tetrapod"
     assert written["users"][0]["user"].keys() == {"client-certificate-data", "client-key-data"}
@@ -97,7 +101,9 @@ async def test_a_running_server_renews_expiring_certificates_and_keeps_its_autho
     pki = write_pki(tmp_path, ["localhost"])
     before = contents(tmp_path)
     done = asyncio.Event()
-    task = asyncio.create_task(renew_periodically(lambda: renew_leaves(pki, renew_before=366 * 86400), done.set, interval=0))
+    task = asyncio.create_task(
+        renew_periodically(lambda: renew_leaves(pki, renew_before=366 * 86400), done.set, interval=0)
+    )
     await asyncio.wait_for(done.wait(), 30)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -14,7 +14,11 @@ YEAR = 366 * 86400
 
 
 def contents(out: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file() and path.name != "pki.json"}
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.name != "pki.json"
+    }
 
 
 def hosts(out: Path, name: str) -> set[str]:
@@ -30,7 +34,11 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
 
 def test_private_keys_are_only_in_the_directories_that_need_them(tmp_path: Path) -> None:
     write_service_certificates(tmp_path, ["localhost"])
-    keys = {directory: {path.stem for path in (tmp_path / directory).glob("*.key")} for directory in DIRECTORIES if directory != "admin"}
+    keys = {
+        directory: {path.stem for path in (tmp_path / directory).glob("*.key")}
+        for directory in DIRECTORIES
+        if directory != "admin"
+    }
     own = {"tls", "client", "etcd-client"}
     assert keys == {
         "ca": {"ca", "client-ca", "front-proxy-ca", "etcd-ca", "apiserver", "admin", "front-proxy-client", "sa"},
@@ -55,7 +63,9 @@ def test_expiring_certificates_are_renewed_by_the_same_authorities(tmp_path: Pat
 
 def test_names_of_services_and_members_are_added(tmp_path: Path) -> None:
     write_service_certificates(tmp_path, ["localhost"])
-    write_service_certificates(tmp_path, ["localhost"], service_hosts=["prod-{service}", "{service}.ns.svc"], etcd_hosts=["*.peers"])
+    write_service_certificates(
+        tmp_path, ["localhost"], service_hosts=["prod-{service}", "{service}.ns.svc"], etcd_hosts=["*.peers"]
+    )
     for service in SERVICES:
         assert {f"prod-{service}", f"{service}.ns.svc", "localhost"} <= hosts(tmp_path / service, "tls")
     assert {"etcd", "prod-etcd", "*.peers"} <= hosts(tmp_path / "etcd", "tls") & hosts(tmp_path / "etcd", "peer")
@@ -69,7 +79,9 @@ def test_certificates_of_another_authority_are_replaced(tmp_path: Path) -> None:
     write_service_certificates(tmp_path, ["localhost"])
     after = contents(tmp_path)
     assert all(after[name] != data for name, data in before.items())
-    ca = authority.Authority.load((tmp_path / "ca/etcd-ca.crt").read_bytes(), (tmp_path / "ca/etcd-ca.key").read_bytes())
+    ca = authority.Authority.load(
+        (tmp_path / "ca/etcd-ca.crt").read_bytes(), (tmp_path / "ca/etcd-ca.key").read_bytes()
+    )
     assert ca.issued((tmp_path / "core/etcd-client.crt").read_bytes())
 
 
@@ -91,7 +103,9 @@ def test_service_certificates_name_only_their_service(tmp_path: Path) -> None:
 def test_certificates_of_other_groups_are_created_again(tmp_path: Path) -> None:
     """`tetrapod certs` repairs an older installation, in which the services were administrators."""
     write_service_certificates(tmp_path, ["localhost"])
-    clients = authority.Authority.load((tmp_path / "ca/client-ca.crt").read_bytes(), (tmp_path / "ca/client-ca.key").read_bytes())
+    clients = authority.Authority.load(
+        (tmp_path / "ca/client-ca.crt").read_bytes(), (tmp_path / "ca/client-ca.key").read_bytes()
+    )
     certificate, key = clients.issue_client("system:tetrapod:core", ("system:masters", "system:tetrapod:services"))
     (tmp_path / "core/client.crt").write_bytes(certificate)
     (tmp_path / "core/client.key").write_bytes(key)

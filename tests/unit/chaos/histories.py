@@ -1,4 +1,6 @@
-"""A small correct history to plant bugs in: one object is created, updated, patched, deleted and created again, and read and watched."""
+"""A small correct history to plant bugs in: one object is created, updated, patched, deleted and created again, and
+read and watched.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def truth() -> Truth:
 
 
 def op(verb: Verb, began: float, ended: float = math.inf, name: str = "a", **more: Any) -> Operation:
-    operation = Operation("client", verb, KIND, name, began, ended, outcome=Outcome.DONE if ended < math.inf else Outcome.UNKNOWN)
+    operation = Operation(
+        "client", verb, KIND, name, began, ended, outcome=Outcome.DONE if ended < math.inf else Outcome.UNKNOWN
+    )
     for field, value in more.items():
         setattr(operation, field, value)
     if operation.outcome is Outcome.REFUSED or operation.status:

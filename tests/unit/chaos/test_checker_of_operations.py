@@ -1,4 +1,6 @@
-"""Tests of the checker of operations: it finds planted violations in writes and reads, and none in a correct history."""
+"""Tests of the checker of operations: it finds planted violations in writes and reads, and none in a correct
+history.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from unit.chaos.histories import KIND, VERSIONS, op, refused, seen, truth, write
 
 def rules(operations: list[Operation]) -> set[str]:
     store = truth()
-    return {found.rule for found in (*check_writes(operations, store), *check_reads(operations, store), *check_order(operations, store))}
+    return {
+        found.rule
+        for found in (
+            *check_writes(operations, store),
+            *check_reads(operations, store),
+            *check_order(operations, store),
+        )
+    }
 
 
 READS = [
@@ -23,7 +32,9 @@ READS = [
     op(Verb.GET, 2.2, 2.4, seen=seen(10, "create")),  # the update is in progress: the state before it
     op(Verb.GET, 2.2, 2.4, seen=seen(12, "update", 1)),  # or after it
     op(Verb.GET, 3.5, 3.6, seen=seen(10, "create"), cached=True),  # may be old
-    op(Verb.GET, 3.5, 3.6, seen=seen(10, "create"), at_least=11),  # not older than that revision: it was current until 11
+    op(
+        Verb.GET, 3.5, 3.6, seen=seen(10, "create"), at_least=11
+    ),  # not older than that revision: it was current until 11
     refused(Verb.GET, 7.1, 7.2, 404),
     refused(Verb.CREATE, 5.1, 5.2, 409, mark="in vain"),
     refused(Verb.UPDATE, 5.1, 5.2, 409, mark="too late", expected=10),
@@ -41,29 +52,60 @@ def test_unknown_writes_may_have_been_made_or_not() -> None:
     operations = writes()
     operations[2] = op(Verb.UPDATE, 2, mark="update", expected=10)  # no response arrived, but the write was applied
     operations[4] = op(Verb.DELETE, 6)
-    operations += [op(Verb.UPDATE, 2, mark="never made", expected=10), op(Verb.DELETE, 2), op(Verb.CREATE, 1, mark="neither")]
+    operations += [
+        op(Verb.UPDATE, 2, mark="never made", expected=10),
+        op(Verb.DELETE, 2),
+        op(Verb.CREATE, 1, mark="neither"),
+    ]
     assert rules(operations) == set()
 
 
 PLANTED = {
     "an acknowledged write that the store has not": ([op(Verb.PATCH, 10, 11, mark="lost", revision=19)], "lost write"),
-    "an acknowledged write where the store has another": ([op(Verb.PATCH, 4, 5, mark="mine", revision=14)], "lost write"),
+    "an acknowledged write where the store has another": (
+        [op(Verb.PATCH, 4, 5, mark="mine", revision=14)],
+        "lost write",
+    ),
     "an acknowledged deletion that was none": ([op(Verb.DELETE, 10, 11, uid="u3")], "lost write"),
     "a deletion that two were told was theirs": ([op(Verb.DELETE, 6, 7, uid="u1")], "double"),
     "a read of what had been overwritten": ([op(Verb.GET, 3.1, 3.2, seen=seen(10, "create"))], "stale"),
     "a read of what had been deleted": ([op(Verb.GET, 7.1, 7.2, seen=seen(14, "patch", 1))], "stale"),
-    "nothing, where something was": ([refused(Verb.GET, 5.1, 5.9, 404)], "order"),  # true after the deletion, which has not begun
+    "nothing, where something was": (
+        [refused(Verb.GET, 5.1, 5.9, 404)],
+        "order",
+    ),  # true after the deletion, which has not begun
     "nothing, to somebody who wrote": ([refused(Verb.PATCH, 3.1, 5.9, 404, mark="x")], "order"),
     "AlreadyExists where nothing was": ([refused(Verb.CREATE, 7.1, 7.9, 409, mark="x")], "order"),
     "nothing, where something is for good": ([refused(Verb.GET, 10, 11, 404)], "stale"),
     "a conflict with nobody": ([refused(Verb.UPDATE, 1.1, 1.9, 409, mark="x", expected=10)], "stale"),
     "a list that is older than what was known": (
-        [op(Verb.LIST, 5.1, 5.2, name="", revision=13, items={"a": seen(12, "update", 1), "b": seen(11, "other", 0, "u2")})],
+        [
+            op(
+                Verb.LIST,
+                5.1,
+                5.2,
+                name="",
+                revision=13,
+                items={"a": seen(12, "update", 1), "b": seen(11, "other", 0, "u2")},
+            )
+        ],
         "stale",
     ),
-    "a list that lacks an object": ([op(Verb.LIST, 3.1, 3.9, name="", revision=13, items={"a": seen(12, "update", 1)})], "torn list"),
+    "a list that lacks an object": (
+        [op(Verb.LIST, 3.1, 3.9, name="", revision=13, items={"a": seen(12, "update", 1)})],
+        "torn list",
+    ),
     "a list of two moments": (
-        [op(Verb.LIST, 3.1, 3.9, name="", revision=13, items={"a": seen(10, "create"), "b": seen(11, "other", 0, "u2")})],
+        [
+            op(
+                Verb.LIST,
+                3.1,
+                3.9,
+                name="",
+                revision=13,
+                items={"a": seen(10, "create"), "b": seen(11, "other", 0, "u2")},
+            )
+        ],
         "torn list",
     ),
     "a read that is older than asked for": ([op(Verb.GET, 3.5, 3.6, seen=seen(10, "create"), at_least=12)], "stale"),

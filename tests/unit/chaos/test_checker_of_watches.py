@@ -1,4 +1,6 @@
-"""Tests of the checker of watches: it finds planted gaps, repetitions and altered events, and none in a correct watch."""
+"""Tests of the checker of watches: it finds planted gaps, repetitions and altered events, and none in a correct
+watch.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,12 @@ def test_a_correct_history_has_no_violations() -> None:
 
 
 def test_a_watch_may_begin_with_the_state() -> None:
-    told = [event("ADDED", 14, "patch", 1), event("ADDED", 11, "other", uid="u2", name="b"), bookmark(14, initial_end=True), *events()[5:]]
+    told = [
+        event("ADDED", 14, "patch", 1),
+        event("ADDED", 11, "other", uid="u2", name="b"),
+        bookmark(14, initial_end=True),
+        *events()[5:],
+    ]
     assert rules(told, since=0) == set()
     assert rules(told[:1], since=0) == set()  # the watch ended before its initial state was complete
 
@@ -58,6 +65,10 @@ def test_planted_violations_are_found(what: str) -> None:
 
 
 def test_a_state_to_begin_with_that_never_was_is_found() -> None:
-    torn = [event("ADDED", 12, "update", 1), event("ADDED", 11, "other", uid="u2", name="b"), bookmark(14, initial_end=True)]
+    torn = [
+        event("ADDED", 12, "update", 1),
+        event("ADDED", 11, "other", uid="u2", name="b"),
+        bookmark(14, initial_end=True),
+    ]
     assert rules(torn, since=0) == {"torn list"}
     assert rules(torn[1:], since=0) == {"torn list"}

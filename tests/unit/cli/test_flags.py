@@ -19,7 +19,9 @@ def test_the_reference_document_is_generated_from_the_declarations() -> None:
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
-    assert (ROOT / "docs/reference/all-flags.md").read_text() == module.document(), "run `python tools/generate_flags.py`"
+    assert (ROOT / "docs/reference/all-flags.md").read_text() == module.document(), (
+        "run `python tools/generate_flags.py`"
+    )
 
 
 def test_flag_names_are_unique_and_have_a_section_and_a_help_text() -> None:
@@ -41,7 +43,11 @@ def test_a_flag_is_accepted_only_by_its_programs() -> None:
 
 def test_with_flags_changes_nested_values_and_leaves_others() -> None:
     options = Options().with_flags({"audit-log-mode": "batch", "data-dir": Path("x")})
-    assert (options.audit.log.delivery.mode, options.audit.webhook.delivery.mode, options.data_dir) == ("batch", "batch", Path("x"))
+    assert (options.audit.log.delivery.mode, options.audit.webhook.delivery.mode, options.data_dir) == (
+        "batch",
+        "batch",
+        Path("x"),
+    )
     assert Options().audit.log.delivery.mode == "blocking"
     with pytest.raises(KeyError, match="no-such-flag"):
         options.with_flags({"no-such-flag": 1})

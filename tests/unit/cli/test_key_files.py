@@ -41,7 +41,10 @@ def test_the_file_with_a_broken_key_is_named(tmp_path: Path) -> None:
         "data does not contain a valid RSA or ECDSA private key"
     )
     verifying = with_keys(signing_key_file=str(sound), key_file=(str(sound), str(broken)))
-    assert refusal(verifying) == f"error reading public key file {broken}: data does not contain any valid RSA or ECDSA public keys"
+    assert (
+        refusal(verifying)
+        == f"error reading public key file {broken}: data does not contain any valid RSA or ECDSA public keys"
+    )
 
 
 def test_a_key_is_found_behind_blocks_that_are_invalid() -> None:

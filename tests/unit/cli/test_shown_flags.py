@@ -13,7 +13,13 @@ from tetrapod.apps.process import log_flags
 def test_times_are_shown_as_durations_and_rates_as_numbers() -> None:
     flags = (
         Options()
-        .with_flags({"request-timeout": 90.0, "audit-webhook-batch-throttle-qps": 2.5, "etcd-servers": ("https://u:p@etcd:2379",)})
+        .with_flags(
+            {
+                "request-timeout": 90.0,
+                "audit-webhook-batch-throttle-qps": 2.5,
+                "etcd-servers": ("https://u:p@etcd:2379",),
+            }
+        )
         .flags()
     )
     assert flags["request-timeout"] == "1m30s" and flags["event-ttl"] == "1h0m0s"

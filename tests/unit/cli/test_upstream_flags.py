@@ -1,4 +1,6 @@
-"""Tests of kube-apiserver flags without effect here: they are either ignored, without affecting other flags, or rejected."""
+"""Tests of kube-apiserver flags without effect here: they are either ignored, without affecting other flags, or
+rejected.
+"""
 
 from __future__ import annotations
 

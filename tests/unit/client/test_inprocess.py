@@ -1,4 +1,6 @@
-"""Tests of a server's client of itself: its requests can be proxied, and streamed responses may arrive in any pieces."""
+"""Tests of a server's client of itself: its requests can be proxied, and streamed responses may arrive in any
+pieces.
+"""
 
 from __future__ import annotations
 
@@ -25,4 +27,9 @@ async def test_lines_are_put_together() -> None:
 
         return StreamResponse(200, [], run)
 
-    assert [line async for line in InProcessTransport(watch).stream("/x", {})] == [b'{"a":1}', b'{"b":2}', b'{"c":3}', b'{"d":4}']
+    assert [line async for line in InProcessTransport(watch).stream("/x", {})] == [
+        b'{"a":1}',
+        b'{"b":2}',
+        b'{"c":3}',
+        b'{"d":4}',
+    ]

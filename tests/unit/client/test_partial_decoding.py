@@ -1,4 +1,6 @@
-"""Tests of partially decoded responses: they hold the requested fields as plain objects, and the fields of every response."""
+"""Tests of partially decoded responses: they hold the requested fields as plain objects, and the fields of every
+response.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class Named(msgspec.Struct):
 
 def test_only_requested_fields_of_a_list_are_decoded() -> None:
     items = [{"metadata": {"name": "a", "uid": "1"}, "spec": {"large": [1, 2]}}]
-    answer = json.dumps({"kind": "L", "metadata": {"resourceVersion": "7", "continue": "next"}, "items": items}).encode()
+    answer = json.dumps(
+        {"kind": "L", "metadata": {"resourceVersion": "7", "continue": "next"}, "items": items}
+    ).encode()
     assert decode_list(Named, answer) == {
         "metadata": {"resourceVersion": "7", "continue": "next"},
         "items": [{"metadata": {"name": "a"}}],

@@ -1,4 +1,6 @@
-"""Checks that every kind of the listed groups has its own strategy, and that its definition agrees with the strategy."""
+"""Checks that every kind of the listed groups has its own strategy, and that its definition agrees with the
+strategy.
+"""
 
 import itertools
 from typing import Any, cast
@@ -62,12 +64,18 @@ def test_an_empty_object_is_validated_without_an_exception(name: str) -> None:
 
 def test_every_kind_strategy_has_validation() -> None:
     strategies = {name: definition.strategy for name, definition in _DEFINITIONS.items()}
-    validated = {name: strategy._validate is not None for name, strategy in strategies.items() if isinstance(strategy, KindStrategy)}
+    validated = {
+        name: strategy._validate is not None
+        for name, strategy in strategies.items()
+        if isinstance(strategy, KindStrategy)
+    }
     assert len(validated) >= 30
     assert [name for name, has_validation in validated.items() if not has_validation] == []
 
 
-@pytest.mark.parametrize(("name", "allowed"), [("coordination.k8s.io/leases", False), ("policy/poddisruptionbudgets", False)])
+@pytest.mark.parametrize(
+    ("name", "allowed"), [("coordination.k8s.io/leases", False), ("policy/poddisruptionbudgets", False)]
+)
 def test_updates_that_need_a_version(name: str, allowed: bool) -> None:
     assert _DEFINITIONS[name].strategy.allow_unconditional_update is allowed
 

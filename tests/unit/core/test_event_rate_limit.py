@@ -1,4 +1,6 @@
-"""Tests of EventRateLimit: token buckets by server, namespace, user and source, and errors in invalid configurations."""
+"""Tests of EventRateLimit: token buckets by server, namespace, user and source, and errors in invalid
+configurations.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Clock:
         return self.now
 
 
-def event(namespace: str = "a", user: str = "u", about: str = "pod", *, group: str = "", dry_run: bool = False) -> Attributes:
+def event(
+    namespace: str = "a", user: str = "u", about: str = "pod", *, group: str = "", dry_run: bool = False
+) -> Attributes:
     return Attributes(
         operation="CREATE",
         kind=GroupVersionKind(group, "v1", "Event"),
@@ -30,7 +34,10 @@ def event(namespace: str = "a", user: str = "u", about: str = "pod", *, group: s
         subresource="",
         namespace=namespace,
         name="e",
-        object={"source": {"component": "c", "host": "h"}, "involvedObject": {"kind": "Pod", "namespace": namespace, "name": about}},
+        object={
+            "source": {"component": "c", "host": "h"},
+            "involvedObject": {"kind": "Pod", "namespace": namespace, "name": about},
+        },
         old_object=None,
         options={},
         dry_run=dry_run,
@@ -59,7 +66,9 @@ def refusal(plugin: EventRateLimit, asked: Attributes) -> str:
         ("SourceAndObject", event(user="v"), event(about="x"), "chPodapod"),
     ],
 )
-def test_events_count_together_by_the_type_of_the_limit(type_: str, same: Attributes, other: Attributes | None, key: str) -> None:
+def test_events_count_together_by_the_type_of_the_limit(
+    type_: str, same: Attributes, other: Attributes | None, key: str
+) -> None:
     clock = Clock()
     plugin = EventRateLimit([Limit(type_, qps=2, burst=1)], clock)
     assert refusal(plugin, event()) == ""
@@ -78,7 +87,11 @@ def test_every_limit_is_reported_that_is_reached() -> None:
 
 def test_dry_runs_and_events_of_the_other_group_are_not_counted() -> None:
     plugin = EventRateLimit([Limit("Server", 1, 1)], Clock())
-    assert [refusal(plugin, asked) for asked in (event(dry_run=True), event(group="events.k8s.io"), event())] == ["", "", ""]
+    assert [refusal(plugin, asked) for asked in (event(dry_run=True), event(group="events.k8s.io"), event())] == [
+        "",
+        "",
+        "",
+    ]
 
 
 def test_a_bucket_that_has_been_forgotten_is_full_again() -> None:
@@ -103,7 +116,9 @@ def configuration(limits: str) -> bytes:
 
 def test_a_configuration_is_read_and_what_is_unknown_in_it_passed_over() -> None:
     assert read_limits(None) == []
-    given_ = configuration("[{type: Server, qps: 1, burst: 2, cacheSize: -1, other: 1}, {type: User, qps: 3, burst: 4, cacheSize: 5}]")
+    given_ = configuration(
+        "[{type: Server, qps: 1, burst: 2, cacheSize: -1, other: 1}, {type: User, qps: 3, burst: 4, cacheSize: 5}]"
+    )
     assert read_limits(given_) == [Limit("Server", 1, 2, -1), Limit("User", 3, 4, 5)]
 
 
@@ -114,10 +129,15 @@ def test_a_configuration_is_read_and_what_is_unknown_in_it_passed_over() -> None
         ("[{type: Server, qps: 1}]", "limits[0].burst: Invalid value: 0: must be positive"),
         (
             "[{type: Sometimes, qps: -1, burst: 1, cacheSize: -1}]",
-            '[limits[0].type: Unsupported value: "Sometimes": supported values: "Namespace", "Server", "SourceAndObject", "User", '
-            "limits[0].qps: Invalid value: -1: must be positive, limits[0].cacheSize: Invalid value: -1: must not be negative]",
+            '[limits[0].type: Unsupported value: "Sometimes": supported values: "Namespace", "Server", '
+            '"SourceAndObject", "User", '
+            "limits[0].qps: Invalid value: -1: must be positive, limits[0].cacheSize: Invalid value: "
+            "-1: must not be negative]",
         ),
-        ('[{type: Server, qps: "1", burst: 1}]', "json: cannot unmarshal string into Go struct field Limit.limits.qps of type int32"),
+        (
+            '[{type: Server, qps: "1", burst: 1}]',
+            "json: cannot unmarshal string into Go struct field Limit.limits.qps of type int32",
+        ),
     ],
 )
 def test_an_invalid_configuration_is_rejected(limits: str, told: str) -> None:
@@ -128,5 +148,7 @@ def test_an_invalid_configuration_is_rejected(limits: str, told: str) -> None:
 
 def test_a_configuration_of_another_kind_is_rejected() -> None:
     other = b'{"apiVersion": "eventratelimit.admission.k8s.io/v1", "kind": "Configuration"}'
-    with pytest.raises(ValueError, match=r'^no kind "Configuration" is registered for version "eventratelimit.admission.k8s.io/v1"'):
+    with pytest.raises(
+        ValueError, match=r'^no kind "Configuration" is registered for version "eventratelimit.admission.k8s.io/v1"'
+    ):
         read_limits(other)

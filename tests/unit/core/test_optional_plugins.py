@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from tetrapod.core.admission.antiaffinity_and_external_ips import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
+from tetrapod.core.admission.antiaffinity_and_external_ips import (
+    DenyServiceExternalIPs,
+    LimitPodHardAntiAffinityTopology,
+)
 from tetrapod.core.admission.images import AlwaysPullImages
 from tetrapod.core.admission.tolerations import ExtendedResourceToleration
 from tetrapod.generic.admission.interface import Attributes
@@ -38,12 +41,17 @@ def pod(*images: str, policy: str = "IfNotPresent", **spec: Any) -> Any:
 
 
 def test_images_are_always_pulled_and_nothing_may_change_that() -> None:
-    plugin, new = AlwaysPullImages(), pod("a", "b", volumes=[{"name": "v", "image": {"reference": "r", "pullPolicy": "Never"}}])
+    plugin, new = (
+        AlwaysPullImages(),
+        pod("a", "b", volumes=[{"name": "v", "image": {"reference": "r", "pullPolicy": "Never"}}]),
+    )
     asyncio.run(plugin.admit(written(new)))
     assert [c["imagePullPolicy"] for c in new["spec"]["containers"]] == ["Always", "Always"]
     assert new["spec"]["volumes"][0]["image"]["pullPolicy"] == "Always"
     asyncio.run(plugin.validate(written(new)))
-    with pytest.raises(StatusError, match=r'pods "x" is forbidden: spec.containers\[0\].imagePullPolicy: Unsupported value: "Never"'):
+    with pytest.raises(
+        StatusError, match=r'pods "x" is forbidden: spec.containers\[0\].imagePullPolicy: Unsupported value: "Never"'
+    ):
         asyncio.run(plugin.validate(written(pod("a", policy="Never"))))
 
 
@@ -54,7 +62,9 @@ def test_updates_without_a_new_image_are_not_changed() -> None:
     assert not plugin.handles(written(pod("a"), subresource="ephemeralcontainers"))
 
 
-@pytest.mark.parametrize(("keys", "refused"), [(["kubernetes.io/hostname"], ""), (["kubernetes.io/hostname", "zone"], "zone"), ([], "")])
+@pytest.mark.parametrize(
+    ("keys", "refused"), [(["kubernetes.io/hostname"], ""), (["kubernetes.io/hostname", "zone"], "zone"), ([], "")]
+)
 def test_required_anti_affinity_is_limited_to_the_hostname_topology(keys: list[str], refused: str) -> None:
     terms = [{"topologyKey": key} for key in keys]
     asked = written(pod("a", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}))
@@ -66,7 +76,8 @@ def test_required_anti_affinity_is_limited_to_the_hostname_topology(keys: list[s
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "allowed"), [([], None, True), (["1.2.3.4"], None, False), (["1.2.3.4"], ["5.6.7.8", "1.2.3.4"], True)]
+    ("new", "old", "allowed"),
+    [([], None, True), (["1.2.3.4"], None, False), (["1.2.3.4"], ["5.6.7.8", "1.2.3.4"], True)],
 )
 def test_external_addresses_are_not_taken_again(new: list[str], old: list[str] | None, allowed: bool) -> None:
     asked = written({"spec": {"externalIPs": new}}, None if old is None else {"spec": {"externalIPs": old}}, "services")
@@ -79,10 +90,16 @@ def test_external_addresses_are_not_taken_again(new: list[str], old: list[str] |
 
 def test_pods_with_extended_resources_tolerate_their_taints() -> None:
     resources = {"requests": {"example.com/gpu": "1", "cpu": "1", "a.b/c": "1"}}
-    given = [{"key": "a.b/c", "operator": "Exists", "effect": "NoSchedule"}, {"key": "example.com/gpu", "operator": "Exists"}]
+    given = [
+        {"key": "a.b/c", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "example.com/gpu", "operator": "Exists"},
+    ]
     new = {"spec": {"containers": [{"name": "c", "resources": resources}], "tolerations": given}}
     asyncio.run(ExtendedResourceToleration().admit(written(new)))
-    assert new["spec"]["tolerations"] == [*given, {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    assert new["spec"]["tolerations"] == [
+        *given,
+        {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+    ]
 
 
 def test_always_deny_rejects_everything() -> None:

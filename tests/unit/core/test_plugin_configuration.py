@@ -1,4 +1,6 @@
-"""Tests of --admission-control-config-file: the configuration that each plugin gets, and the errors in invalid files."""
+"""Tests of --admission-control-config-file: the configuration that each plugin gets, and the errors in invalid
+files.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def configuration(directory: Path, text: str) -> PluginConfiguration:
 
 def test_a_plugin_is_configured_in_place_or_in_a_file_beside(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("own: 1")
-    plugins = "plugins: [{name: A, configuration: {b: 2, a: {}}}, {name: B, path: own.yaml}, {name: A, path: other}, {name: C}]"
+    plugins = (
+        "plugins: [{name: A, configuration: {b: 2, a: {}}}, {name: B, path: own.yaml}, {name: A, "
+        "path: other}, {name: C}]"
+    )
     for head in (V1, V1.replace("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")):
         found = configuration(tmp_path, head + plugins)
         assert [found.for_plugin(name) for name in "ABCD"] == [b'{"a":{},"b":2}', b"own: 1", None, None]
@@ -49,7 +54,10 @@ def test_a_file_that_does_not_exist_matters_to_the_plugin_that_is_made(tmp_path:
         (V1 + "plugin: []", 'strict decoding error: unknown field "plugin"'),
         (
             V1 + "plugins: {}",
-            "json: cannot unmarshal object into Go struct field AdmissionConfiguration.plugins of type []v1.AdmissionPluginConfiguration",
+            (
+                "json: cannot unmarshal object into Go struct field AdmissionConfiguration.plugins of type "
+                "[]v1.AdmissionPluginConfiguration"
+            ),
         ),
     ],
 )
@@ -86,7 +94,10 @@ def test_tolerations_are_checked_as_those_of_pods() -> None:
     head = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n"
     found = read_tolerations(f"{head}default: [{{key: a, operator: Exists}}]".encode())
     assert (found.default, found.whitelist) == ([{"key": "a", "operator": "Exists"}], [])
-    told = r"^invalid config: \[podtolerationrestriction.whitelist\[0\].operator: Unsupported value: \"Odd\": supported values: "
+    told = (
+        r"^invalid config: \[podtolerationrestriction.whitelist\[0\].operator: Unsupported value: "
+        r"\"Odd\": supported values: "
+    )
     with pytest.raises(ValueError, match=told):
         read_tolerations(f"{head}whitelist: [{{key: a, operator: Odd}}]".encode())
 
@@ -97,10 +108,19 @@ def test_tolerations_are_checked_as_those_of_pods() -> None:
         ("allowTTL: 99999", "valid value is between 1s and 30m0s, got 27h46m39s"),
         ("retryBackoff: 300001", "valid value is between 1ns and 5m0s, got 5m0.001s"),
         ("kubeConfigFile: 7", "stat 7: no such file or directory"),
-        ("denyTTL: -1", "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"),
+        (
+            "denyTTL: -1",
+            (
+                "invalid configuration: no configuration has been provided, try setting "
+                "KUBERNETES_MASTER environment variable"
+            ),
+        ),
         (
             "denyTTL: 1s",
-            "json: cannot unmarshal string into Go struct field imagePolicyWebhookConfig.imagePolicy.denyTTL of type time.Duration",
+            (
+                "json: cannot unmarshal string into Go struct field imagePolicyWebhookConfig.imagePolicy.denyTTL of "
+                "type time.Duration"
+            ),
         ),
     ],
 )
@@ -129,19 +149,29 @@ def test_pod_security_has_defaults_and_exemptions() -> None:
 
 def test_errors_in_defaults_and_exemptions_are_reported_together() -> None:
     with pytest.raises(ValueError) as refused:
-        read_policy(f"{SECURITY}defaults: {{enforce: strict, warn-version: v2.0}}\nexemptions: {{usernames: ['', a, a]}}".encode())
+        read_policy(
+            (
+                f"{SECURITY}defaults: {{enforce: strict, warn-version: v2.0}}\nexemptions: {{usernames: ['', a, a]}}"
+            ).encode()
+        )
     assert str(refused.value) == (
         '[defaults.enforce: Invalid value: "strict": must be one of privileged, baseline, restricted, '
         'defaults.warn-version: Invalid value: "v2.0": must be "latest" or "v1.x", '
-        'exemptions.usernames[0]: Invalid value: "": username must not be empty, exemptions.usernames[2]: Duplicate value: "a"]'
+        'exemptions.usernames[0]: Invalid value: "": username must not be empty, '
+        'exemptions.usernames[2]: Duplicate value: "a"]'
     )
 
 
 def test_resources_limited_to_quotas_are_configured() -> None:
     head = "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n"
     scope = "{scopeName: PriorityClass, operator: In, values: [critical]}"
-    limited = read_limited(f"{head}limitedResources: [{{resource: pods, matchContains: [cpu], matchScopes: [{scope}]}}]".encode())
-    pods, used = GroupResource("", "pods"), {"requests.cpu": Quantity.of("1"), "limits.cpu": Quantity.of("0"), "pods": Quantity.of("1")}
+    limited = read_limited(
+        f"{head}limitedResources: [{{resource: pods, matchContains: [cpu], matchScopes: [{scope}]}}]".encode()
+    )
+    pods, used = (
+        GroupResource("", "pods"),
+        {"requests.cpu": Quantity.of("1"), "limits.cpu": Quantity.of("0"), "pods": Quantity.of("1")},
+    )
     assert limited.uncovered_resources(pods, used, []) == "requests.cpu"
     assert (
         limited.uncovered_resources(pods, used, ["requests.cpu"])
@@ -150,7 +180,11 @@ def test_resources_limited_to_quotas_are_configured() -> None:
     )
     pod = {"spec": {"priorityClassName": "critical"}}
     assert limited.uncovered_scopes(pods, pod, []) == "[{PriorityClass In [critical]}]"
-    assert limited.uncovered_scopes(pods, pod, [{"spec": {"scopes": ["PriorityClass"]}}]) == limited.uncovered_scopes(pods, {}, []) == ""
+    assert (
+        limited.uncovered_scopes(pods, pod, [{"spec": {"scopes": ["PriorityClass"]}}])
+        == limited.uncovered_scopes(pods, {}, [])
+        == ""
+    )
     with pytest.raises(ValueError, match=r"^limitedResources\[0\].resource: Required value$"):
         read_limited(f"{head}limitedResources: [{{apiGroup: apps}}]".encode())
 
@@ -161,7 +195,10 @@ def test_resources_limited_to_quotas_are_configured() -> None:
         ("kubeConfigFile: near", 'kubeConfigFile: Invalid value: "near": must be an absolute file path'),
         ("kubeConfigFile: /away", "stat /away: no such file or directory"),
         ("staticManifestsDir: near", 'staticManifestsDir: Invalid value: "near": must be an absolute file path'),
-        ("staticManifestsDir: /", "staticManifestsDir: Forbidden: Tetrapod has policies and webhooks from the API alone"),
+        (
+            "staticManifestsDir: /",
+            "staticManifestsDir: Forbidden: Tetrapod has policies and webhooks from the API alone",
+        ),
     ],
 )
 def test_webhooks_of_files_are_rejected(said: str, told: str) -> None:

@@ -18,7 +18,11 @@ def found(given: Any) -> list[str]:
     return hazards(given, lambda namespace: {"kubernetes.io/metadata.name": namespace})
 
 
-OTHERS = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kube-node-lease"]}]}
+OTHERS = {
+    "matchExpressions": [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kube-node-lease"]}
+    ]
+}
 IN_CLUSTER: dict[str, Any] = {"clientConfig": {"service": {"namespace": "hooks", "name": "w"}}}
 
 

@@ -14,22 +14,37 @@ from hypothesis import strategies as st
 
 from tetrapod.generic.storage.encryption.ciphers import AesCbc, AesGcm, Secretbox, SeededGcm
 from tetrapod.generic.storage.encryption.kms.objects import decoded
-from tetrapod.generic.storage.encryption.transformer import Identity, Prefixed, PrefixTransformer, Transformer, TransformError
+from tetrapod.generic.storage.encryption.transformer import (
+    Identity,
+    Prefixed,
+    PrefixTransformer,
+    Transformer,
+    TransformError,
+)
 
 KEY = bytes([7]) * 32
 CONTEXT = b"/registry/secrets/default/s1"
 PLAIN = b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s1"}}\n'
 UPSTREAM = {
-    AesCbc: "zKp8i0S6IVzygo2q3KEn2z3lNjarOX9LEM8GH8Kvw+jPW+woMCaHlxLyGdzNOvrDdHbpSFm/Q977rQM9VN2/uag/7jLFJfONhVz1V/nZHMM=",
-    AesGcm: "lzCwk/4pLZ4U5BNjY9aS9JwMY2HCnqy9pajVQE1X/gmb4DGMHLHDzUj0pNLBOYe7VpLY2s8m2FWuCHaOgFjpG+/gT8nkm4oZn5afFcUh9avofYGDYaK/3HU=",
-    Secretbox: "3oZUPtFifQzIwhKcggcIZ2du9VtXuf7VB7TLhlGi91gEMLQ6rAsMA13vNW/UJmfJbJZ8BIT6jeC6SPlW2fagw9cXft/OjebJpj03KZjDbFaIFnOAYNRBQCM"
-    "FFCMv0zij0JoHkm0=",
-    SeededGcm: "73eEMdJ1v8ZIbBppXcfiIq/MdMq51hnjagun9EQuymu+k+FAruVFIaqcvAXu0fOXRR5UjuZr0mG/m0+YxXRA55DUAGJahlyaB39Xs+6r47OUdsl5IgmzZY34a8u"
-    "d/4groqJGv/xrH4fZJlwfNT+1oi7ut9CDyWRDnA==",
+    AesCbc: (
+        "zKp8i0S6IVzygo2q3KEn2z3lNjarOX9LEM8GH8Kvw+jPW+woMCaHlxLyGdzNOvrDdHbpSFm/Q977rQM9VN2/uag/7jLFJfONhVz1V/nZHMM="
+    ),
+    AesGcm: (
+        "lzCwk/4pLZ4U5BNjY9aS9JwMY2HCnqy9pajVQE1X/gmb4DGMHLHDzUj0pNLBOYe7VpLY2s8m2FWuCHaOgFjpG+/"
+        "gT8nkm4oZn5afFcUh9avofYGDYaK/3HU="
+    ),
+    Secretbox: (
+        "3oZUPtFifQzIwhKcggcIZ2du9VtXuf7VB7TLhlGi91gEMLQ6rAsMA13vNW/UJmfJbJZ8BIT6jeC6SPlW2fagw9cXft/"
+        "OjebJpj03KZjDbFaIFnOAYNRBQCMFFCMv0zij0JoHkm0="
+    ),
+    SeededGcm: (
+        "73eEMdJ1v8ZIbBppXcfiIq/MdMq51hnjagun9EQuymu+k+FAruVFIaqcvAXu0fOXRR5UjuZr0mG/"
+        "m0+YxXRA55DUAGJahlyaB39Xs+6r47OUdsl5IgmzZY34a8ud/4groqJGv/xrH4fZJlwfNT+1oi7ut9CDyWRDnA=="
+    ),
 }
 ENVELOPE = (
-    "Cnnvd4Qx0nW/xkhsGmldx+Iir8x0yrnWGeNqC6f0RC7Ka76T4UCu5UUhqpy8Be7R85dFHlSO5mvSYb+bT5jFdEDnkNQAYlqGXJoHf1ez7qvjs5R2yXkiCbNljfhry53/iCui"
-    "oka//Gsfh9kmXB81P7WiLu630IPJZEOcEgJrMRoGc2VhbGVkIhIKDWEuZXhhbXBsZS5jb20SATEoAQ=="
+    "Cnnvd4Qx0nW/xkhsGmldx+Iir8x0yrnWGeNqC6f0RC7Ka76T4UCu5UUhqpy8Be7R85dFHlSO5mvSYb+bT5jFdEDnkNQAYlqGXJoHf1ez7qvjs5R2y"
+    "XkiCbNljfhry53/iCuioka//Gsfh9kmXB81P7WiLu630IPJZEOcEgJrMRoGc2VhbGVkIhIKDWEuZXhhbXBsZS5jb20SATEoAQ=="
 )
 every_cipher = pytest.mark.parametrize("cipher", list(UPSTREAM), ids=lambda cipher: cipher.__name__)
 
@@ -41,7 +56,11 @@ async def test_values_encrypted_by_upstream_are_decrypted(cipher: Callable[[byte
 
 async def test_an_envelope_of_upstream_is_read() -> None:
     found = decoded(b64decode(ENVELOPE))
-    assert (found.keyID, found.encryptedDEKSource, dict(found.annotations)) == ("k1", b"sealed", {"a.example.com": b"1"})
+    assert (found.keyID, found.encryptedDEKSource, dict(found.annotations)) == (
+        "k1",
+        b"sealed",
+        {"a.example.com": b"1"},
+    )
     assert (await SeededGcm(KEY).from_storage(found.encryptedData, CONTEXT)).data == PLAIN
 
 
@@ -82,7 +101,9 @@ async def test_a_value_is_not_decrypted_by_another_key(cipher: Callable[[bytes],
 
 
 def chain(*transformers: tuple[str, Transformer]) -> PrefixTransformer:
-    return PrefixTransformer("secrets", "no match", [Prefixed(prefix.encode(), transformer) for prefix, transformer in transformers])
+    return PrefixTransformer(
+        "secrets", "no match", [Prefixed(prefix.encode(), transformer) for prefix, transformer in transformers]
+    )
 
 
 async def test_the_first_key_encrypts_and_values_of_other_keys_are_stale() -> None:

@@ -44,7 +44,9 @@ def test_numbers_are_parsed_like_gos(value: str, problem: str) -> None:
     assert (error.code, error.message) == (400, f'strconv.ParseInt: parsing "{value}": {problem}')
 
 
-@pytest.mark.parametrize(("value", "watch"), [("", True), ("maybe", True), ("1", True), ("0", False), ("false", False), ("FALSE", False)])
+@pytest.mark.parametrize(
+    ("value", "watch"), [("", True), ("maybe", True), ("1", True), ("0", False), ("false", False), ("FALSE", False)]
+)
 def test_watch_is_on_for_every_value_but_false_and_0(value: str, watch: bool) -> None:
     assert decode_list_options({"watch": value}).watch is watch
 
@@ -62,7 +64,10 @@ def test_a_watch_without_a_version_begins_with_the_current_state() -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({"watch": "1", "continue": "x"}, "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided"),
+        (
+            {"watch": "1", "continue": "x"},
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided",
+        ),
         (
             {"resourceVersionMatch": "Exact"},
             "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
@@ -87,7 +92,12 @@ def test_write_options_are_reported_in_upstreams_order() -> None:
     query = "dryRun=bad&fieldManager=a%00b&fieldValidation=bad&force=true"
     error = refusal(decode_write_options, Query(query), "PatchOptions", apply=False)
     assert error.details is not None
-    assert [cause["field"] for cause in error.details["causes"]] == ["force", "fieldManager", "dryRun", "fieldValidation"]
+    assert [cause["field"] for cause in error.details["causes"]] == [
+        "force",
+        "fieldManager",
+        "dryRun",
+        "fieldValidation",
+    ]
 
 
 def test_an_apply_needs_a_manager_and_may_be_forced() -> None:
@@ -99,11 +109,16 @@ def test_an_apply_needs_a_manager_and_may_be_forced() -> None:
 
 def test_a_long_field_manager_is_not_repeated() -> None:
     error = refusal(decode_write_options, Query(f"fieldManager={'a' * 129}"), "UpdateOptions")
-    assert error.message == 'UpdateOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 bytes'
+    assert (
+        error.message
+        == 'UpdateOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 bytes'
+    )
 
 
 def test_delete_options_of_a_query_have_names_of_their_own() -> None:
-    options = delete_options_from_query(Query("uid=u&resourceVersion=1&orphanDependents=perhaps&gracePeriodSeconds=-1&dryRun=All"))
+    options = delete_options_from_query(
+        Query("uid=u&resourceVersion=1&orphanDependents=perhaps&gracePeriodSeconds=-1&dryRun=All")
+    )
     assert options == {
         "preconditions": {"uid": "u", "resourceVersion": "1"},
         "orphanDependents": True,

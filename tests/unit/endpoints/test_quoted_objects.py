@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tetrapod.generic.endpoints.quoted_objects import in_go_order, sort_touched, sorted_members, touched_by_json_patch, touched_by_merge
+from tetrapod.generic.endpoints.quoted_objects import (
+    in_go_order,
+    sort_touched,
+    sorted_members,
+    touched_by_json_patch,
+    touched_by_merge,
+)
 from tetrapod.machinery.patch import json_patch, merge
 from tetrapod.machinery.types.definitions import load
 
@@ -13,8 +19,17 @@ NODE = load("io.k8s.api.core.v1.Service")
 OBJECT: dict[str, Any] = {
     "kind": "Service",
     "apiVersion": "v1",
-    "metadata": {"uid": "u", "name": "a", "managedFields": [{"time": "t", "manager": "m"}], "labels": {"z": "1", "y": "2"}},
-    "spec": {"selector": {"b": "1", "a": "2"}, "type": "ClusterIP", "ports": [{"port": 80, "name": "x"}, {"port": 81, "name": "y"}]},
+    "metadata": {
+        "uid": "u",
+        "name": "a",
+        "managedFields": [{"time": "t", "manager": "m"}],
+        "labels": {"z": "1", "y": "2"},
+    },
+    "spec": {
+        "selector": {"b": "1", "a": "2"},
+        "type": "ClusterIP",
+        "ports": [{"port": 80, "name": "x"}, {"port": 81, "name": "y"}],
+    },
 }
 
 
@@ -23,7 +38,9 @@ def text(value: Any) -> str:
 
 
 def patched(*operations: dict[str, Any]) -> Any:
-    return sort_touched(json_patch.apply(in_go_order(OBJECT, NODE), list(operations)), touched_by_json_patch(operations))
+    return sort_touched(
+        json_patch.apply(in_go_order(OBJECT, NODE), list(operations)), touched_by_json_patch(operations)
+    )
 
 
 def merged(patch: dict[str, Any]) -> Any:
@@ -73,11 +90,15 @@ def test_embedded_structs_are_written_at_their_place() -> None:
 
 def test_what_takes_the_place_of_what_a_json_patch_went_through_is_new() -> None:
     odd = {"z": "1", "a": "2"}
-    replaced = patched({"op": "add", "path": "/spec/selector/x", "value": "1"}, {"op": "add", "path": "/spec/selector", "value": odd})
+    replaced = patched(
+        {"op": "add", "path": "/spec/selector/x", "value": "1"}, {"op": "add", "path": "/spec/selector", "value": odd}
+    )
     assert text(replaced["spec"]["selector"]) == '{"z":"1","a":"2"}'
     gone_through = {"op": "add", "path": "/spec/selector/x", "value": "1"}
     copied = patched(
-        {"op": "add", "path": "/spec/selector", "value": odd}, gone_through, {"op": "copy", "from": "/spec/selector", "path": "/x"}
+        {"op": "add", "path": "/spec/selector", "value": odd},
+        gone_through,
+        {"op": "copy", "from": "/spec/selector", "path": "/x"},
     )
     assert text(copied["x"]) == '{"a":"2","x":"1","z":"1"}'
 

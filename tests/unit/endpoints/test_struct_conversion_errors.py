@@ -1,4 +1,6 @@
-"""Tests of the error for a map that does not fit a struct: it names the first mistake in the order of the struct's fields."""
+"""Tests of the error for a map that does not fit a struct: it names the first mistake in the order of the struct's
+fields.
+"""
 
 from __future__ import annotations
 

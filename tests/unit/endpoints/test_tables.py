@@ -39,13 +39,25 @@ def test_columns_of_built_in_kinds_mean_what_upstream_says() -> None:
 
 def test_a_list_made_on_demand_has_a_row_for_each_item() -> None:
     definition = builtin("", "componentstatuses", Strategy(), rest=Rest())
-    listed = {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": [{"metadata": {"name": n}} for n in "ab"]}
+    listed = {
+        "kind": "ComponentStatusList",
+        "apiVersion": "v1",
+        "metadata": {},
+        "items": [{"metadata": {"name": n}} for n in "ab"],
+    }
     represent = Representation(definition, "v1").objects
     table = orjson.loads(represent(listed, Accepted(form="Table")).body)
     assert [row["cells"][0] for row in table["rows"]] == ["a", "b"]
-    assert table["rows"][0]["object"] == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}
+    assert table["rows"][0]["object"] == {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": "a"},
+    }
     partial = orjson.loads(represent(listed, Accepted(form="PartialObjectMetadataList")).body)
-    assert (partial["kind"], [item["metadata"]["name"] for item in partial["items"]]) == ("PartialObjectMetadataList", ["a", "b"])
+    assert (partial["kind"], [item["metadata"]["name"] for item in partial["items"]]) == (
+        "PartialObjectMetadataList",
+        ["a", "b"],
+    )
     assert orjson.loads(represent(listed, Accepted()).body) == listed
 
 

@@ -6,7 +6,9 @@ from tetrapod.generic.filters.warnings import warning_headers
 
 
 def test_warnings_with_control_characters_are_not_sent() -> None:
-    assert warning_headers(["two\nlines", "tab\there", "del\x7f", "", 'a "quoted" \\ text', "no-break\u00a0space", "one", "one"]) == [
+    assert warning_headers(
+        ["two\nlines", "tab\there", "del\x7f", "", 'a "quoted" \\ text', "no-break\u00a0space", "one", "one"]
+    ) == [
         (b"warning", b'299 - "a \\"quoted\\" \\\\ text"'),
         (b"warning", '299 - "no-break\u00a0space"'.encode()),
         (b"warning", b'299 - "one"'),

@@ -13,7 +13,8 @@ from tetrapod.machinery.gvk import Object
 
 def crd(*schemas: Object, **more: Any) -> Object:
     versions = [
-        {"name": f"v{i}", "served": True, "storage": i == 1, "schema": {"openAPIV3Schema": schema}} for i, schema in enumerate(schemas, 1)
+        {"name": f"v{i}", "served": True, "storage": i == 1, "schema": {"openAPIV3Schema": schema}}
+        for i, schema in enumerate(schemas, 1)
     ]
     obj = {
         "metadata": {"name": "widgets.example.com", **more.pop("metadata", {})},
@@ -48,7 +49,9 @@ def test_a_plain_definition_is_accepted() -> None:
 
 def test_a_definition_is_named_after_its_plural_and_group() -> None:
     obj = crd({"type": "object"}, metadata={"name": "gadgets.example.com"})
-    assert errors(obj) == ['metadata.name: Invalid value: "gadgets.example.com": must be spec.names.plural+"."+spec.group']
+    assert errors(obj) == [
+        'metadata.name: Invalid value: "gadgets.example.com": must be spec.names.plural+"."+spec.group'
+    ]
 
 
 def test_one_version_s_schema_is_at_the_top_several_are_in_their_versions() -> None:
@@ -56,7 +59,9 @@ def test_one_version_s_schema_is_at_the_top_several_are_in_their_versions() -> N
     text = "Required value: must not be empty for specified object fields"
     assert errors(crd(bad)) == [f"{A}.type: {text}"]
     assert errors(crd(bad, bad)) == [f"{A}.type: {text}"]
-    assert errors(crd({"type": "object"}, bad)) == [f"spec.versions[1].schema.openAPIV3Schema.properties[a].type: {text}"]
+    assert errors(crd({"type": "object"}, bad)) == [
+        f"spec.versions[1].schema.openAPIV3Schema.properties[a].type: {text}"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +85,12 @@ def test_one_version_s_schema_is_at_the_top_several_are_in_their_versions() -> N
             [f'{A}.default: Invalid value: {{"b":1}}: must not have unknown fields'],
         ),
         (
-            {"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]},
+            {
+                "type": "array",
+                "items": {"type": "object"},
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["k"],
+            },
             [f'{A}.x-kubernetes-list-map-keys: Invalid value: ["k"]: entries must all be names of item properties'],
         ),
         ({"type": "string", "x-kubernetes-int-or-string": True, "x-kubernetes-preserve-unknown-fields": False}, None),
@@ -112,7 +122,9 @@ def test_metadata_can_restrict_names_only() -> None:
     ]
 
 
-@pytest.mark.parametrize("more", [{"anyOf": [{}]}, {"not": {}}, {"default": {}}, {"$ref": ""}, {"x-kubernetes-map-type": "atomic"}])
+@pytest.mark.parametrize(
+    "more", [{"anyOf": [{}]}, {"not": {}}, {"default": {}}, {"$ref": ""}, {"x-kubernetes-map-type": "atomic"}]
+)
 def test_root_fields_are_limited_with_a_status_subresource(more: Object) -> None:
     obj = crd({"type": "object", **more})
     obj["spec"]["versions"][0]["subresources"] = {"status": {}}
@@ -120,13 +132,17 @@ def test_root_fields_are_limited_with_a_status_subresource(more: Object) -> None
 
 
 def test_a_value_validation_may_say_nothing_of_documents_and_no_more_properties() -> None:
-    assert errors(crd({"type": "object", "allOf": [{"externalDocs": {"url": "x"}, "additionalProperties": False}]})) == []
+    assert (
+        errors(crd({"type": "object", "allOf": [{"externalDocs": {"url": "x"}, "additionalProperties": False}]})) == []
+    )
 
 
 def test_community_groups_need_an_approval() -> None:
     obj = crd({"type": "object"}, metadata={"name": "widgets.sigs.k8s.io"}, group="sigs.k8s.io")
     [error] = errors(obj)
-    assert error.startswith("metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have")
+    assert error.startswith(
+        "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have"
+    )
     for approval in ("https://github.com/kubernetes/kubernetes/pull/1", "unapproved, experimental-only"):
         obj["metadata"]["annotations"] = {"api-approved.kubernetes.io": approval}
         assert errors(obj) == []
@@ -177,8 +193,13 @@ def test_whole_versions_are_shown_as_gos_structs() -> None:
     obj = crd({"type": "object"}, {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}})
     obj["spec"]["versions"][1]["name"] = "v1"
     [text] = [t for t in errors(obj) if "unique" in t]
-    assert text.startswith('spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,')
-    assert '"Schema":{"OpenAPIV3Schema":{"ID":"","Schema":"","Ref":null,"Description":"","Type":"object","Nullable":false,' in text
+    assert text.startswith(
+        'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,'
+    )
+    assert (
+        '"Schema":{"OpenAPIV3Schema":{"ID":"","Schema":"","Ref":null,"Description":"","Type":"object","Nullable":false,'
+        in text
+    )
     assert '"Properties":{"a":{"ID":"",' in text
     assert '"MaxLength":3,"MinLength":null,' in text
     assert text.endswith("must contain unique version names")

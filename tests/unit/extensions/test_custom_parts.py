@@ -26,7 +26,9 @@ SCHEMA: Object = {
 }
 
 
-@pytest.mark.parametrize(("path", "normal"), [(".a", "a"), ("['odd.name']", "odd.name"), (".m.key", "m[key]"), (".m['a b']", "m[a b]")])
+@pytest.mark.parametrize(
+    ("path", "normal"), [(".a", "a"), ("['odd.name']", "odd.name"), (".m.key", "m[key]"), (".m['a b']", "m[a b]")]
+)
 def test_a_field_path_leads_to_a_schema(path: str, normal: str) -> None:
     found, schema = resolve(path, SCHEMA)
     assert found == normal
@@ -107,12 +109,23 @@ LISTS: Object = {
             "type": "array",
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["k"],
-            "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "string", "maxLength": 1}}},
+            "items": {
+                "type": "object",
+                "properties": {"k": {"type": "string"}, "v": {"type": "string", "maxLength": 1}},
+            },
         },
-        "any": {"type": "object", "anyOf": [{"required": ["x"]}], "properties": {"x": {"type": "string"}, "y": {"type": "string"}}},
+        "any": {
+            "type": "object",
+            "anyOf": [{"required": ["x"]}],
+            "properties": {"x": {"type": "string"}, "y": {"type": "string"}},
+        },
         "some": {**TWO, "anyOf": [{"properties": {"x": {"enum": ["q"]}}}]},
         "no": {**TWO, "not": {"properties": {"x": {"maxLength": 1}}}},
-        "unknown": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "maxProperties": 0},  # never comparable
+        "unknown": {
+            "type": "object",
+            "x-kubernetes-preserve-unknown-fields": True,
+            "maxProperties": 0,
+        },  # never comparable
     },
 }
 

@@ -32,7 +32,9 @@ def _line(caplog: pytest.LogCaptureFixture, request: Request, code: int) -> list
     return [(key, value) for key, value in record.__dict__.items() if key not in standard]
 
 
-def test_an_access_log_line_has_flow_seats_and_impersonator(caplog: pytest.LogCaptureFixture, request_of_bob: Request) -> None:
+def test_an_access_log_line_has_flow_seats_and_impersonator(
+    caplog: pytest.LogCaptureFixture, request_of_bob: Request
+) -> None:
     request = request_of_bob
     assert request.info is not None
     request.state["impersonator"] = UserInfo("admin", "", ("system:masters", "x"), {})
@@ -59,7 +61,9 @@ def test_an_access_log_line_has_flow_seats_and_impersonator(caplog: pytest.LogCa
     ]
 
 
-def test_a_connection_that_was_handed_over_has_no_code(caplog: pytest.LogCaptureFixture, request_of_bob: Request) -> None:
+def test_a_connection_that_was_handed_over_has_no_code(
+    caplog: pytest.LogCaptureFixture, request_of_bob: Request
+) -> None:
     access_log.add_duration(request_of_bob, "apf_execution_time", 1.0)  # one that waits nowhere
     said = dict(_line(caplog, request_of_bob, 101))
     assert said["hijacked"] is True and not {"resp", "apf_execution_time"} & said.keys()

@@ -24,7 +24,9 @@ class Clock:
 
 
 def start(queues: QueueSet, user: str = "alice", estimate: Estimate = LEAST) -> Ticket | None:
-    hand = deal(flow_hash("s", user), queues.queuing.queues, queues.queuing.hand_size) if queues.queuing.queues > 0 else ()
+    hand = (
+        deal(flow_hash("s", user), queues.queuing.queues, queues.queuing.hand_size) if queues.queuing.queues > 0 else ()
+    )
     return queues.start(estimate, hand, ("level", "s"), user, UserInfo(user), INFO)
 
 

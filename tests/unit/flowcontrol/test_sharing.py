@@ -49,8 +49,12 @@ def test_an_idle_kube_apiserver_divides_600_seats_as_the_real_one_says_in_its_me
     assert fair == pytest.approx(2.3333333333333335)
 
 
-@given(st.lists(st.tuples(st.floats(0, 50), st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=8), st.floats(0, 1))
-def test_seats_are_all_given_out_within_bounds_and_in_one_proportion(rows: list[tuple[float, float, float]], share: float) -> None:
+@given(
+    st.lists(st.tuples(st.floats(0, 50), st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=8), st.floats(0, 1)
+)
+def test_seats_are_all_given_out_within_bounds_and_in_one_proportion(
+    rows: list[tuple[float, float, float]], share: float
+) -> None:
     claims = [Claim(lower + more, lower, lower + width) for lower, more, width in rows]
     low, high = sum(c.lower for c in claims), sum(c.upper for c in claims)
     total = int(low + (high - low) * share)
@@ -96,6 +100,8 @@ def test_clients_are_reported_to_wait_longer_while_many_are_rejected_and_less_wh
     assert retry.seconds == 1
 
 
-@pytest.mark.parametrize(("number", "rounded"), [(0.0, 0), (0.49999999999999994, 0), (0.5, 1), (1.5, 2), (2.4, 2), (2.5, 3)])
+@pytest.mark.parametrize(
+    ("number", "rounded"), [(0.0, 0), (0.49999999999999994, 0), (0.5, 1), (1.5, 2), (2.4, 2), (2.5, 3)]
+)
 def test_seats_are_rounded_as_go_does(number: float, rounded: int) -> None:
     assert round_seats(number) == rounded

@@ -84,7 +84,10 @@ def test_json_is_decoded_in_linear_time(case: str, unstructured: bool) -> None:
 
 
 def test_yaml_is_encoded_in_linear_time() -> None:
-    assert_linear(yaml.encode, lambda n: {"a": [{"b": f"x\n{i}", "c": [i] * 3} for i in range(n)], **{f"k{i}": "v" for i in range(n)}})
+    assert_linear(
+        yaml.encode,
+        lambda n: {"a": [{"b": f"x\n{i}", "c": [i] * 3} for i in range(n)], **{f"k{i}": "v" for i in range(n)}},
+    )
 
 
 TYPED: dict[str, Callable[[int], Any]] = {
@@ -117,7 +120,10 @@ RULES: dict[str, Callable[[int], tuple[Any, Any]]] = {
     "many small rules": lambda n: ([rule(1)], [rule(2)] * n),
     "many rules held": lambda n: ([rule(2, resourceNames=[f"n{i}"]) for i in range(n)], [rule(2)]),
     "names": lambda n: ([rule(1, resourceNames=["a"])], [rule(1, resourceNames=[f"n{i}" for i in range(n)])]),
-    "URLs": lambda n: ([{"verbs": ["*"], "nonResourceURLs": ["/a*"]}], [{"verbs": ["get"], "nonResourceURLs": ["/a", "/b"] * n}]),
+    "URLs": lambda n: (
+        [{"verbs": ["*"], "nonResourceURLs": ["/a*"]}],
+        [{"verbs": ["get"], "nonResourceURLs": ["/a", "/b"] * n}],
+    ),
 }
 
 

@@ -60,15 +60,24 @@ APPLIES: dict[str, Callable[[int], tuple[Object | None, Object]]] = {
     "a new list map": lambda n: (None, configuration(env=env(n))),
     "a changed list map": lambda n: (pod(env=env(n)), configuration(env=env(n, "y"))),
     "a list map in another order": lambda n: (pod(env=env(n)), configuration(env=env(n)[::-1])),
-    "a list map shuffled": lambda n: (pod(env=env(n)), configuration(env=sorted(env(n), key=lambda one: one["name"][::-1]))),
-    "a list map with others": lambda n: (pod(env=env(n)), configuration(env=[{"name": f"B{i}", "value": "x"} for i in range(n)])),
+    "a list map shuffled": lambda n: (
+        pod(env=env(n)),
+        configuration(env=sorted(env(n), key=lambda one: one["name"][::-1])),
+    ),
+    "a list map with others": lambda n: (
+        pod(env=env(n)),
+        configuration(env=[{"name": f"B{i}", "value": "x"} for i in range(n)]),
+    ),
     "a list map of one name": lambda n: (pod(env=env(n)), configuration(env=env(1) * n)),
     "a set": lambda n: (pod(finalizers=names(n)), configuration(finalizers=names(n)[::-1])),
     "a set with repetitions": lambda n: (pod(), configuration(finalizers=["a.b/c"] * n)),
     "owners": lambda n: (pod(ownerReferences=owners(n)), configuration(ownerReferences=owners(n)[::-1])),
     "labels": lambda n: (pod(labels=labels(n)), configuration(labels=labels(n))),
     "managers": lambda n: (pod(managers=n, labels=labels(n)), configuration(labels={"z": "y"})),
-    "conflicts with managers": lambda n: (pod(managers=n, labels=labels(n)), configuration(labels=dict.fromkeys(labels(n), "y"))),
+    "conflicts with managers": lambda n: (
+        pod(managers=n, labels=labels(n)),
+        configuration(labels=dict.fromkeys(labels(n), "y")),
+    ),
 }
 
 

@@ -1,4 +1,6 @@
-"""Tests that the garbage collector needs linear time for an object with many owners, and examines them in small steps."""
+"""Tests that the garbage collector needs linear time for an object with many owners, and examines them in small
+steps.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,16 @@ def node(owners: list[str]) -> Node:
 
 
 class EmptyServer:
-    """A client of a server with one object, whose owners do not exist. Reads do not wait, as those of the own process."""
+    """A client of a server with one object, whose owners do not exist.
+
+    Reads do not wait, as those of the own process.
+    """
 
     def __init__(self, count: int) -> None:
         references = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": f"u{i}"} for i in range(count)]
-        self.live: Object = {"metadata": {"name": "a", "uid": "dependent", "resourceVersion": "1", "ownerReferences": references}}
+        self.live: Object = {
+            "metadata": {"name": "a", "uid": "dependent", "resourceVersion": "1", "ownerReferences": references}
+        }
         self.reads = 0
         self.deleted = False
 

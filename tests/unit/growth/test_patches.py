@@ -41,9 +41,15 @@ STRATEGIC: dict[str, Callable[[int], tuple[Any, Any]]] = {
     "order": lambda n: (container(named(n)), ordered(n)),
     "order and change": lambda n: (container(named(n)), ordered(n, env=named(n, value="x")[::-1])),
     "order of none": lambda n: (container(named(n)), container(named(n, "b"), **{"$setElementOrder/env": []})),
-    "order of others": lambda n: (container(named(n)), container(named(n, "b"), **{"$setElementOrder/env": named(n, "c")})),
+    "order of others": lambda n: (
+        container(named(n)),
+        container(named(n, "b"), **{"$setElementOrder/env": named(n, "c")}),
+    ),
     "order of one with a long name": lambda n: (container([]), ordered(n, env=named(1, "x" * 10 * n))),
-    "one element again and again": lambda n: (container(named(1)), container([{"name": "a0", "value": str(i)} for i in range(n)])),
+    "one element again and again": lambda n: (
+        container(named(1)),
+        container([{"name": "a0", "value": str(i)} for i in range(n)]),
+    ),
     "ports alike": lambda n: (
         {"spec": {"ports": [{"port": 1 + i} for i in range(n)]}},
         {"spec": {"ports": [{"port": 1 + i % 9} for i in range(n)]}},
@@ -61,7 +67,10 @@ STRATEGIC: dict[str, Callable[[int], tuple[Any, Any]]] = {
         {"spec": {"volumes": [{"name": "v", "hostPath": {}}] * n}},
         {"spec": {"volumes": [{"name": "v", "$retainKeys": ["name", *names(n)]}]}},
     ),
-    "labels": lambda n: ({"metadata": {"labels": dict.fromkeys(names(n), "x")}}, {"metadata": {"labels": dict.fromkeys(names(n))}}),
+    "labels": lambda n: (
+        {"metadata": {"labels": dict.fromkeys(names(n), "x")}},
+        {"metadata": {"labels": dict.fromkeys(names(n))}},
+    ),
 }
 
 
@@ -107,4 +116,7 @@ def test_a_json_patch_is_linear(case: str) -> None:
 
 
 def test_a_merge_patch_is_linear() -> None:
-    assert_linear(lambda given: merge.apply(*given), lambda n: ({name: {} for name in names(n)}, dict.fromkeys(names(n, "b"), [{}] * 3)))
+    assert_linear(
+        lambda given: merge.apply(*given),
+        lambda n: ({name: {} for name in names(n)}, dict.fromkeys(names(n, "b"), [{}] * 3)),
+    )

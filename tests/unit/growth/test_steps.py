@@ -1,4 +1,6 @@
-"""Tests that long documents are decoded in small steps: a function of C that visits every element keeps all other threads waiting."""
+"""Tests that long documents are decoded in small steps: a function of C that visits every element keeps all other
+threads waiting.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from support.growth import assert_linear
-from tetrapod.core.admissionregistration import validating_admission_policies, validating_admission_policy_bindings, webhook_configurations
+from tetrapod.core.admissionregistration import (
+    validating_admission_policies,
+    validating_admission_policy_bindings,
+    webhook_configurations,
+)
 from tetrapod.core.batch.jobs import policies as job_policies
 from tetrapod.core.certificates.certificate_signing_requests import validation as signing_requests
 from tetrapod.core.flowcontrol import flow_schemas
@@ -49,8 +53,16 @@ def claim(size: int) -> Object:
 
 
 def webhook_rules(size: int) -> Object:
-    rule = {"apiGroups": names(size), "apiVersions": names(size), "resources": names(size), "operations": ["CREATE"] * size}
-    return {"metadata": {"name": "w"}, "webhooks": [{"name": "a.b.c", "admissionReviewVersions": names(size), "rules": [rule]}]}
+    rule = {
+        "apiGroups": names(size),
+        "apiVersions": names(size),
+        "resources": names(size),
+        "operations": ["CREATE"] * size,
+    }
+    return {
+        "metadata": {"name": "w"},
+        "webhooks": [{"name": "a.b.c", "admissionReviewVersions": names(size), "rules": [rule]}],
+    }
 
 
 CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
@@ -89,12 +101,18 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
     ),
     "addresses of a node": (
         lambda given: validation.validate_status(given, {}),
-        lambda n: {"metadata": {}, "status": {"addresses": [{"type": "Hostname", "address": name} for name in names(n)]}},
+        lambda n: {
+            "metadata": {},
+            "status": {"addresses": [{"type": "Hostname", "address": name} for name in names(n)]},
+        },
     ),
     "a claim": (lambda given: claim_status.validate_status(given, claim(2)), claim),
     "topology keys": (
         csi_nodes.validate,
-        lambda n: {"metadata": {"name": "n"}, "spec": {"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": names(n)}]}},
+        lambda n: {
+            "metadata": {"name": "n"},
+            "spec": {"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": names(n)}]},
+        },
     ),
     "conditions of a flow schema": (lambda given: flow_schemas.validate_status(given, {}), conditions),
     "conditions of a signing request": (
@@ -105,7 +123,10 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any]]] = {
         lambda given: job_policies._exit_codes(given, "path", set()),
         lambda n: {"operator": "In", "values": list(range(1, n))},
     ),
-    "families": (lambda given: address_validation.addresses_and_families(given, {}), lambda n: {"ipFamilies": names(n)}),
+    "families": (
+        lambda given: address_validation.addresses_and_families(given, {}),
+        lambda n: {"ipFamilies": names(n)},
+    ),
     "devices": (
         lambda given: slice_devices.check_devices(given, None, devices.ErrorLists()),
         lambda n: {"driver": "d", "devices": [{"name": name} for name in names(n)]},
@@ -123,10 +144,15 @@ def test_validation_is_linear(case: str) -> None:
 
 
 def test_many_controllers_among_owner_references_need_linear_time() -> None:
-    """Each error quotes all owners. With a list of them for each error, a request of three megabytes took 20 GB of memory."""
+    """Each error quotes all owners.
+
+    With a list of them for each error, a request of three megabytes took 20 GB of memory.
+    """
 
     def owners(size: int) -> list[dict[str, Any]]:
-        return [{"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True} for name in names(size)]
+        return [
+            {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True} for name in names(size)
+        ]
 
     assert_linear(lambda given: metadata.validate_owner_references(given, "metadata.ownerReferences"), owners, size=64)
 

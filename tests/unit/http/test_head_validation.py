@@ -39,7 +39,11 @@ def test_http_1_0_needs_no_host_and_gets_no_continue() -> None:
         ([_HOST, _HOST], "1.1", b"400 Bad Request"),
         ([(b"host", b"a b")], "1.1", b"400 Bad Request"),
         ([_HOST, (b"transfer-encoding", b"gzip")], "1.1", b"501 Not Implemented"),
-        ([_HOST, (b"transfer-encoding", b"chunked"), (b"transfer-encoding", b"chunked")], "1.1", b"501 Not Implemented"),
+        (
+            [_HOST, (b"transfer-encoding", b"chunked"), (b"transfer-encoding", b"chunked")],
+            "1.1",
+            b"501 Not Implemented",
+        ),
         ([_HOST, (b"expect", b"more")], "1.1", b"417 Expectation Failed"),
         ([_HOST], "2.0", b"505 HTTP Version Not Supported"),
     ],

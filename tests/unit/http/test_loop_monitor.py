@@ -1,4 +1,6 @@
-"""Tests of `LoopMonitor`: it leaves nothing to the cyclic garbage collector, and its lag excludes time used by other programs."""
+"""Tests of `LoopMonitor`: it leaves nothing to the cyclic garbage collector, and its lag excludes time used by other
+programs.
+"""
 
 from __future__ import annotations
 

@@ -125,7 +125,8 @@ async def test_by_count_the_next_one_in_order_gives_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "good"), [("10.0.0.1", True), ("127.0.0.1", False), ("::1", False), ("0.0.0.0", False), ("fd00::1", True)]
+    ("address", "good"),
+    [("10.0.0.1", True), ("127.0.0.1", False), ("::1", False), ("0.0.0.0", False), ("fd00::1", True)],
 )
 def test_an_endpoint_is_somewhere_others_can_reach(address: str, good: bool) -> None:
     assert may_be_endpoint(address) is good

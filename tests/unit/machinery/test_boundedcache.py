@@ -80,7 +80,9 @@ def test_exceptions_are_not_stored() -> None:
     assert calls == ["a", "a"]
 
 
-@pytest.mark.parametrize("thing", ["text", b"bytes", ("a", b"b"), ["a", ("b",)], frozenset({"a"}), {"key": ["value"]}, 1.5, None], ids=repr)
+@pytest.mark.parametrize(
+    "thing", ["text", b"bytes", ("a", b"b"), ["a", ("b",)], frozenset({"a"}), {"key": ["value"]}, 1.5, None], ids=repr
+)
 def test_containers_weigh_more_than_what_is_in_them(thing: Any) -> None:
     inner = thing.items() if isinstance(thing, dict) else thing if isinstance(thing, tuple | list | frozenset) else ()
     assert weigh(thing) >= sys.getsizeof(thing) + sum(weigh(part) for part in inner if not isinstance(thing, dict))

@@ -41,12 +41,17 @@ def test_owner_references() -> None:
     ]
     errors = create({"name": "a", "ownerReferences": owners})
     assert errors[:4] == [
-        f"metadata.ownerReferences[0].{key}: Required value: must not be empty" for key in ("apiVersion", "kind", "name", "uid")
+        f"metadata.ownerReferences[0].{key}: Required value: must not be empty"
+        for key in ("apiVersion", "kind", "name", "uid")
     ]
-    assert errors[4].endswith('{"apiVersion":"v1","kind":"Event","name":"e","uid":"u"}: /v1, Kind=Event is disallowed from being an owner')
+    assert errors[4].endswith(
+        '{"apiVersion":"v1","kind":"Event","name":"e","uid":"u"}: /v1, Kind=Event is disallowed from being an owner'
+    )
     assert '{"apiVersion":"","kind":"","name":"","uid":""}' in errors[5]
     assert '{"apiVersion":"v1","kind":"Pod","name":"a","uid":"u1","controller":true}' in errors[5]
-    assert errors[5].endswith('Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/b')
+    assert errors[5].endswith(
+        'Only one reference can have Controller set to true. Found "true" in references for Pod/a and Pod/b'
+    )
 
 
 @pytest.mark.parametrize("version", ["a/b/c", "a/", "/"])
@@ -64,7 +69,10 @@ def test_finalizers_of_built_in_kinds_need_a_domain() -> None:
     assert errors == [
         'metadata.finalizers: Invalid value: ["short","orphan","foregroundDeletion"]: '
         "finalizer orphan and foregroundDeletion cannot be both set",
-        'metadata.finalizers[0]: Invalid value: "short": name is neither a standard finalizer name nor is it fully qualified',
+        (
+            'metadata.finalizers[0]: Invalid value: "short": name is neither a standard finalizer '
+            "name nor is it fully qualified"
+        ),
     ]
 
 

@@ -7,13 +7,15 @@ import pytest
 from tetrapod.machinery import addresses, names
 
 SUBDOMAIN = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an "
     r"alphanumeric character (e.g. 'example.com', "
     r"regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
 KEY = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 
 
@@ -37,7 +39,10 @@ def test_a_subdomain_is_no_label_because_of_its_dots() -> None:
         ("", ["name part must be non-empty", f"name part {KEY}"]),
         ("/x", ["prefix part must be non-empty"]),
         ("UPPER.example.com/x", [f"prefix part {SUBDOMAIN}"]),
-        ("a/b/c", [f"a valid label key {KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]),
+        (
+            "a/b/c",
+            [f"a valid label key {KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"],
+        ),
         ("a" * 64, ["name part must be no more than 63 bytes"]),
         ("é", [f"name part {KEY}"]),
     ],
@@ -59,7 +64,10 @@ def test_config_keys() -> None:
 
 def test_port_names_and_numbers() -> None:
     assert names.is_valid_port_name("http") == []
-    assert names.is_valid_port_name("-80") == ["must contain at least one letter (a-z)", "must not begin or end with a hyphen"]
+    assert names.is_valid_port_name("-80") == [
+        "must contain at least one letter (a-z)",
+        "must not begin or end with a hyphen",
+    ]
     assert names.is_valid_port_number(0) == ["must be between 1 and 65535, inclusive"]
 
 

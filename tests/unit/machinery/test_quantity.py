@@ -51,7 +51,8 @@ def test_canonical_form(sent: object, kept: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", FORMAT_TEXT), ("ten", FORMAT_TEXT), ("1.2.3", FORMAT_TEXT), ("1ki", SUFFIX_TEXT), ("1e", SUFFIX_TEXT)]
+    ("text", "message"),
+    [("", FORMAT_TEXT), ("ten", FORMAT_TEXT), ("1.2.3", FORMAT_TEXT), ("1ki", SUFFIX_TEXT), ("1e", SUFFIX_TEXT)],
 )
 def test_errors(text: str, message: str) -> None:
     with pytest.raises(ValueError) as raised:

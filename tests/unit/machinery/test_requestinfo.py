@@ -42,7 +42,9 @@ def test_resource_requests(request_line: str, expected: tuple[str, ...]) -> None
     assert short(info) == expected
 
 
-@pytest.mark.parametrize("path", ["/", "//", "/api", "/api/v1/", "/apis/apps/v1/", "/API/v1/pods", "/healthz", "/logs/a/b/c"])
+@pytest.mark.parametrize(
+    "path", ["/", "//", "/api", "/api/v1/", "/apis/apps/v1/", "/API/v1/pods", "/healthz", "/logs/a/b/c"]
+)
 def test_other_requests_have_their_method_as_verb(path: str) -> None:
     info = parse("PROPFIND", path)
     assert not info.is_resource_request
@@ -51,7 +53,14 @@ def test_other_requests_have_their_method_as_verb(path: str) -> None:
 
 @pytest.mark.parametrize(
     ("query", "verb"),
-    [("watch", "watch"), ("watch=", "watch"), ("watch=x", "watch"), ("watch=FALSE", "list"), ("watch=0", "list"), ("%77atch=1", "watch")],
+    [
+        ("watch", "watch"),
+        ("watch=", "watch"),
+        ("watch=x", "watch"),
+        ("watch=FALSE", "list"),
+        ("watch=0", "list"),
+        ("%77atch=1", "watch"),
+    ],
 )
 def test_watch_is_on_for_all_but_false_and_zero(query: str, verb: str) -> None:
     assert parse("GET", "/api/v1/pods", query).verb == verb

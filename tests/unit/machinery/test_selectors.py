@@ -21,7 +21,10 @@ from tetrapod.machinery import field_selectors, labels
         ("!env=a", "found '=', expected: ',' or 'end of string'"),
         (
             "n>ten",
-            "unable to parse requirement: values[0]: Invalid value: \"ten\": for 'Gt', 'Lt' operators, the value must be an integer",
+            (
+                "unable to parse requirement: values[0]: Invalid value: \"ten\": for 'Gt', 'Lt' operators, "
+                "the value must be an integer"
+            ),
         ),
     ],
 )
@@ -64,7 +67,9 @@ def test_a_parsed_label_selector_prints_as_itself(text: str) -> None:
 def test_no_selector_object_selects_nothing_an_empty_one_everything() -> None:
     assert not labels.from_label_selector(None).matches({})
     assert labels.from_label_selector({}).matches({"a": "b"})
-    selector = labels.from_label_selector({"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]})
+    selector = labels.from_label_selector(
+        {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]}
+    )
     assert str(selector) == "a=b,c"
     with pytest.raises(ValueError, match='"Near" is not a valid label selector operator'):
         labels.from_label_selector({"matchExpressions": [{"key": "c", "operator": "Near"}]})
@@ -77,8 +82,14 @@ def test_selector_objects_are_validated() -> None:
         {"key": "a", "operator": "Near"},
     ]
     assert [str(e) for e in labels.validate_label_selector({"matchExpressions": expressions}, "spec.selector")] == [
-        "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
-        "spec.selector.matchExpressions[1].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        (
+            "spec.selector.matchExpressions[0].values: Required value: must be specified when "
+            "`operator` is 'In' or 'NotIn'"
+        ),
+        (
+            "spec.selector.matchExpressions[1].values: Forbidden: may not be specified when "
+            "`operator` is 'Exists' or 'DoesNotExist'"
+        ),
         'spec.selector.matchExpressions[2].operator: Invalid value: "Near": not a valid selector operator',
     ]
 

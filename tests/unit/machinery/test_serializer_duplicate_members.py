@@ -30,5 +30,7 @@ def test_a_patch_leaves_them_until_it_goes_through_them() -> None:
 def test_a_copy_is_written_as_its_source_and_changes_alone() -> None:
     copied = patched(add(b"/x"), b'{"op":"copy","from":"/x","path":"/y"}')
     assert copied == b'{"x":%s,"y":%s}' % (TWICE, TWICE)
-    changed = patched(add(b"/x/z", b"{}"), b'{"op":"copy","from":"/x","path":"/y"}', add(b"/x/z/w", b"1"), add(b"/y/z/v", b"2"))
+    changed = patched(
+        add(b"/x/z", b"{}"), b'{"op":"copy","from":"/x","path":"/y"}', add(b"/x/z/w", b"1"), add(b"/y/z/v", b"2")
+    )
     assert changed == b'{"x":{"z":{"w":1}},"y":{"z":{"v":2}}}'

@@ -12,8 +12,29 @@ from hypothesis import strategies as st
 from tetrapod.machinery.serializer import yaml, yaml_events, yaml_flow
 from tetrapod.machinery.serializer.errors import DecodeError
 
-TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff\x85\u2028\u2029")) | st.sampled_from(
-    ["yes", "n", "012", "1e3", "0x1", "~", "", ".5", "2020-01-01", "1:30", "<<", "a: b", "two\nlines", "- x", "#", "null", ".inf", "1_0"]
+TEXT = st.text(
+    alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff\x85\u2028\u2029")
+) | st.sampled_from(
+    [
+        "yes",
+        "n",
+        "012",
+        "1e3",
+        "0x1",
+        "~",
+        "",
+        ".5",
+        "2020-01-01",
+        "1:30",
+        "<<",
+        "a: b",
+        "two\nlines",
+        "- x",
+        "#",
+        "null",
+        ".inf",
+        "1_0",
+    ]
 )
 
 
@@ -69,7 +90,10 @@ def test_aliases_and_merge_keys() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d\n  broken", "yaml: line 4: did not find expected ',' or '}'"),
+        (
+            b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d\n  broken",
+            "yaml: line 4: did not find expected ',' or '}'",
+        ),
         (b"a: b: c\n", "yaml: mapping values are not allowed in this context"),
         (b"a:\n\t- b\n", "yaml: line 2: found character that cannot start any token"),
         (b"a: *n", "yaml: unknown anchor 'n' referenced"),
@@ -99,7 +123,11 @@ def test_only_the_first_document_counts() -> None:
         assert yaml.decode(empty).obj is None
 
 
-@given(st.dictionaries(TEXT, TEXT | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.none() | st.lists(TEXT), max_size=5))
+@given(
+    st.dictionaries(
+        TEXT, TEXT | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.none() | st.lists(TEXT), max_size=5
+    )
+)
 def test_encoded_objects_are_decoded_unchanged(obj: dict[str, Any]) -> None:
     assert yaml.decode(yaml.encode(obj)) == (obj, [])
 
@@ -110,7 +138,14 @@ def test_encoding_sorts_keys() -> None:
 
 def test_text_that_yaml_would_take_for_a_time_is_quoted_as_go_quotes_it() -> None:
     """The server writes creationTimestamp in double quotes; what only looks like a time is plain."""
-    for text in ("2026-11-22T05:54:58Z", "2026-01-01", "2026-1-1 10:00:00.5", "2026-11-22T05:54:58.123456+02:00", "190:20:30", "1:20.5"):
+    for text in (
+        "2026-11-22T05:54:58Z",
+        "2026-01-01",
+        "2026-1-1 10:00:00.5",
+        "2026-11-22T05:54:58.123456+02:00",
+        "190:20:30",
+        "1:20.5",
+    ):
         assert yaml.encode({"a": text}).decode() == f'a: "{text}"\n'
     for text in ("2026-13-01", "2026-02-30", "2026-01-01T10:00:00", "2026-01-01 10:00:00Z", "1:99", "2026-01", "="):
         assert yaml.encode({"a": text}).decode() == f"a: {text}\n"
@@ -123,8 +158,28 @@ def test_long_lines_are_folded_after_80_columns() -> None:
 
 def test_keys_are_in_the_order_of_go_yaml() -> None:
     keys = ["A", "a-b", "a.1", "a_1", "a9", "a10", "a", "ab", "f:b", "f:a", ".", "x0", "x00", "x01", "x1", "x10", "x2"]
-    written = [line.split(": ")[0].strip("'\"") for line in yaml.encode(dict.fromkeys(keys, True)).decode().splitlines()]
-    assert written == [".", "A", "a", "a-b", "a.1", "a_1", "a9", "a10", "ab", "f:a", "f:b", "x0", "x00", "x1", "x01", "x2", "x10"]
+    written = [
+        line.split(": ")[0].strip("'\"") for line in yaml.encode(dict.fromkeys(keys, True)).decode().splitlines()
+    ]
+    assert written == [
+        ".",
+        "A",
+        "a",
+        "a-b",
+        "a.1",
+        "a_1",
+        "a9",
+        "a10",
+        "ab",
+        "f:a",
+        "f:b",
+        "x0",
+        "x00",
+        "x1",
+        "x01",
+        "x2",
+        "x10",
+    ]
 
 
 def test_keys_of_any_number_of_digits_have_an_order() -> None:
@@ -138,7 +193,11 @@ def test_numbers_are_written_as_go_writes_them() -> None:
 
 
 _json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(1 << 70), 1 << 70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 70), 1 << 70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=12),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
@@ -148,8 +207,12 @@ def test_simple_json_is_read_without_the_yaml_parser() -> None:
     assert yaml_flow.decode(b'{"a": [1, "b", null], "c": {"d": true}}') == {"a": [1, "b", None], "c": {"d": True}}
 
 
-@given(st.dictionaries(st.text(max_size=8), _json_values, max_size=4), st.sampled_from((None, 0, 2, "\t")), st.booleans())
-def test_json_read_the_short_way_means_what_it_means_as_yaml(obj: dict[str, Any], indent: int | str | None, ascii_only: bool) -> None:
+@given(
+    st.dictionaries(st.text(max_size=8), _json_values, max_size=4), st.sampled_from((None, 0, 2, "\t")), st.booleans()
+)
+def test_json_read_the_short_way_means_what_it_means_as_yaml(
+    obj: dict[str, Any], indent: int | str | None, ascii_only: bool
+) -> None:
     data = json.dumps(obj, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")
     quick = yaml_flow.decode(data)
     if quick is not None:
@@ -179,4 +242,7 @@ def test_json_that_yaml_may_read_otherwise_is_read_as_yaml(text: str) -> None:
 
 
 def test_json_is_read_the_short_way() -> None:
-    assert yaml_flow.decode(b'{"b": [1, true, null, "yes"], "a": {"c": "010"}}\n') == {"a": {"c": "010"}, "b": [1, True, None, "yes"]}
+    assert yaml_flow.decode(b'{"b": [1, true, null, "yes"], "a": {"c": "010"}}\n') == {
+        "a": {"c": "010"},
+        "b": [1, True, None, "yes"],
+    }

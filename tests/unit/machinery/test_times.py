@@ -62,7 +62,9 @@ def test_durations() -> None:
 
 def test_times_are_stored_in_utc_and_whole_seconds() -> None:
     assert timestamps.format_time(timestamps.parse("2020-01-01T00:00:00.9+02:00")) == "2019-12-31T22:00:00Z"
-    assert timestamps.format_micro(timestamps.parse_micro("2020-01-01T00:00:00.123456Z")) == "2020-01-01T00:00:00.123456Z"
+    assert (
+        timestamps.format_micro(timestamps.parse_micro("2020-01-01T00:00:00.123456Z")) == "2020-01-01T00:00:00.123456Z"
+    )
 
 
 @pytest.mark.parametrize(

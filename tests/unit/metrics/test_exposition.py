@@ -42,8 +42,16 @@ def _histogram(name: str = "a_seconds") -> Histogram:
         ("application/vnd.google.protobuf", "", f"{_TEXT}; escaping=underscores"),
         (f"{_PROTOBUF};encoding=delimited", "delimited", f"{_SHOWN}; encoding=delimited; escaping=underscores"),
         (f"{_PROTOBUF};encoding=text;escaping=values", "text", f"{_SHOWN}; encoding=text; escaping=values"),
-        (f"{_PROTOBUF};encoding=compact-text", "compact-text", f"{_SHOWN}; encoding=compact-text; escaping=underscores"),
-        (f"text/plain;q=0.5,{_PROTOBUF};encoding=delimited;q=0.6", "delimited", f"{_SHOWN}; encoding=delimited; escaping=underscores"),
+        (
+            f"{_PROTOBUF};encoding=compact-text",
+            "compact-text",
+            f"{_SHOWN}; encoding=compact-text; escaping=underscores",
+        ),
+        (
+            f"text/plain;q=0.5,{_PROTOBUF};encoding=delimited;q=0.6",
+            "delimited",
+            f"{_SHOWN}; encoding=delimited; escaping=underscores",
+        ),
         (f"text/plain;q=0.7,{_PROTOBUF};encoding=delimited;q=0.6", "", f"{_TEXT}; escaping=underscores"),
     ],
 )
@@ -52,7 +60,8 @@ def test_the_form_is_what_the_scraper_prefers(accept: str, encoding: str, conten
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "key"), [(1.0, 3, 0), (1.01, 3, 1), (2.0, 3, 8), (0.000447391, 3, -89), (5.0, 0, 3), (5.0, -1, 2)]
+    ("value", "schema", "key"),
+    [(1.0, 3, 0), (1.01, 3, 1), (2.0, 3, 8), (0.000447391, 3, -89), (5.0, 0, 3), (5.0, -1, 2)],
 )
 def test_a_value_is_in_the_bucket_that_client_golang_puts_it_in(value: float, schema: int, key: int) -> None:
     assert native.key(value, schema) == key
@@ -101,7 +110,10 @@ def test_small_gaps_are_filled_and_large_ones_begin_a_run() -> None:
     assert native.spans({}) == ([], [])
 
 
-@given(st.lists(st.floats(0, 20, allow_nan=False), min_size=1, max_size=50), st.lists(st.floats(0, 20, allow_nan=False), max_size=50))
+@given(
+    st.lists(st.floats(0, 20, allow_nan=False), min_size=1, max_size=50),
+    st.lists(st.floats(0, 20, allow_nan=False), max_size=50),
+)
 def test_what_was_counted_before_anybody_asked_is_there_too(before: list[float], after: list[float]) -> None:
     histogram = _histogram()
     for value in before:
@@ -132,8 +144,14 @@ def test_families_are_in_order_and_messages_have_no_empty_ones() -> None:
     assert set(_families(elsewhere)) == {"a_total"}
     first.add(("1",), 2)
     second.add()
-    assert [line for line in text.render(elsewhere).splitlines() if line[:1] != b"#"] == [b"a_total 1", b'b_total{x="1"} 2']
-    assert {name: family.metric[0].counter.value for name, family in _families(elsewhere).items()} == {"a_total": 1, "b_total": 2}
+    assert [line for line in text.render(elsewhere).splitlines() if line[:1] != b"#"] == [
+        b"a_total 1",
+        b'b_total{x="1"} 2',
+    ]
+    assert {name: family.metric[0].counter.value for name, family in _families(elsewhere).items()} == {
+        "a_total": 1,
+        "b_total": 2,
+    }
 
 
 def test_summaries_and_labels_are_shown() -> None:

@@ -1,4 +1,6 @@
-"""Tests of metrics that record many observations in one step: the counts are complete, and sums stay within the values' bounds."""
+"""Tests of metrics that record many observations in one step: the counts are complete, and sums stay within the values'
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def _histogram() -> Histogram:
 
 
 @given(_moments, _moments, st.integers(1, 500))
-def test_values_that_are_spread_are_as_many_as_they_are_and_lie_between_their_bounds(one: float, other: float, times: int) -> None:
+def test_values_that_are_spread_are_as_many_as_they_are_and_lie_between_their_bounds(
+    one: float, other: float, times: int
+) -> None:
     least, most = sorted((one, other))
     histogram = _histogram()
     row = histogram.row(())
@@ -74,7 +78,9 @@ def test_a_summary_has_quantiles_among_its_values_in_order(values: list[float]) 
 
 
 @given(st.dictionaries(st.tuples(*[st.integers(0, 20)] * 4), st.floats(0.001, 100), max_size=30), st.integers(0, 30))
-def test_time_is_spent_in_some_state_whenever_limits_change(spent: dict[tuple[int, int, int, int], float], seats: int) -> None:
+def test_time_is_spent_in_some_state_whenever_limits_change(
+    spent: dict[tuple[int, int, int, int], float], seats: int
+) -> None:
     utilization = Utilization()
     limits = Limits(seats, seats, 50)
     for state, seconds in spent.items():
@@ -104,8 +110,23 @@ def test_the_capacity_of_a_window_doubles_when_it_is_full() -> None:
 def test_bounds_are_written_as_go_writes_them(apart: list[Metric]) -> None:
     sizes = Histogram("test_sizes", "Of a test.", (), (5e-06, 0.0001, 1, 64.0, 262144, 1e6, 1048576.0, 16777216, 1e9))
     sizes.observe((), 3)
-    written = [line.partition('le="')[2].partition('"')[0] for line in render([sizes]).decode().splitlines() if "_bucket" in line]
-    assert written == ["5e-06", "0.0001", "1", "64", "262144", "1e+06", "1.048576e+06", "1.6777216e+07", "1e+09", "+Inf"]
+    written = [
+        line.partition('le="')[2].partition('"')[0]
+        for line in render([sizes]).decode().splitlines()
+        if "_bucket" in line
+    ]
+    assert written == [
+        "5e-06",
+        "0.0001",
+        "1",
+        "64",
+        "262144",
+        "1e+06",
+        "1.048576e+06",
+        "1.6777216e+07",
+        "1e+09",
+        "+Inf",
+    ]
 
 
 def test_a_row_is_one_number_with_what_is_added_and_is_not_shown_before_it_counts(apart: list[Metric]) -> None:
@@ -119,7 +140,10 @@ def test_a_row_is_one_number_with_what_is_added_and_is_not_shown_before_it_count
 
 
 def test_rows_that_are_kept_hold_of_count_on_after_a_reset(apart: list[Metric]) -> None:
-    counter, histogram = Counter("test_total", "Of a test.", ("of",)), Histogram("test_seconds", "Of a test.", ("of",), BUCKETS)
+    counter, histogram = (
+        Counter("test_total", "Of a test.", ("of",)),
+        Histogram("test_seconds", "Of a test.", ("of",), BUCKETS),
+    )
     counted, observed = counter.row(("a",)), histogram.row(("a",))
     counted[0] += 5
     histogram.count(observed, 0.3)

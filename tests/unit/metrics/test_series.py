@@ -34,7 +34,9 @@ def _shown(family: collectors.Metric) -> set[str]:
     return {labels["resource"] for _, labels, _ in family.samples()}
 
 
-def test_series_of_a_retired_resource_are_dropped_until_it_is_restored(families: tuple[Counter, Gauge, Histogram, Summary]) -> None:
+def test_series_of_a_retired_resource_are_dropped_until_it_is_restored(
+    families: tuple[Counter, Gauge, Histogram, Summary],
+) -> None:
     counter, gauge, histogram, summary = families
 
     def count(key: tuple[str, ...]) -> None:

@@ -70,11 +70,16 @@ class Declarations:
 @pytest.fixture(scope="session")
 def source() -> BuiltinSource:
     def jwks() -> Any:
-        return text_document("/openid/v1/jwks/", "getServiceAccountIssuerOpenIDKeyset", "application/jwk-set+json", "keys")
+        return text_document(
+            "/openid/v1/jwks/", "getServiceAccountIssuerOpenIDKeyset", "application/jwk-set+json", "keys"
+        )
 
     def configuration() -> Any:
         return text_document(
-            "/.well-known/openid-configuration/", "getServiceAccountIssuerOpenIDConfiguration", "application/json", "configuration"
+            "/.well-known/openid-configuration/",
+            "getServiceAccountIssuerOpenIDConfiguration",
+            "application/json",
+            "configuration",
         )
 
     extra = {"version": version_document, "openid/v1/jwks": jwks, ".well-known/openid-configuration": configuration}

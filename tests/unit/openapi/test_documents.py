@@ -42,7 +42,10 @@ async def test_documents_equal_the_real_servers(source: BuiltinSource, file: str
     document = await source.document(by_file[file])
     assert document is not None
     plain = without_prose(document)
-    ours = {part: hashlib.sha256(json.dumps(plain[part], sort_keys=True).encode()).hexdigest()[:24] for part in digests()[file]}
+    ours = {
+        part: hashlib.sha256(json.dumps(plain[part], sort_keys=True).encode()).hexdigest()[:24]
+        for part in digests()[file]
+    }
     assert ours == digests()[file]
 
 
@@ -71,7 +74,14 @@ async def test_swagger_has_the_real_servers_paths_definitions_and_parameters(sou
         assert hashlib.sha256("\n".join(sorted(document[part])).encode()).hexdigest() == facts[part]
     assert without_prose(document["parameters"]) == facts["parameters"]
     assert document["definitions"]["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] == "string"
-    assert len(document["definitions"]["io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"]["x-kubernetes-group-version-kind"]) == 62
+    assert (
+        len(
+            document["definitions"]["io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"][
+                "x-kubernetes-group-version-kind"
+            ]
+        )
+        == 62
+    )
 
 
 async def test_joined_sources_prefer_the_first(source: BuiltinSource) -> None:
@@ -101,7 +111,10 @@ SCHEMA = {
     "type": "object",
     "required": ["spec"],
     "properties": {
-        "spec": {"type": "object", "properties": {"template": {"type": "object", "x-kubernetes-embedded-resource": True}}},
+        "spec": {
+            "type": "object",
+            "properties": {"template": {"type": "object", "x-kubernetes-embedded-resource": True}},
+        },
         "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}},
     },
 }
@@ -112,27 +125,41 @@ def test_a_custom_resource_is_described_with_the_fields_of_every_resource() -> N
     document = whole_document([kind], GroupVersion("g.example.com", "v1"))
     widget = document["components"]["schemas"]["com.example.g.v1.Widget"]
     assert widget["x-kubernetes-group-version-kind"] == [{"group": "g.example.com", "kind": "Widget", "version": "v1"}]
-    assert widget["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}]
+    assert widget["properties"]["metadata"]["allOf"] == [
+        {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+    ]
     template = widget["properties"]["spec"]["properties"]["template"]
     assert template["required"] == ["kind", "apiVersion"]
-    assert template["properties"]["kind"]["description"].startswith("kind is a string value representing the type of this object.")
-    assert template["properties"]["apiVersion"]["description"].endswith("this representation of an object. More info: " + CONVENTIONS)
+    assert template["properties"]["kind"]["description"].startswith(
+        "kind is a string value representing the type of this object."
+    )
+    assert template["properties"]["apiVersion"]["description"].endswith(
+        "this representation of an object. More info: " + CONVENTIONS
+    )
     item = document["paths"]["/apis/g.example.com/v1/namespaces/{namespace}/widgets/{name}"]
     assert item["patch"]["operationId"] == "patchGExampleComV1NamespacedWidget"
     assert [p["name"] for p in item["patch"]["parameters"]] == ["dryRun", "fieldManager", "fieldValidation", "force"]
-    options = document["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]["x-kubernetes-group-version-kind"]
+    options = document["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"][
+        "x-kubernetes-group-version-kind"
+    ]
     assert (len(options), options[0]["group"], options[-1]["group"]) == (55, "", "storagemigration.k8s.io")
     assert {path.rpartition("/")[2] for path in document["paths"]} == {"widgets", "{name}", "status", "scale"}
     assert not any("/watch/" in path for path in document["paths"])
 
 
 def test_a_custom_resource_is_described_with_its_examples_documents_and_selectable_fields() -> None:
-    schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string", "example": "e", "externalDocs": {"url": "u"}}}}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "example": "e", "externalDocs": {"url": "u"}}},
+    }
     kind = CustomKind("Widget", "WidgetList", "widgets", True, schema, selectable=("a", "b.c"))
     schemas = whole_document([kind], GroupVersion("g.example.com", "v1"))["components"]["schemas"]
     assert schemas["com.example.g.v1.Widget"]["properties"]["a"] == schema["properties"]["a"]
     for name in ("Widget", "WidgetList"):
-        assert schemas[f"com.example.g.v1.{name}"]["x-kubernetes-selectable-fields"] == [{"fieldPath": "a"}, {"fieldPath": "b.c"}]
+        assert schemas[f"com.example.g.v1.{name}"]["x-kubernetes-selectable-fields"] == [
+            {"fieldPath": "a"},
+            {"fieldPath": "b.c"},
+        ]
 
 
 def test_every_reference_of_a_custom_document_is_there() -> None:
@@ -147,7 +174,9 @@ def test_every_reference_of_a_custom_document_is_there() -> None:
 async def test_swagger_names_what_an_endpoint_consumes_unless_it_answers_a_mere_text(source: BuiltinSource) -> None:
     paths = (await written(source))["paths"]
     assert paths["/version/"]["get"]["consumes"] == ["application/json"]
-    assert not [path for path in ("/.well-known/openid-configuration/", "/openid/v1/jwks/") if "consumes" in paths[path]["get"]]
+    assert not [
+        path for path in ("/.well-known/openid-configuration/", "/openid/v1/jwks/") if "consumes" in paths[path]["get"]
+    ]
 
 
 async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope_with() -> None:
@@ -156,12 +185,21 @@ async def test_swagger_leaves_out_of_custom_schemas_what_old_kubectl_cannot_cope
         "n": {"type": "string", "nullable": True},
         "ios": {"x-kubernetes-int-or-string": True, "x-kubernetes-validations": [{"rule": "true"}]},
         "emb": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
-        "any": {"type": "object", "properties": {"q": {"type": "integer"}}, "x-kubernetes-preserve-unknown-fields": True},
+        "any": {
+            "type": "object",
+            "properties": {"q": {"type": "integer"}},
+            "x-kubernetes-preserve-unknown-fields": True,
+        },
     }
     spec = {"type": "object", "required": ["n", "ios"], "properties": fields}
     foo = CustomKind("Foo", "FooList", "foos", True, {"type": "object", "properties": {"spec": spec}})
     anything = CustomKind(
-        "Any", "AnyList", "anys", True, {"type": "object", "x-kubernetes-preserve-unknown-fields": True}, selectable=("a",)
+        "Any",
+        "AnyList",
+        "anys",
+        True,
+        {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        selectable=("a",),
     )
 
     class Custom(SinglePartSource):
@@ -196,7 +234,9 @@ class Kinds(SinglePartSource):
 
     def __init__(self, *, apart: bool) -> None:
         schema = {"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-embedded-resource": True}}}
-        self.kinds = [CustomKind(f"Foo{i}", f"Foo{i}List", f"foo{i}s", True, schema, status=bool(i), scale=True) for i in range(3)]
+        self.kinds = [
+            CustomKind(f"Foo{i}", f"Foo{i}List", f"foo{i}s", True, schema, status=bool(i), scale=True) for i in range(3)
+        ]
         self.apart = apart
 
     async def index(self) -> dict[str, str]:
@@ -271,9 +311,19 @@ async def test_operations_and_parameters_are_described_as_upstream_does(source: 
     )
     assert paths["/api/v1/services"]["get"]["description"] == "list or watch objects of kind Service"
     assert item["parameters"][0]["description"] == "name of the Pod"
-    assert document["parameters"]["watch-XNNPZGbK"]["description"].startswith("Watch for changes to the described resources")
-    assert document["parameters"]["stdin-sEFnN3IS"]["description"] != document["parameters"]["stdin-PSzNhyUC"]["description"]
-    assert all(o["responses"]["401"] == {"description": "Unauthorized"} for p in paths.values() for m, o in p.items() if m != "parameters")
+    assert document["parameters"]["watch-XNNPZGbK"]["description"].startswith(
+        "Watch for changes to the described resources"
+    )
+    assert (
+        document["parameters"]["stdin-sEFnN3IS"]["description"]
+        != document["parameters"]["stdin-PSzNhyUC"]["description"]
+    )
+    assert all(
+        o["responses"]["401"] == {"description": "Unauthorized"}
+        for p in paths.values()
+        for m, o in p.items()
+        if m != "parameters"
+    )
 
 
 async def test_a_description_explains_enum_values(source: BuiltinSource) -> None:
@@ -281,6 +331,11 @@ async def test_a_description_explains_enum_values(source: BuiltinSource) -> None
     assert document is not None
     schemas = document["components"]["schemas"]
     text = schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]["description"]
-    ends = 'Possible enum values:\n - `"SCTP"` is the SCTP protocol.\n - `"TCP"` is the TCP protocol.\n - `"UDP"` is the UDP protocol.'
+    ends = (
+        'Possible enum values:\n - `"SCTP"` is the SCTP protocol.\n - `"TCP"` is the TCP protocol.\n'
+        ' - `"UDP"` is the UDP protocol.'
+    )
     assert text.endswith(ends)
-    assert schemas["io.k8s.apimachinery.pkg.api.resource.Quantity"]["description"].startswith("Quantity is a fixed-point representation")
+    assert schemas["io.k8s.apimachinery.pkg.api.resource.Quantity"]["description"].startswith(
+        "Quantity is a fixed-point representation"
+    )

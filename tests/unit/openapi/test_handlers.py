@@ -138,7 +138,9 @@ async def test_several_ranges_come_in_parts(handlers: OpenAPIHandlers) -> None:
     answer = await handlers.document(get("/openapi/v3/version", range="bytes=0-1,3-4"))
     boundary = header(answer, b"content-type").removeprefix("multipart/byteranges; boundary=")
     assert answer.status == 206
-    assert [part.rpartition(b"\r\n\r\n")[2] for part in (await body_of(answer)).split(f"\r\n--{boundary}".encode())] == [
+    assert [
+        part.rpartition(b"\r\n\r\n")[2] for part in (await body_of(answer)).split(f"\r\n--{boundary}".encode())
+    ] == [
         b'{"',
         b"pe",
         b"--\r\n",
@@ -163,7 +165,9 @@ async def test_several_ranges_come_in_parts(handlers: OpenAPIHandlers) -> None:
         ({"range": "bytes=0-3", "if_range": "Fri, 20 Nov 1999 00:00:00 GMT"}, 200),
     ],
 )
-async def test_conditions_are_judged_as_go_judges_them(handlers: OpenAPIHandlers, conditions: dict[str, str], status: int) -> None:
+async def test_conditions_are_judged_as_go_judges_them(
+    handlers: OpenAPIHandlers, conditions: dict[str, str], status: int
+) -> None:
     path = "/openapi/v3/version"
     etag = header(await handlers.document(get(path)), b"etag")
     asked = {name: value.replace("{etag}", etag) for name, value in conditions.items()}

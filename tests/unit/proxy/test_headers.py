@@ -57,13 +57,21 @@ def test_hop_by_hop_headers_are_dropped() -> None:
         (b"x-kept", b"1"),
     ]
     assert forwarded_headers(sent, UserInfo("u"), "", "") == [(b"x-kept", b"1"), (b"x-remote-user", b"u")]
-    assert returned_headers([*sent, (b"date", b"today"), (b"content-length", b"3")]) == [(b"x-kept", b"1"), (b"content-length", b"3")]
+    assert returned_headers([*sent, (b"date", b"today"), (b"content-length", b"3")]) == [
+        (b"x-kept", b"1"),
+        (b"content-length", b"3"),
+    ]
 
 
 def test_trailers_are_asked_for_and_announced_on_both_sides() -> None:
-    assert forwarded_headers([(b"te", b"gzip, trailers")], UserInfo("u"), "", "") == [(b"te", b"trailers"), (b"x-remote-user", b"u")]
+    assert forwarded_headers([(b"te", b"gzip, trailers")], UserInfo("u"), "", "") == [
+        (b"te", b"trailers"),
+        (b"x-remote-user", b"u"),
+    ]
     assert returned_headers([(b"trailer", b"X-Sum"), (b"trailer", b"X-More")]) == [(b"trailer", b"X-Sum, X-More")]
-    assert returned_trailers([(b"x-sum", b"7"), (b"content-length", b"9"), (b"transfer-encoding", b"chunked")]) == [(b"x-sum", b"7")]
+    assert returned_trailers([(b"x-sum", b"7"), (b"content-length", b"9"), (b"transfer-encoding", b"chunked")]) == [
+        (b"x-sum", b"7")
+    ]
 
 
 def test_the_chain_of_addresses_grows() -> None:

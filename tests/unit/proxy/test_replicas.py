@@ -28,7 +28,9 @@ class World:
         return address.host in self.ready
 
     def replicas(self, *hosts: str) -> Replicas:
-        return Replicas("core", [(host, 6443) for host in hosts], lambda address: self.left.append(address.host), self.look_up)
+        return Replicas(
+            "core", [(host, 6443) for host in hosts], lambda address: self.left.append(address.host), self.look_up
+        )
 
 
 async def order(replicas: Replicas) -> list[str]:
@@ -63,7 +65,9 @@ def test_unready_replicas_are_tried_last_and_drained() -> None:
         assert world.left == ["10.0.0.1"]
         world.ready = set()
         await asyncio.sleep(1.5)
-        assert sorted(await order(replicas)) == ["10.0.0.1", "10.0.0.2"], "where none is ready, one may answer all the same"
+        assert sorted(await order(replicas)) == ["10.0.0.1", "10.0.0.2"], (
+            "where none is ready, one may answer all the same"
+        )
         world.ready = {"10.0.0.1"}
         await asyncio.sleep(1.5)
         assert (await order(replicas))[0] == "10.0.0.1"

@@ -58,7 +58,11 @@ def test_by_endpoints_the_first_family_of_the_service_is_preferred_and_the_first
     cluster.add(HTTPS, ipFamilies=["IPv6", "IPv4"])
     ports = [{"name": "https", "port": 9443}]
     v6 = {"addressType": "IPv6", "ports": ports, "endpoints": [{"addresses": ["2001:db8::1", "2001:db8::9"]}]}
-    v4 = {"addressType": "IPv4", "ports": ports, "endpoints": [{"addresses": ["192.0.2.1"]}, {"addresses": ["192.0.2.2"]}]}
+    v4 = {
+        "addressType": "IPv4",
+        "ports": ports,
+        "endpoints": [{"addresses": ["192.0.2.1"]}, {"addresses": ["192.0.2.2"]}],
+    }
     cluster.slices["ns", "api"] = [v4, v6]
     resolver = Resolver(cluster, by_endpoints=True)
     assert {resolver.resolve("ns", "api", 443) for _ in range(50)} == {("2001:db8::1", 9443)}

@@ -1,4 +1,6 @@
-"""Tests of fair scheduling behind the aggregator: a user with many requests does not delay others, although no seats are counted."""
+"""Tests of fair scheduling behind the aggregator: a user with many requests does not delay others, although no seats
+are counted.
+"""
 
 from __future__ import annotations
 

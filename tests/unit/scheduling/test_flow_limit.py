@@ -76,7 +76,9 @@ async def test_with_several_flows_few_requests_of_each_are_in_flight() -> None:
 
 @pytest.mark.parametrize(("pressed", "room"), [(False, DEFAULT.in_flight), (True, DEFAULT.in_flight_scarce)])
 @pytest.mark.parametrize("weight", [READ, WRITE, MANY])
-async def test_fewer_are_under_way_where_they_are_heavy_or_cpus_are_scarce(pressed: bool, room: int, weight: int) -> None:
+async def test_fewer_are_under_way_where_they_are_heavy_or_cpus_are_scarce(
+    pressed: bool, room: int, weight: int
+) -> None:
     front = Front()
     front.pressed = pressed
     flood = front.flood(20, weight)

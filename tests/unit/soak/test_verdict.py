@@ -15,7 +15,9 @@ REQUEST = "tetrapod.generic.request.Request"
 
 
 def samples(bytes_per_request: float = 0.0, requests_kept: float = 0.0, files_kept: float = 0.0) -> list[Sample]:
-    """Thirty samples of a run of 5 minutes and 30,000 requests, with noise of the size that was measured and two outliers."""
+    """Thirty samples of a run of 5 minutes and 30,000 requests, with noise of the size that was measured and two
+    outliers.
+    """
     draw = random.Random(7)
     made = []
     for number in range(30):

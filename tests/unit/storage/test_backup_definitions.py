@@ -17,9 +17,16 @@ V1, V2 = {"name": "v1", "served": True, "storage": True}, {"name": "v2", "served
 @pytest.mark.parametrize(
     ("spec", "wanted"),
     [
-        ({"version": "v1", "versions": [V1, V2], "validation": SCHEMA}, {"versions": [{**V1, "schema": SCHEMA}, {**V2, "schema": SCHEMA}]}),
         (
-            {"version": "v1", "versions": [{**V1, "schema": SCHEMA}, {**V2, "schema": OTHER}], "preserveUnknownFields": False},
+            {"version": "v1", "versions": [V1, V2], "validation": SCHEMA},
+            {"versions": [{**V1, "schema": SCHEMA}, {**V2, "schema": SCHEMA}]},
+        ),
+        (
+            {
+                "version": "v1",
+                "versions": [{**V1, "schema": SCHEMA}, {**V2, "schema": OTHER}],
+                "preserveUnknownFields": False,
+            },
             {"versions": [{**V1, "schema": SCHEMA}, {**V2, "schema": OTHER}]},
         ),
         ({"version": "v1"}, {"versions": [V1]}),
@@ -31,7 +38,11 @@ V1, V2 = {"name": "v1", "served": True, "storage": True}, {"name": "v2", "served
             {
                 "versions": [V1],
                 "subresources": {"status": {}},
-                "conversion": {"strategy": "Webhook", "webhookClientConfig": CLIENT, "conversionReviewVersions": ["v1"]},
+                "conversion": {
+                    "strategy": "Webhook",
+                    "webhookClientConfig": CLIENT,
+                    "conversionReviewVersions": ["v1"],
+                },
             },
             {
                 "versions": [{**V1, "subresources": {"status": {}}}],
@@ -41,9 +52,17 @@ V1, V2 = {"name": "v1", "served": True, "storage": True}, {"name": "v2", "served
                 },
             },
         ),
-        ({"versions": [V1], "conversion": {"strategy": "None"}}, {"versions": [V1], "conversion": {"strategy": "None"}}),
+        (
+            {"versions": [V1], "conversion": {"strategy": "None"}},
+            {"versions": [V1], "conversion": {"strategy": "None"}},
+        ),
     ],
 )
 def test_what_versions_share_is_reported_each(spec: dict[str, Any], wanted: dict[str, Any]) -> None:
     found = to_v1({"apiVersion": VERSION, "kind": "CustomResourceDefinition", "metadata": {"name": "a"}, "spec": spec})
-    assert found == {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "a"}, "spec": wanted}
+    assert found == {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "a"},
+        "spec": wanted,
+    }

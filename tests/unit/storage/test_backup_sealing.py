@@ -22,7 +22,10 @@ from tetrapod.machinery.gvk import GroupResource
         ("ingressclasses/a", "ingressclasses.networking.k8s.io"),
         ("events/default/a", "events"),
         ("example.com/widgets/default/a", "widgets.example.com"),
-        ("apiextensions.k8s.io/customresourcedefinitions/a.example.com", "customresourcedefinitions.apiextensions.k8s.io"),
+        (
+            "apiextensions.k8s.io/customresourcedefinitions/a.example.com",
+            "customresourcedefinitions.apiextensions.k8s.io",
+        ),
         ("apiregistration.k8s.io/apiservices/v1.apps", "apiservices.apiregistration.k8s.io"),
     ],
 )

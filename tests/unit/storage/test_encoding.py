@@ -44,7 +44,9 @@ def test_encoding_leaves_the_object_as_it_is() -> None:
     assert obj == {"metadata": {"name": "a", "resourceVersion": "5"}}
 
 
-@pytest.mark.parametrize("stored", [b"", b"k8s\x00\n\x0c", b"[1]", b"null", b'{"kind":', b'{"kind":"Pod","metadata":7}'])
+@pytest.mark.parametrize(
+    "stored", [b"", b"k8s\x00\n\x0c", b"[1]", b"null", b'{"kind":', b'{"kind":"Pod","metadata":7}']
+)
 def test_values_that_are_not_objects_are_reported_as_corrupt(stored: bytes) -> None:
     with pytest.raises(CorruptObject):
         splice(stored, 1)

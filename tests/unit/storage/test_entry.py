@@ -12,7 +12,9 @@ from tetrapod.generic.storage.encoding import encode
 
 def entry(name: str = "x", size: int = 0, labels: object = None) -> StoredEntry:
     metadata = {"name": name, "namespace": "ns", "uid": "u-1", "labels": labels}
-    return StoredEntry.from_stored(f"ns/{name}", encode({"metadata": metadata, "spec": {"x": "y" * size}}, "v1", "Pod"), 7)
+    return StoredEntry.from_stored(
+        f"ns/{name}", encode({"metadata": metadata, "spec": {"x": "y" * size}}, "v1", "Pod"), 7
+    )
 
 
 def test_an_entry_knows_its_name_and_labels() -> None:

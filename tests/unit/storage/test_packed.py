@@ -9,7 +9,12 @@ from tetrapod.generic.storage.cacher.entry import StoredEntry
 
 
 def entry(text: str) -> StoredEntry:
-    obj = {"kind": "K", "apiVersion": "g/v1", "metadata": {"name": "x", "uid": "u", "labels": {"a": "b"}}, "spec": {"text": text}}
+    obj = {
+        "kind": "K",
+        "apiVersion": "g/v1",
+        "metadata": {"name": "x", "uid": "u", "labels": {"a": "b"}},
+        "spec": {"text": text},
+    }
     return StoredEntry.from_stored("x", json.dumps(obj, separators=(",", ":")).encode(), 7, 3)
 
 

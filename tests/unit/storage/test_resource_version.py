@@ -7,14 +7,18 @@ import pytest
 from tetrapod.generic.storage.resource_version import LARGEST, parse_resource_version
 
 
-@pytest.mark.parametrize(("text", "version"), [("", 0), ("0", 0), ("007", 7), ("0" * 5000 + "1", 1), (str(LARGEST), LARGEST)])
+@pytest.mark.parametrize(
+    ("text", "version"), [("", 0), ("0", 0), ("007", 7), ("0" * 5000 + "1", 1), (str(LARGEST), LARGEST)]
+)
 def test_numbers_without_a_sign(text: str, version: int) -> None:
     assert parse_resource_version(text) == version
 
 
 @pytest.mark.parametrize("text", ["garbage", "-1", "+5", "0x5", "1_0", " ", "1.0", "\u0661", 'a"b'])
 def test_invalid_resource_versions_are_rejected(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^resourceVersion: Invalid value: .* strconv\.ParseUint: parsing .*: invalid syntax$"):
+    with pytest.raises(
+        ValueError, match=r"^resourceVersion: Invalid value: .* strconv\.ParseUint: parsing .*: invalid syntax$"
+    ):
         parse_resource_version(text)
 
 
@@ -27,4 +31,7 @@ def test_numbers_out_of_range_are_rejected(text: str) -> None:
 def test_texts_are_quoted_as_go_does() -> None:
     with pytest.raises(ValueError) as told:
         parse_resource_version('a"\x00')
-    assert str(told.value) == r'resourceVersion: Invalid value: "a\"\x00": strconv.ParseUint: parsing "a\"\x00": invalid syntax'
+    assert (
+        str(told.value)
+        == r'resourceVersion: Invalid value: "a\"\x00": strconv.ParseUint: parsing "a\"\x00": invalid syntax'
+    )

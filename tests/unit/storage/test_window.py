@@ -34,7 +34,12 @@ def test_undoing_gives_every_state_that_the_window_reaches(writes: list[tuple[st
             assert {key: found.revision for key, found in rewound.items() if found is not None} == state
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a", "a-b", "b", "b/"]), st.sampled_from(["x", "y", "z"]), st.booleans()), max_size=30))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "a-b", "b", "b/"]), st.sampled_from(["x", "y", "z"]), st.booleans()),
+        max_size=30,
+    )
+)
 def test_entries_are_sorted_and_a_namespace_is_a_slice(writes: list[tuple[str, str, bool]]) -> None:
     entries = Entries()
     model: dict[str, Any] = {}

@@ -32,7 +32,9 @@ def test_malformed_trace_contexts_are_ignored(value: str) -> None:
 
 
 def test_later_versions_may_say_more() -> None:
-    assert extract([(b"traceparent", f"01-{TRACE}-{SPAN}-01-more".encode())]) == Remote(int(TRACE, 16), int(SPAN, 16), True)
+    assert extract([(b"traceparent", f"01-{TRACE}-{SPAN}-01-more".encode())]) == Remote(
+        int(TRACE, 16), int(SPAN, 16), True
+    )
 
 
 @given(st.integers(1, 2**128 - 1), st.booleans())

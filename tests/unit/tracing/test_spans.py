@@ -9,7 +9,16 @@ import pytest
 
 from tetrapod.generic.observability.tracing import spans
 from tetrapod.generic.observability.tracing.report import span_document, text
-from tetrapod.generic.observability.tracing.spans import MOST_SPANS, NOTHING, Span, Trace, current, detail, start, traced
+from tetrapod.generic.observability.tracing.spans import (
+    MOST_SPANS,
+    NOTHING,
+    Span,
+    Trace,
+    current,
+    detail,
+    start,
+    traced,
+)
 
 
 @traced("work", lambda size: {"size": size})

@@ -1,1 +1,4 @@
-"""An external API server, written with `tetrapod.generic`: group `library.example.com`, books and shelves, its own SQLite database."""
+"""An external API server for books and shelves, written with `tetrapod.generic`.
+
+It serves the group `library.example.com` and has a SQLite database of its own.
+"""

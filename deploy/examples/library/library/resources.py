@@ -1,4 +1,7 @@
-"""The resources of the library, each with a JSON schema: books (namespaced, with a status subresource) and shelves (cluster-scoped)."""
+"""The resources of the library, each with a JSON schema.
+
+Books are namespaced and have a status subresource. Shelves are cluster-scoped.
+"""
 
 from __future__ import annotations
 

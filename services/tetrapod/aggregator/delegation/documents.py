@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 class PeerDocuments:
     """OpenAPI v3 documents of a service, received in parts. Implements `DocumentSource`.
 
-    A service that cannot be reached has no documents in the index. An error in the middle of a document fails the whole document, which
-    is not cached.
+    A service that cannot be reached has no documents in the index. An error in the middle of a document fails the whole
+    document, which is not cached.
     """
 
     def __init__(self, connection: PeerConnection) -> None:

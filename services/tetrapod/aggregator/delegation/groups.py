@@ -14,7 +14,10 @@ _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
 
 def service_of(group: str) -> str:
-    """Return the service of a group other than the aggregator's own. Groups that are not built in are those of custom resources."""
+    """Return the service of a group other than the aggregator's own.
+
+    Groups that are not built in are those of custom resources.
+    """
     if group in AUTH_GROUPS:
         return "auth"
     if group in _BUILTIN and group != EXTENSIONS_GROUP:

@@ -1,6 +1,9 @@
-"""The delegation chain in one process: requests for a local group go to the server that has it, all others to the last handler.
+"""The delegation chain in one process.
 
-Upstream chains aggregator → kube-apiserver → apiextensions by not-found handlers. As the groups are known, a lookup suffices here.
+Requests for a local group go to the server that has it, all others to the last handler.
+
+Upstream chains aggregator → kube-apiserver → apiextensions by not-found handlers. As the groups are known, a lookup
+suffices here.
 """
 
 from __future__ import annotations

@@ -47,7 +47,9 @@ class PeerService:
         self._pool, self._endpoint = pool, self._connection.endpoint
         self._items: dict[bool, list[Object]] = {True: [], False: []}
         self._etags: dict[bool, str] = {}
-        self._builtin = [group for group in builtin_groups() if group.name != AGGREGATOR_GROUP and service_of(group.name) == name]
+        self._builtin = [
+            group for group in builtin_groups() if group.name != AGGREGATOR_GROUP and service_of(group.name) == name
+        ]
         self.generation = 0
         self.known = asyncio.Event()
         self.documents = PeerDocuments(self._connection)
@@ -66,26 +68,37 @@ class PeerService:
                 return await forward(self._pool, self._endpoint, request, dropped=DROPPED_FROM_PEERS)
             from tetrapod.generic.audit import peer_audit
 
-            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + peer_audit.request_header(audit)
+            headers = forwarded_headers(
+                request.headers, request.user, request.remote, request.audit_id
+            ) + peer_audit.request_header(audit)
             response = await forward(self._pool, self._endpoint, request, headers=headers, dropped=DROPPED_FROM_PEERS)
             peer_audit.take_response(audit, request, response)
             return response
         except (BackendError, Unsendable) as error:
             log.info("%s cannot be reached: %s", self.name, error)
             unsent = isinstance(error, BackendError) and error.unsent
-            raise status.service_unavailable(f"error trying to reach service: {error}", RETRY_SECONDS if unsent else 0) from None
+            raise status.service_unavailable(
+                f"error trying to reach service: {error}", RETRY_SECONDS if unsent else 0
+            ) from None
 
     async def _handle_traced(self, request: Request) -> Response:
         """Forward a request as a span, and add the spans of the service below it."""
         from tetrapod.generic.audit import peer_audit
 
         with start(f"service {self.name}") as span:
-            headers = forwarded_headers(request.headers, request.user, request.remote, request.audit_id) + peer_traces.request_headers(span)
+            headers = forwarded_headers(
+                request.headers, request.user, request.remote, request.audit_id
+            ) + peer_traces.request_headers(span)
             audit = request.audit
             if audit is not None:
                 headers += peer_audit.request_header(audit)
             response = await forward(
-                self._pool, self._endpoint, request, headers=headers, target=peer_traces.target(request, span), dropped=DROPPED_FROM_PEERS
+                self._pool,
+                self._endpoint,
+                request,
+                headers=headers,
+                target=peer_traces.target(request, span),
+                dropped=DROPPED_FROM_PEERS,
             )
             if audit is not None:
                 peer_audit.take_response(audit, request, response)
@@ -124,7 +137,9 @@ class PeerService:
             await asyncio.sleep(interval)
 
     async def _refresh(self, core: bool) -> None:
-        code, headers, body = await self._connection.get("/api" if core else "/apis", _ACCEPT, self._etags.get(core, ""))
+        code, headers, body = await self._connection.get(
+            "/api" if core else "/apis", _ACCEPT, self._etags.get(core, "")
+        )
         if code == 304:
             return
         if code != 200:

@@ -19,14 +19,17 @@ from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server.server import GenericAPIServer
 
 _START_TIMEOUT: Final = 20.0
-"""Seconds after which the aggregator is ready without the discovery of a service, so that the groups of the others are served."""
+"""Seconds after which the aggregator is ready without the discovery of a service, so that the groups of the others are
+served.
+"""
 
 
 class RemoteDelegation:
     """The delegation chain.
 
     Attributes:
-        director: the aggregator's director. It is set once it is made: the aggregator's own controllers send their requests through it.
+        director: the aggregator's director. It is set once it is made: the aggregator's own controllers send their
+            requests through it.
 
     Args:
         server: the server of the aggregator's own group and of paths without a group.

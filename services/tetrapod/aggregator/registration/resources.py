@@ -18,10 +18,17 @@ STORAGE_PREFIX: Final = f"{GROUP}/apiservices"
 
 
 def definitions(on_delete: Callable[[str], None] = lambda name: None) -> list[ResourceDefinition]:
-    """Return the resource definitions of the aggregator. `on_delete` is called with the name of each deleted APIService."""
+    """Return the resource definitions of the aggregator.
+
+    `on_delete` is called with the name of each deleted APIService.
+    """
     strategy = APIServiceStrategy(on_delete)
     status = APIServiceStatusStrategy(strategy)
-    return [builtin(GROUP, "apiservices", strategy, storage_prefix=STORAGE_PREFIX, table=TABLE, subresources={"status": status})]
+    return [
+        builtin(
+            GROUP, "apiservices", strategy, storage_prefix=STORAGE_PREFIX, table=TABLE, subresources={"status": status}
+        )
+    ]
 
 
 def _row(obj: Object) -> list[Any]:

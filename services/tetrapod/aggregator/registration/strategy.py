@@ -49,7 +49,10 @@ class APIServiceStrategy(Strategy):
         return validate_api_service(obj)
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
-        """Return the errors of an update. Like upstream, it validates the metadata twice more and reports the errors each time."""
+        """Return the errors of an update.
+
+        Like upstream, it validates the metadata twice more and reports the errors each time.
+        """
         return validate_object_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new, again=True)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
@@ -65,7 +68,9 @@ class APIServiceStatusStrategy(StatusStrategy):
 
     def __init__(self, main: APIServiceStrategy) -> None:
         super().__init__(
-            main, keep_metadata=("labels", "annotations", "finalizers", "ownerReferences"), validate=lambda new, _: validate_status(new)
+            main,
+            keep_metadata=("labels", "annotations", "finalizers", "ownerReferences"),
+            validate=lambda new, _: validate_status(new),
         )
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:

@@ -16,7 +16,10 @@ _LOCAL: Final = "local APIServices may not have"
 
 
 def validate_api_service(obj: Object, *, again: bool = False) -> list[FieldError]:
-    """Return the errors of an APIService. `again` is whether to validate the metadata too, although the registry has done so."""
+    """Return the errors of an APIService.
+
+    `again` is whether to validate the metadata too, although the registry has done so.
+    """
     spec = obj.get("spec") or {}
     group, version = group_version(obj)
     errors = _names(obj)

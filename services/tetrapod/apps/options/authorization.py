@@ -20,19 +20,20 @@ class AuthorizationFlags:
     config: str = flag(
         "authorization-config",
         "",
-        "File with Authorization Configuration to configure the authorizer chain. This flag is mutually exclusive with the other "
-        "--authorization-mode and --authorization-webhook-* flags.",
+        "File with Authorization Configuration to configure the authorizer chain. This flag is mutually exclusive with "
+        "the other --authorization-mode and --authorization-webhook-* flags.",
     )
     policy_file: str = flag(
         "authorization-policy-file",
         "",
-        "File with authorization policy in json line by line format, used with --authorization-mode=ABAC, on the secure port.",
+        "File with authorization policy in json line by line format, used with --authorization-mode=ABAC, on the "
+        "secure port.",
     )
     webhook_config_file: str = flag(
         "authorization-webhook-config-file",
         "",
-        "File with webhook configuration in kubeconfig format, used with --authorization-mode=Webhook. The API server will query the "
-        "remote service to determine access on the API server's secure port.",
+        "File with webhook configuration in kubeconfig format, used with --authorization-mode=Webhook. The API server "
+        "will query the remote service to determine access on the API server's secure port.",
     )
     webhook_version: str = flag(
         "authorization-webhook-version",
@@ -40,8 +41,12 @@ class AuthorizationFlags:
         "The API version of the authorization.k8s.io SubjectAccessReview to send to and expect from the webhook.",
     )
     webhook_cache_authorized_ttl: float = flag(
-        "authorization-webhook-cache-authorized-ttl", 300.0, "The duration to cache 'authorized' responses from the webhook authorizer."
+        "authorization-webhook-cache-authorized-ttl",
+        300.0,
+        "The duration to cache 'authorized' responses from the webhook authorizer.",
     )
     webhook_cache_unauthorized_ttl: float = flag(
-        "authorization-webhook-cache-unauthorized-ttl", 30.0, "The duration to cache 'unauthorized' responses from the webhook authorizer."
+        "authorization-webhook-cache-unauthorized-ttl",
+        30.0,
+        "The duration to cache 'unauthorized' responses from the webhook authorizer.",
     )

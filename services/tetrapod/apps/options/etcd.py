@@ -14,8 +14,8 @@ class EtcdFlags:
     servers: tuple[str, ...] = flag(
         "etcd-servers",
         (),
-        "List of etcd servers to connect with (scheme://ip:port), comma separated. Without it, `up` stores objects in SQLite below "
-        "--data-dir.",
+        "List of etcd servers to connect with (scheme://ip:port), comma separated. Without it, `up` stores objects in "
+        "SQLite below --data-dir.",
     )
     cafile: str = flag("etcd-cafile", "", "SSL Certificate Authority file used to secure etcd communication.")
     certfile: str = flag("etcd-certfile", "", "SSL certification file used to secure etcd communication.")
@@ -29,10 +29,13 @@ class EtcdFlags:
     healthcheck_timeout: float = flag("etcd-healthcheck-timeout", 2.0, "The timeout to use when checking etcd health.")
     readycheck_timeout: float = flag("etcd-readycheck-timeout", 2.0, "The timeout to use when checking etcd readiness.")
     encryption_provider_config: str = flag(
-        "encryption-provider-config", "", "The file containing configuration for encryption providers to be used for storing secrets."
+        "encryption-provider-config",
+        "",
+        "The file containing configuration for encryption providers to be used for storing secrets.",
     )
     encryption_provider_config_automatic_reload: bool = flag(
         "encryption-provider-config-automatic-reload",
         False,
-        "Determines if the file set by --encryption-provider-config should be automatically reloaded if the disk contents change.",
+        "Determines if the file set by --encryption-provider-config should be automatically reloaded if the disk "
+        "contents change.",
     )

@@ -1,7 +1,7 @@
-"""Declarations of command-line flags as dataclass fields, and functions over options classes that consist of such fields.
+"""Declarations of command-line flags as dataclass fields, and functions over options classes.
 
-A field declares its flag once: name, default, help text, kind of value and the programs that accept it. The command line, `/flagz` and
-docs/reference/flags.md are derived from these declarations.
+An options class consists of such fields. A field declares its flag once: name, default, help text, kind of value and
+the programs that accept it. The command line, `/flagz` and docs/reference/flags.md are derived from these declarations.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ def group(default: T, section: str = "", *, programs: frozenset[str] | None = No
     return made
 
 
-def declared_flags(options: Any, section: str = "", programs: frozenset[str] = ALL, prefix: str = "") -> Iterator[tuple[Flag, Any]]:
+def declared_flags(
+    options: Any, section: str = "", programs: frozenset[str] = ALL, prefix: str = ""
+) -> Iterator[tuple[Flag, Any]]:
     """Yield the flags of an options object and of its groups, with their values, in the order of declaration."""
     for item in fields(options):
         value = getattr(options, item.name)
@@ -126,11 +128,16 @@ def declared_flags(options: Any, section: str = "", programs: frozenset[str] = A
         nested: _Group | None = item.metadata.get("group")
         if declared is not None:
             resolved = replace(
-                declared, name=prefix + declared.name, programs=declared.programs or programs, section=declared.section or section
+                declared,
+                name=prefix + declared.name,
+                programs=declared.programs or programs,
+                section=declared.section or section,
             )
             yield resolved, value
         elif nested is not None:
-            yield from declared_flags(value, nested.section or section, nested.programs or programs, prefix + nested.prefix)
+            yield from declared_flags(
+                value, nested.section or section, nested.programs or programs, prefix + nested.prefix
+            )
 
 
 def with_values(options: T, values: Mapping[str, object], prefix: str = "") -> T:

@@ -15,33 +15,36 @@ class GenericFlags:
     """The generic flags: limits of requests, headers of responses, shutdown."""
 
     request_timeout: float = flag(
-        "request-timeout", 60.0, "The duration a handler may keep a request open before timing it out. Long-running requests are exempt."
+        "request-timeout",
+        60.0,
+        "The duration a handler may keep a request open before timing it out. Long-running requests are exempt.",
     )
     max_requests_inflight: int = flag(
         "max-requests-inflight",
         400,
         "This and --max-mutating-requests-inflight are summed to determine the server's total concurrency limit if "
-        "--enable-priority-and-fairness is true. Otherwise, this flag limits the maximum number of non-mutating requests in flight, or a "
-        "zero value disables the limit completely.",
+        "--enable-priority-and-fairness is true. Otherwise, this flag limits the maximum number of non-mutating "
+        "requests in flight, or a zero value disables the limit completely.",
     )
     max_mutating_requests_inflight: int = flag(
         "max-mutating-requests-inflight",
         200,
-        "This and --max-requests-inflight are summed to determine the server's total concurrency limit if --enable-priority-and-fairness "
-        "is true. Otherwise, this flag limits the maximum number of mutating requests in flight, or a zero value disables the limit "
-        "completely.",
+        "This and --max-requests-inflight are summed to determine the server's total concurrency limit if "
+        "--enable-priority-and-fairness is true. Otherwise, this flag limits the maximum number of mutating requests "
+        "in flight, or a zero value disables the limit completely.",
     )
     enable_priority_and_fairness: bool = flag(
         "enable-priority-and-fairness",
         True,
-        "If true, replace the max-in-flight handler with an enhanced one that queues and dispatches with priority and fairness.",
+        "If true, replace the max-in-flight handler with an enhanced one that queues and dispatches with priority and "
+        "fairness.",
         programs=AGGREGATOR,
     )
     cors_allowed_origins: tuple[str, ...] = flag(
         "cors-allowed-origins",
         (),
-        "List of allowed origins for CORS, comma separated. An allowed origin is a regular expression. If this list is empty, CORS is not "
-        "enabled.",
+        "List of allowed origins for CORS, comma separated. An allowed origin is a regular expression. If this list is "
+        "empty, CORS is not enabled.",
     )
     strict_transport_security_directives: tuple[str, ...] = flag(
         "strict-transport-security-directives",
@@ -51,8 +54,8 @@ class GenericFlags:
     shutdown_delay_duration: float = flag(
         "shutdown-delay-duration",
         0.0,
-        "Time to delay the termination. During that time the server keeps serving requests normally. The endpoints /healthz and /livez "
-        "return success, but /readyz immediately returns failure.",
+        "Time to delay the termination. During that time the server keeps serving requests normally. The endpoints "
+        "/healthz and /livez return success, but /readyz immediately returns failure.",
     )
     external_hostname: str = flag(
         "external-hostname",
@@ -66,7 +69,9 @@ class GenericFlags:
 class FeatureFlags:
     """The flags of optional features."""
 
-    profiling: bool = flag("profiling", True, "Enable profiling via web interface host:port/debug/pprof/, and /debug/flags/v.")
+    profiling: bool = flag(
+        "profiling", True, "Enable profiling via web interface host:port/debug/pprof/, and /debug/flags/v."
+    )
 
 
 @dataclass(frozen=True, slots=True)

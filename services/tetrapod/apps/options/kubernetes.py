@@ -1,6 +1,7 @@
 """The flags of admission, Services, Pods, kubelets and aggregation.
 
-Upstream: pkg/kubeapiserver/options/admission.go, cmd/kube-apiserver/app/options/options.go, pkg/controlplane/apiserver/options/options.go.
+Upstream: pkg/kubeapiserver/options/admission.go, cmd/kube-apiserver/app/options/options.go,
+pkg/controlplane/apiserver/options/options.go.
 """
 
 from __future__ import annotations
@@ -17,27 +18,28 @@ class AdmissionFlags:
     enable_plugins: tuple[str, ...] = flag(
         "enable-admission-plugins",
         (),
-        "Admission plugins that should be enabled in addition to default enabled ones. The order of plugins in this flag does not matter.",
+        "Admission plugins that should be enabled in addition to default enabled ones. The order of plugins in this "
+        "flag does not matter.",
     )
     disable_plugins: tuple[str, ...] = flag(
         "disable-admission-plugins",
         (),
-        "Admission plugins that should be disabled although they are in the default enabled plugins list. The order of plugins in this "
-        "flag does not matter.",
+        "Admission plugins that should be disabled although they are in the default enabled plugins list. The order of "
+        "plugins in this flag does not matter.",
     )
     control_config_file: str = flag("admission-control-config-file", "", "File with admission control configuration.")
     default_not_ready_toleration_seconds: int = flag(
         "default-not-ready-toleration-seconds",
         300,
-        "Indicates the tolerationSeconds of the toleration for notReady:NoExecute that is added by default to every pod that does not "
-        "already have such a toleration.",
+        "Indicates the tolerationSeconds of the toleration for notReady:NoExecute that is added by default to every "
+        "pod that does not already have such a toleration.",
         programs=CORE,
     )
     default_unreachable_toleration_seconds: int = flag(
         "default-unreachable-toleration-seconds",
         300,
-        "Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every pod that does not "
-        "already have such a toleration.",
+        "Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every "
+        "pod that does not already have such a toleration.",
         programs=CORE,
     )
 
@@ -63,7 +65,9 @@ class AggregationFlags:
     """The flags of connections to aggregated API servers."""
 
     enable_routing: bool = flag(
-        "enable-aggregator-routing", False, "Turns on aggregator routing requests to endpoints IP rather than cluster IP."
+        "enable-aggregator-routing",
+        False,
+        "Turns on aggregator routing requests to endpoints IP rather than cluster IP.",
     )
     reject_forwarding_redirect: bool = flag(
         "aggregator-reject-forwarding-redirect",
@@ -73,13 +77,14 @@ class AggregationFlags:
     proxy_client_cert_file: str = flag(
         "proxy-client-cert-file",
         "",
-        "Client certificate used to prove the identity of the aggregator when it must call out during a request. It is expected that this "
-        "cert includes a signature from the CA in the --requestheader-client-ca-file flag.",
+        "Client certificate used to prove the identity of the aggregator when it must call out during a request. It is "
+        "expected that this cert includes a signature from the CA in the --requestheader-client-ca-file flag.",
     )
     proxy_client_key_file: str = flag(
         "proxy-client-key-file",
         "",
-        "Private key for the client certificate used to prove the identity of the aggregator when it must call out during a request.",
+        "Private key for the client certificate used to prove the identity of the aggregator when it must call out "
+        "during a request.",
     )
 
 
@@ -97,8 +102,8 @@ class EndpointFlags:
     apiserver_count: int = flag(
         "apiserver-count",
         1,
-        "The number of apiservers running in the cluster, must be a positive number. In use when --endpoint-reconciler-type=master-count "
-        "is enabled.",
+        "The number of apiservers running in the cluster, must be a positive number. In use when "
+        "--endpoint-reconciler-type=master-count is enabled.",
         programs=AGGREGATOR,
         minimum=1,
     )
@@ -109,7 +114,9 @@ class KubeletFlags:
     """The flags of connections to kubelets."""
 
     certificate_authority: str = flag(
-        "kubelet-certificate-authority", "", "Path to a cert file for the certificate authority. If blank, certificates are not verified."
+        "kubelet-certificate-authority",
+        "",
+        "Path to a cert file for the certificate authority. If blank, certificates are not verified.",
     )
     client_certificate: str = flag("kubelet-client-certificate", "", "Path to a client cert file for TLS.")
     client_key: str = flag("kubelet-client-key", "", "Path to a client key file for TLS.")
@@ -118,4 +125,6 @@ class KubeletFlags:
         ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"),
         "List of the preferred NodeAddressTypes to use for kubelet connections.",
     )
-    timeout: float = flag("kubelet-timeout", 5.0, "Timeout for kubelet operations. It has no effect, as in kube-apiserver.")
+    timeout: float = flag(
+        "kubelet-timeout", 5.0, "Timeout for kubelet operations. It has no effect, as in kube-apiserver."
+    )

@@ -11,9 +11,25 @@ from tetrapod.apps.options.audit import AuditFlags
 from tetrapod.apps.options.authentication import AuthenticationFlags
 from tetrapod.apps.options.authorization import AuthorizationFlags
 from tetrapod.apps.options.etcd import EtcdFlags
-from tetrapod.apps.options.flag import AGGREGATOR, AUTH, CORE, SEPARATE, declared_flags, flag, format_value, group, with_values
+from tetrapod.apps.options.flag import (
+    AGGREGATOR,
+    AUTH,
+    CORE,
+    SEPARATE,
+    declared_flags,
+    flag,
+    format_value,
+    group,
+    with_values,
+)
 from tetrapod.apps.options.generic import FeatureFlags, GenericFlags, LoggingFlags, TracingFlags
-from tetrapod.apps.options.kubernetes import AdmissionFlags, AggregationFlags, EndpointFlags, KubeletFlags, WorkloadFlags
+from tetrapod.apps.options.kubernetes import (
+    AdmissionFlags,
+    AggregationFlags,
+    EndpointFlags,
+    KubeletFlags,
+    WorkloadFlags,
+)
 from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.apps.options.tetrapod import LeaderElectionFlags, PeerFlags, RedisFlags, TetrapodFlags
 
@@ -51,9 +67,14 @@ class Options:
     aggregation: AggregationFlags = group(AggregationFlags(), _MISC)
     endpoint: EndpointFlags = group(EndpointFlags(), _MISC)
     kubelet: KubeletFlags = group(KubeletFlags(), _MISC, programs=CORE)
-    leader_election: LeaderElectionFlags = group(LeaderElectionFlags(), "Leader election flags", programs=frozenset({"core", "auth", "up"}))
+    leader_election: LeaderElectionFlags = group(
+        LeaderElectionFlags(), "Leader election flags", programs=frozenset({"core", "auth", "up"})
+    )
     data_dir: Path = flag(
-        "data-dir", Path("data"), "The directory of certificates, the kubeconfig and the SQLite database.", section=_TETRAPOD
+        "data-dir",
+        Path("data"),
+        "The directory of certificates, the kubeconfig and the SQLite database.",
+        section=_TETRAPOD,
     )
     tetrapod: TetrapodFlags = group(TetrapodFlags(), _TETRAPOD)
     redis: RedisFlags = group(RedisFlags(), _TETRAPOD, programs=SEPARATE)

@@ -14,32 +14,38 @@ class ServingFlags:
     bind_address: str = flag(
         "bind-address",
         "0.0.0.0",
-        "The IP address on which to listen for the --secure-port port. If blank or an unspecified address (0.0.0.0 or ::), all interfaces "
-        "and IP address families will be used.",
+        "The IP address on which to listen for the --secure-port port. If blank or an unspecified address (0.0.0.0 or "
+        "::), all interfaces and IP address families will be used.",
     )
     advertise_address: str = flag(
         "advertise-address",
         "",
-        "The IP address on which to advertise the API server to members of the cluster. This address must be reachable by the rest of the "
-        "cluster. If blank, the --bind-address will be used. If --bind-address is unspecified, the host's default interface will be used.",
+        "The IP address on which to advertise the API server to members of the cluster. This address must be reachable "
+        "by the rest of the cluster. If blank, the --bind-address will be used. If --bind-address is unspecified, the "
+        "host's default interface will be used.",
         kind=Kind.IP,
         programs=frozenset({"aggregator", "core", "up"}),
     )
-    secure_port: int = flag("secure-port", 6443, "The port on which to serve HTTPS with authentication and authorization.")
+    secure_port: int = flag(
+        "secure-port", 6443, "The port on which to serve HTTPS with authentication and authorization."
+    )
     cert_dir: str = flag(
         "cert-dir",
         "",
-        "The directory where the TLS certs are located (apiserver.crt, apiserver.key). If --tls-cert-file and --tls-private-key-file are "
-        "provided, this flag will be ignored.",
+        "The directory where the TLS certs are located (apiserver.crt, apiserver.key). If --tls-cert-file and "
+        "--tls-private-key-file are provided, this flag will be ignored.",
         programs=frozenset({"up"}),
     )
     tls_cert_file: str = flag(
         "tls-cert-file",
         "",
-        "File containing the default x509 Certificate for HTTPS (CA cert, if any, concatenated after server cert). If it is not provided, "
-        "`up` generates a certificate in --data-dir, and a separate service uses tls.crt in --data-dir.",
+        "File containing the default x509 Certificate for HTTPS (CA cert, if any, concatenated after server cert). If "
+        "it is not provided, `up` generates a certificate in --data-dir, and a separate service uses tls.crt in "
+        "--data-dir.",
     )
-    tls_private_key_file: str = flag("tls-private-key-file", "", "File containing the default x509 private key matching --tls-cert-file.")
+    tls_private_key_file: str = flag(
+        "tls-private-key-file", "", "File containing the default x509 private key matching --tls-cert-file."
+    )
     tls_min_version: str = flag(
         "tls-min-version",
         "",
@@ -53,7 +59,8 @@ class ServingFlags:
     tls_sni_cert_key: tuple[str, ...] = flag(
         "tls-sni-cert-key",
         (),
-        "A pair of x509 certificate and private key file paths, optionally suffixed with a list of domain patterns. If no domain patterns "
-        "are provided, the names of the certificate are extracted. May be repeated. Example: foo.crt,foo.key:*.foo.com,foo.com.",
+        "A pair of x509 certificate and private key file paths, optionally suffixed with a list of domain patterns. If "
+        "no domain patterns are provided, the names of the certificate are extracted. May be repeated. Example: "
+        "foo.crt,foo.key:*.foo.com,foo.com.",
         kind=Kind.REPEATED,
     )

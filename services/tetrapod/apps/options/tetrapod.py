@@ -15,13 +15,15 @@ class LeaderElectionFlags:
     """
 
     leader_elect: bool = flag(
-        "leader-elect", True, "Start a leader election client and gain leadership before running controllers. It has an effect over etcd."
+        "leader-elect",
+        True,
+        "Start a leader election client and gain leadership before running controllers. It has an effect over etcd.",
     )
     lease_duration: float = flag(
         "leader-elect-lease-duration",
         15.0,
-        "The duration that non-leader candidates will wait after observing a leadership renewal until attempting to acquire leadership of "
-        "a led but unrenewed leader slot.",
+        "The duration that non-leader candidates will wait after observing a leadership renewal until attempting to "
+        "acquire leadership of a led but unrenewed leader slot.",
     )
     renew_deadline: float = flag(
         "leader-elect-renew-deadline",
@@ -42,7 +44,8 @@ class LeaderElectionFlags:
     resource_name: str = flag(
         "leader-elect-resource-name",
         "tetrapod",
-        "The prefix of the names of the resource objects that are used for locking during leader election: NAME-core, NAME-auth.",
+        "The prefix of the names of the resource objects that are used for locking during leader election: NAME-core, "
+        "NAME-auth.",
     )
     resource_namespace: str = flag(
         "leader-elect-resource-namespace",
@@ -58,8 +61,8 @@ class TetrapodFlags:
     controllers: tuple[str, ...] = flag(
         "controllers",
         ("*",),
-        "A list of controllers to enable. '*' enables all on-by-default controllers, 'foo' enables the controller named 'foo', '-foo' "
-        "disables it, '-*' disables all.",
+        "A list of controllers to enable. '*' enables all on-by-default controllers, 'foo' enables the controller "
+        "named 'foo', '-foo' disables it, '-*' disables all.",
         programs=frozenset({"core", "auth", "up"}),
     )
     collection_delay: float = flag(
@@ -73,9 +76,13 @@ class TetrapodFlags:
         0.1,
         "Log each step of the event loop that takes this much CPU time, with its request. 0 disables the log.",
     )
-    fair_scheduling: bool = flag("fair-scheduling", True, "Share the event loop fairly between the users whose requests compete for it.")
+    fair_scheduling: bool = flag(
+        "fair-scheduling", True, "Share the event loop fairly between the users whose requests compete for it."
+    )
     break_glass: bool = flag(
-        "break-glass", False, "Exempt requests of the group system:masters from admission webhooks and policies, to repair these."
+        "break-glass",
+        False,
+        "Exempt requests of the group system:masters from admission webhooks and policies, to repair these.",
     )
 
 
@@ -83,8 +90,14 @@ class TetrapodFlags:
 class RedisFlags:
     """The flags of the cache that replicas share."""
 
-    url: str = flag("redis-url", "", "The URL of a Redis in which replicas share responses of token reviews and of webhooks (optional).")
-    password_file: str = flag("redis-password-file", "", "File with the password of Redis. It is reloaded if it changes.")
+    url: str = flag(
+        "redis-url",
+        "",
+        "The URL of a Redis in which replicas share responses of token reviews and of webhooks (optional).",
+    )
+    password_file: str = flag(
+        "redis-password-file", "", "File with the password of Redis. It is reloaded if it changes."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +114,10 @@ class PeerFlags:
         "core-url", (), "List of URLs of core's replicas, comma separated.", programs=frozenset({"aggregator"})
     )
     extensions_url: tuple[str, ...] = flag(
-        "extensions-url", (), "List of URLs of extensions' replicas, comma separated.", programs=frozenset({"aggregator"})
+        "extensions-url",
+        (),
+        "List of URLs of extensions' replicas, comma separated.",
+        programs=frozenset({"aggregator"}),
     )
     auth_url: tuple[str, ...] = flag(
         "auth-url",

@@ -1,4 +1,7 @@
-"""The addresses at which clients reach this server, from --advertise-address, --bind-address and --external-hostname."""
+"""The addresses at which clients reach this server.
+
+They come from --advertise-address, --bind-address and --external-hostname.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from tetrapod.apps.options.options import UNSPECIFIED, Options
 def reachable_address(options: Options) -> str:
     """Return the address at which others reach this server: that of a flag, or of the interface with the default route.
 
-    Upstream (DefaultAdvertiseAddress, ResolveBindAddress) uses that interface also if the server listens on loopback only. Nothing
-    could reach it there, so this server then uses the loopback address and is not an endpoint of `kubernetes`. Upstream does not
-    start on `::` with IPv4 services; here IPv4 clients can connect too, and the address has the family of the services.
+    Upstream (DefaultAdvertiseAddress, ResolveBindAddress) uses that interface also if the server listens on loopback
+    only. Nothing could reach it there, so this server then uses the loopback address and is not an endpoint of
+    `kubernetes`. Upstream does not start on `::` with IPv4 services; here IPv4 clients can connect too, and the address
+    has the family of the services.
     """
     if options.serving.advertise_address or options.serving.bind_address not in UNSPECIFIED:
         return options.local_address
@@ -35,7 +39,9 @@ def external_address(options: Options) -> str:
     Upstream: completion of options (ExternalHost), Config.Complete (ExternalAddress).
     """
     front = urlsplit(options.peers.aggregator_url[0]) if options.peers.aggregator_url else None
-    host = options.generic.external_hostname or (front.hostname or "" if front is not None else reachable_address(options))
+    host = options.generic.external_hostname or (
+        front.hostname or "" if front is not None else reachable_address(options)
+    )
     if _names_port(host):
         return host
     port = options.serving.secure_port if front is None else front.port or 443
@@ -43,6 +49,9 @@ def external_address(options: Options) -> str:
 
 
 def _names_port(host: str) -> bool:
-    """Return whether a host includes a port, like net.SplitHostPort: `name:1` and `[::1]:1`, but not a bare IPv6 address."""
+    """Return whether a host includes a port, like net.SplitHostPort.
+
+    `name:1` and `[::1]:1` include one; a bare IPv6 address does not.
+    """
     name, separator, _ = host.rpartition(":")
     return bool(separator) and (":" not in name or (name.startswith("[") and name.endswith("]")))

@@ -19,7 +19,9 @@ PluginFactory: TypeAlias = Callable[[PluginDependencies, Sequence[str], Sequence
 """Called with the dependencies and with the names of enabled and of disabled plugins; returns the plugins in order."""
 
 
-def build_admission(flags: AdmissionFlags, dependencies: PluginDependencies, factory: PluginFactory = standard_plugins) -> Chain:
+def build_admission(
+    flags: AdmissionFlags, dependencies: PluginDependencies, factory: PluginFactory = standard_plugins
+) -> Chain:
     """Return the admission chain.
 
     Args:

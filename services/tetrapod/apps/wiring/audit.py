@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def build_audit(flags: AuditFlags, lifecycle: Lifecycle) -> Audit | None:
-    """Return the configuration of auditing, or None if nothing is audited. Its backend delivers buffered events at shutdown.
+    """Return the configuration of auditing, or None if nothing is audited.
+
+    Its backend delivers buffered events at shutdown.
 
     Raises:
         ValueError: the flags are invalid; the text is upstream's.

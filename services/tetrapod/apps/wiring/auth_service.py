@@ -25,13 +25,16 @@ _SHORTEST_TOKEN: Final = 3600
 _LONGEST_TOKEN: Final = 1 << 32
 
 
-def auth_options(options: Options, clients: CertificatePool, proxies: CertificatePool, *, reserve_services: bool) -> AuthOptions:
+def auth_options(
+    options: Options, clients: CertificatePool, proxies: CertificatePool, *, reserve_services: bool
+) -> AuthOptions:
     """Return the options of the auth service.
 
     Args:
         clients: the CAs of client certificates.
         proxies: the CAs of front proxies.
-        reserve_services: whether users connect to this server directly. No client certificate can then be that of a service.
+        reserve_services: whether users connect to this server directly. No client certificate can then be that of a
+            service.
 
     Raises:
         click.ClickException, ValueError: a flag or a file is invalid.

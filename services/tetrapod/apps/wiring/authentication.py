@@ -1,6 +1,7 @@
 """JWT authenticators, the token webhook and anonymous access, from --authentication-config or from flags.
 
-Upstream: BuiltInAuthenticationOptions of pkg/kubeapiserver/options/authentication.go (Validate, ToAuthenticationConfig).
+Upstream: BuiltInAuthenticationOptions of pkg/kubeapiserver/options/authentication.go (Validate,
+ToAuthenticationConfig).
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def anonymous_access(options: Options, config: Object | None = None) -> Anonymou
     section = config.get("anonymous")
     if section is not None:
         if "anonymous-auth" in options.given:
-            text = "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file"
+            text = (
+                "--anonymous-auth flag cannot be set when anonymous field is configured in authentication "
+                "configuration file"
+            )
             raise ValueError(f"anonymous: Forbidden: {text}")
         paths = tuple(condition.get("path") or "" for condition in section.get("conditions") or ())
         return AnonymousAccess(bool(section.get("enabled")), paths)
@@ -98,7 +102,9 @@ def _configuration(options: Options) -> tuple[Object, str]:
             data = read(path)
             return load_configuration(data), data.decode()
         except ValueError as error:
-            raise ValueError(f"failed to load authentication configuration from file {go_quote(path)}: {error}") from None
+            raise ValueError(
+                f"failed to load authentication configuration from file {go_quote(path)}: {error}"
+            ) from None
     if not options.authentication.oidc.issuer_url:
         return {}, ""
     from tetrapod.auth.oidc.configuration import OidcFlags, from_flags
@@ -123,7 +129,9 @@ def _required_claims(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         claim, equals, value = pair.partition("=")
         if not equals:
-            raise ValueError(f"malformed pair, expect string=string: invalid argument {go_quote(pair)} for --oidc-required-claim")
+            raise ValueError(
+                f"malformed pair, expect string=string: invalid argument {go_quote(pair)} for --oidc-required-claim"
+            )
         claims[claim.strip()] = value.strip()
     return claims
 
@@ -143,7 +151,8 @@ def token_webhook(options: Options) -> TokenWebhook | None:
     ttl = flags.cache_ttl
     if 0 < ttl < SUCCESS_SECONDS:
         log.warning(
-            "the webhook cache ttl of %s is shorter than the overall cache ttl of %s for successful token authentication attempts.",
+            "the webhook cache ttl of %s is shorter than the overall cache ttl of %s for successful token "
+            "authentication attempts.",
             format_duration(ttl),
             format_duration(SUCCESS_SECONDS),
         )

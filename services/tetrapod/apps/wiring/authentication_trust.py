@@ -19,11 +19,16 @@ from tetrapod.generic.authentication.requestheader import HeaderNames
 def header_names(flags: RequestHeaderFlags) -> HeaderNames:
     """Return the names of the headers in which front proxies pass the user."""
     return HeaderNames(
-        user=flags.username_headers, uid=flags.uid_headers, group=flags.group_headers, extra_prefixes=flags.extra_headers_prefix
+        user=flags.username_headers,
+        uid=flags.uid_headers,
+        group=flags.group_headers,
+        extra_prefixes=flags.extra_headers_prefix,
     )
 
 
-def authentication_data(flags: RequestHeaderFlags, clients: AuthorityFiles, proxies: AuthorityFiles) -> Callable[[], dict[str, str]]:
+def authentication_data(
+    flags: RequestHeaderFlags, clients: AuthorityFiles, proxies: AuthorityFiles
+) -> Callable[[], dict[str, str]]:
     """Return a function that returns the data of the ConfigMap with the present CA certificates."""
     lists = {
         "requestheader-allowed-names": flags.allowed_names,
@@ -33,4 +38,8 @@ def authentication_data(flags: RequestHeaderFlags, clients: AuthorityFiles, prox
         "requestheader-username-headers": flags.username_headers,
     }
     fixed = {key: orjson.dumps(value).decode() for key, value in lists.items()}
-    return lambda: {"client-ca-file": clients.pem.decode(), "requestheader-client-ca-file": proxies.pem.decode(), **fixed}
+    return lambda: {
+        "client-ca-file": clients.pem.decode(),
+        "requestheader-client-ca-file": proxies.pem.decode(),
+        **fixed,
+    }

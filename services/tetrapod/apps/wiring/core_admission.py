@@ -15,8 +15,8 @@ def build_core_admission(flags: AdmissionFlags, dependencies: PluginDependencies
     """Return the admission chain.
 
     Raises:
-        click.ClickException: --enable-admission-plugins or --disable-admission-plugins contain an unknown plugin, or a plugin's
-            configuration is invalid.
+        click.ClickException: --enable-admission-plugins or --disable-admission-plugins contain an unknown plugin, or a
+            plugin's configuration is invalid.
     """
     if errors := plugin_flag_errors(flags.enable_plugins, flags.disable_plugins):
         raise click.ClickException("; ".join(errors))

@@ -12,7 +12,9 @@ from tetrapod.core.subresources.locations import KubeletConfig
 from tetrapod.generic.proxy import ClientTLS
 
 
-def core_config(options: Options, *, address: str, ca: str, authentication: Callable[[], dict[str, str]], apart: str = "") -> CoreConfig:
+def core_config(
+    options: Options, *, address: str, ca: str, authentication: Callable[[], dict[str, str]], apart: str = ""
+) -> CoreConfig:
     """Return the configuration of the core service.
 
     Args:
@@ -48,7 +50,10 @@ def kubelet_config(flags: KubeletFlags) -> KubeletConfig:
     Raises:
         click.ClickException: a file cannot be read.
     """
-    for path, name in ((flags.client_certificate, "kubelet-client-certificate"), (flags.client_key, "kubelet-client-key")):
+    for path, name in (
+        (flags.client_certificate, "kubelet-client-certificate"),
+        (flags.client_key, "kubelet-client-key"),
+    ):
         if path:
             read_file(path, name)
     authority = flags.certificate_authority

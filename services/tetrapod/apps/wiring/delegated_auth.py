@@ -1,6 +1,7 @@
 """Authentication and authorization of a service behind the aggregator.
 
-The identity headers of the aggregator and client certificates are verified here; the auth service reviews tokens and resolves rules.
+The identity headers of the aggregator and client certificates are verified here; the auth service reviews tokens and
+resolves rules.
 """
 
 from __future__ import annotations
@@ -55,11 +56,16 @@ def delegated_authenticator(
 
 
 def delegated_authorizer(auth: RestClient, storage: StorageFactory, lifecycle: Lifecycle) -> Authorizer:
-    """Return an authorizer that uses RBAC rules resolved by the auth service, and its SubjectAccessReviews otherwise."""
+    """Return an authorizer that uses RBAC rules resolved by the auth service.
+
+    For requests that these rules do not allow, it sends SubjectAccessReviews to the auth service.
+    """
     rules = RuleSetCache(auth, storage)
 
     async def follow_rules() -> None:
         lifecycle.background("rule-sets", rules.run())
 
     lifecycle.on_start("start-authorization-informers", follow_rules)
-    return UnionAuthorizer([Named("", HealthPaths()), Named("", DelegatingAuthorizer(rules, SubjectAccessReviewer(auth)))])
+    return UnionAuthorizer(
+        [Named("", HealthPaths()), Named("", DelegatingAuthorizer(rules, SubjectAccessReviewer(auth)))]
+    )

@@ -19,7 +19,9 @@ def build_encryption(flags: EtcdFlags, lifecycle: Lifecycle) -> Encryption | Non
     """
     if not flags.encryption_provider_config:
         if flags.encryption_provider_config_automatic_reload:
-            raise ValueError("--encryption-provider-config-automatic-reload must be set with --encryption-provider-config")
+            raise ValueError(
+                "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
+            )
         return None
     from tetrapod.generic.storage.encryption.encryption import Encryption
 

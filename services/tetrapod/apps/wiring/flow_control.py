@@ -1,4 +1,7 @@
-"""Priority and fairness at the server of clients, with the concurrency limit of the two --max-*-inflight flags together."""
+"""Priority and fairness at the server of clients.
+
+The concurrency limit is that of the two --max-*-inflight flags together.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,13 @@ from tetrapod.generic.server.routes import Routes
 
 
 def build_flow_control(
-    options: Options, routes: Routes, client: Client, lifecycle: Lifecycle, statistics: Stats | None = None, *, forwards: bool = False
+    options: Options,
+    routes: Routes,
+    client: Client,
+    lifecycle: Lifecycle,
+    statistics: Stats | None = None,
+    *,
+    forwards: bool = False,
 ) -> FlowControl | None:
     """Return flow control and add its debug endpoints, or return None if it is disabled or nothing is limited.
 

@@ -19,11 +19,13 @@ from tetrapod.machinery.timestamps import now
 def add_storage_checks(lifecycle: Lifecycle, flags: EtcdFlags, probe: Check, validate: Check) -> None:
     """Add the checks `etcd`, `etcd-readiness` and `informer-sync`, and the start hook `storage-readiness`.
 
-    `etcd-readiness` has a timeout of its own: a slow store makes the server unready, so that it gets no more requests, but not dead.
+    `etcd-readiness` has a timeout of its own: a slow store makes the server unready, so that it gets no more requests,
+    but not dead.
 
     Args:
         probe: sends a request to the store.
-        validate: checks that the server can use the objects in the store. The server is not ready before that has succeeded.
+        validate: checks that the server can use the objects in the store. The server is not ready before that has
+            succeeded.
     """
 
     def with_timeout(seconds: float) -> Check:
@@ -40,7 +42,10 @@ def add_storage_checks(lifecycle: Lifecycle, flags: EtcdFlags, probe: Check, val
 
 
 def add_certificate_check(lifecycle: Lifecycle, certificate: str) -> None:
-    """Add the check `loopback-serving-certificate`, which fails if the serving certificate has expired. The file is read each time."""
+    """Add the check `loopback-serving-certificate`, which fails if the serving certificate has expired.
+
+    The file is read each time.
+    """
 
     async def check() -> None:
         from cryptography import x509  # not at start-up: it costs 20 ms
@@ -53,7 +58,10 @@ def add_certificate_check(lifecycle: Lifecycle, certificate: str) -> None:
 
 
 def add_admission_checks(lifecycle: Lifecycle, storages: StorageFactory) -> None:
-    """Add the start hooks that wait for the data of every request: the namespaces, and the number of objects for flow control."""
+    """Add the start hooks that wait for the data that every request needs.
+
+    The data are the namespaces, and the number of objects for flow control.
+    """
     namespaces = Lister(storages, NAMESPACES)
 
     async def load() -> None:

@@ -29,7 +29,8 @@ class FilterConfig:
 
     Attributes:
         server_name: the name of the server in metrics and logs.
-        service: the name of a service behind the aggregator, which then writes the audit events; "" for the server of clients.
+        service: the name of a service behind the aggregator, which then writes the audit events; "" for the server of
+            clients.
     """
 
     authenticator: RequestAuthenticator
@@ -41,7 +42,9 @@ class FilterConfig:
     service: str = ""
 
 
-def build_http_server(director: Handler, options: Options, config: FilterConfig, tls: ServingTLS, lifecycle: Lifecycle) -> HttpServer:
+def build_http_server(
+    director: Handler, options: Options, config: FilterConfig, tls: ServingTLS, lifecycle: Lifecycle
+) -> HttpServer:
     """Return the server, which is not started.
 
     Args:

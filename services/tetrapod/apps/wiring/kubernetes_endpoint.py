@@ -7,7 +7,12 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.kubernetes_service.leases import PeerLeases
 from tetrapod.generic.kubernetes_service.objects import KubernetesEndpoints
 from tetrapod.generic.kubernetes_service.presence import EndpointPresence, may_be_endpoint
-from tetrapod.generic.kubernetes_service.reconcilers import CountReconciler, EndpointReconciler, LeaseReconciler, NoReconciler
+from tetrapod.generic.kubernetes_service.reconcilers import (
+    CountReconciler,
+    EndpointReconciler,
+    LeaseReconciler,
+    NoReconciler,
+)
 from tetrapod.generic.storage.backend import Backend
 
 

@@ -1,6 +1,7 @@
 """Renewal of the leaf certificates of `tetrapod up` while it runs.
 
-CAs are not renewed, because clients would not know the new ones. The listener and the aggregator read changed files themselves.
+CAs are not renewed, because clients would not know the new ones. The listener and the aggregator read changed files
+themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ log = logging.getLogger(__name__)
 INTERVAL: Final = 12 * 3600.0
 
 
-async def renew_periodically(renew: Callable[[], bool], on_renewal: Callable[[], None], *, interval: float = INTERVAL) -> None:
+async def renew_periodically(
+    renew: Callable[[], bool], on_renewal: Callable[[], None], *, interval: float = INTERVAL
+) -> None:
     """Renew certificates until cancelled.
 
     Args:

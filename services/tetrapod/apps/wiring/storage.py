@@ -1,4 +1,7 @@
-"""The store: etcd if --etcd-servers is given, otherwise SQLite in the data directory. And the check that its content can be used."""
+"""The store: etcd if --etcd-servers is given, otherwise SQLite in the data directory.
+
+And the check that its content can be used.
+"""
 
 from __future__ import annotations
 
@@ -81,6 +84,6 @@ async def check_backend(backend: Backend, root: str) -> None:
     page = await backend.range(prefix, prefix_end(prefix), limit=1)
     if page.kvs and page.kvs[0].value.startswith(_PROTOBUF):
         raise CannotOpen(
-            f"the store holds the objects of a stock kube-apiserver as protobuf ({page.kvs[0].key}): let it write all of them anew with "
-            "--storage-media-type=application/json first, or use another --etcd-prefix"
+            f"the store holds the objects of a stock kube-apiserver as protobuf ({page.kvs[0].key}): let it write all "
+            "of them anew with --storage-media-type=application/json first, or use another --etcd-prefix"
         )

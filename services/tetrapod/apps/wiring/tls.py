@@ -1,6 +1,7 @@
 """TLS of the listener, as the flags configure it. Invalid files and names are reported before the server listens.
 
-Upstream: SecureServingOptions of k8s.io/apiserver/pkg/server/options/serving.go, component-base/cli/flag/namedcertkey_flag.go.
+Upstream: SecureServingOptions of k8s.io/apiserver/pkg/server/options/serving.go,
+component-base/cli/flag/namedcertkey_flag.go.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def serving_tls(flags: ServingFlags, pair: CertificatePair, client_cas: Sequence
 
 
 def named_pair(value: str) -> CertificatePair:
-    """Return the certificate and key of a value `cert,key` or `cert,key:name,name`. Without names those of the certificate count.
+    """Return the certificate and key of a value `cert,key` or `cert,key:name,name`.
+
+    Without names those of the certificate count.
 
     Raises:
         ValueError: the value is invalid; the text is upstream's.
@@ -67,7 +70,8 @@ def check_pair(pair: CertificatePair, certificate_flag: str, key_flag: str) -> N
     """Check that a certificate and a key belong together.
 
     Raises:
-        ValueError: a file cannot be read, does not contain a certificate or key, or the key belongs to another certificate.
+        ValueError: a file cannot be read, does not contain a certificate or key, or the key belongs to another
+            certificate.
     """
     for path, flag in ((pair.certificate, certificate_flag), (pair.key, key_flag)):
         try:

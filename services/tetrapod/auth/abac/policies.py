@@ -1,4 +1,6 @@
-"""Attribute-based access control: the file of --authorization-policy-file, with one policy on each line, and its authorizer.
+"""Attribute-based access control: the file of --authorization-policy-file and its authorizer.
+
+The file has one policy on each line.
 
 Upstream: pkg/auth/authorizer/abac/abac.go, pkg/apis/abac/{v0,v1beta1}. A line without a version is v0. Decoding is
 lenient: unknown fields are ignored.
@@ -53,7 +55,11 @@ class Policy:
         if not self.is_for(attributes.user) or (self.readonly and attributes.verb not in _READING):
             return False
         if attributes.resource_request:
-            compared = ((self.namespace, attributes.namespace), (self.resource, attributes.resource), (self.api_group, attributes.group))
+            compared = (
+                (self.namespace, attributes.namespace),
+                (self.resource, attributes.resource),
+                (self.api_group, attributes.group),
+            )
             return all(own in ("*", wanted) for own, wanted in compared)
         if self.path in ("*", attributes.path):
             return True
@@ -108,11 +114,15 @@ def _policies(path: str, data: bytes) -> Iterator[Policy]:
             except NotRegistered:
                 obj, unversioned = _unversioned(text), True
         except ValueError as error:
-            raise ValueError(f"error reading policy file {path}, line {number}: {text.decode('utf-8', 'replace')}: {error}") from None
+            raise ValueError(
+                f"error reading policy file {path}, line {number}: {text.decode('utf-8', 'replace')}: {error}"
+            ) from None
         yield _v1beta1(obj["spec"]) if obj.get("apiVersion") == _V1BETA1 else _v0(obj)
     if unversioned:
         log.warning(
-            "Policy file %s contained unversioned rules. See docs/admin/authorization.md#abac-mode for ABAC file format details.", path
+            "Policy file %s contained unversioned rules. See docs/admin/authorization.md#abac-mode for ABAC file "
+            "format details.",
+            path,
         )
 
 

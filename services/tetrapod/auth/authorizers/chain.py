@@ -1,6 +1,7 @@
 """`AuthorizerChain`: the configured authorizers in order, rebuilt when the configuration file changes.
 
-Upstream: pkg/kubeapiserver/authorizer/{config,reload}.go. A reload adds and removes webhooks; the other authorizers are kept.
+Upstream: pkg/kubeapiserver/authorizer/{config,reload}.go. A reload adds and removes webhooks; the other authorizers are
+kept.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from tetrapod.auth.authorizers.configuration import AuthorizationOptions, load_c
 from tetrapod.auth.authorizers.validation import validate
 from tetrapod.generic.authentication.shared_cache import SharedCache
 from tetrapod.generic.authorization.interface import Authorizer, RuleResolver
-from tetrapod.generic.authorization.union import AlwaysAllow, AlwaysDeny, Named, PrivilegedGroup, UnionAuthorizer, UnionRuleResolver
+from tetrapod.generic.authorization.union import (
+    AlwaysAllow,
+    AlwaysDeny,
+    Named,
+    PrivilegedGroup,
+    UnionAuthorizer,
+    UnionRuleResolver,
+)
 from tetrapod.generic.authorization.webhook import Conditions, WebhookAuthorizer, WebhookOptions
 from tetrapod.generic.configuration.metrics import ReloadMetrics
 from tetrapod.generic.configuration.watching import watch
@@ -39,8 +47,8 @@ class Resolving(Authorizer, RuleResolver, Protocol):
 class AuthorizerChain:
     """The chain of authorizers. `authorizer` and `resolver` are the same objects across reloads.
 
-    `before` are our own authorizers, which come before the configured ones. Replicas share the responses of webhooks by `shared`.
-    The constructor raises ValueError, with upstream's text, if the configuration is invalid.
+    `before` are our own authorizers, which come before the configured ones. Replicas share the responses of webhooks by
+    `shared`. The constructor raises ValueError, with upstream's text, if the configuration is invalid.
     """
 
     def __init__(

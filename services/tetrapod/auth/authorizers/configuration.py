@@ -1,4 +1,6 @@
-"""AuthorizationConfiguration files, and the conversion of --authorization-mode and related flags to such a configuration.
+"""AuthorizationConfiguration files, and the conversion of flags to such a configuration.
+
+The flags are --authorization-mode and related ones.
 
 Upstream: k8s.io/apiserver/pkg/apis/apiserver/{load,v1,v1beta1,v1alpha1}, pkg/kubeapiserver/options/authorization.go
 (buildAuthorizationConfiguration), pkg/kubeapiserver/authorizer/config.go (LoadAndValidateData).
@@ -26,7 +28,8 @@ MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 class AuthorizationOptions:
     """The options of `AuthorizerChain`.
 
-    `config` is an AuthorizationConfiguration; it is made from flags if there is no `file`. `data` is the content of the file.
+    `config` is an AuthorizationConfiguration; it is made from flags if there is no `file`. `data` is the content of the
+    file.
     """
 
     config: Object = field(default_factory=lambda: from_modes(("Node", "RBAC")))
@@ -58,7 +61,9 @@ def load_configuration(data: bytes) -> Object:
     except ValueError as error:
         raise ValueError(f"failed to load AuthorizationConfiguration from file: {error}") from None
     if obj["kind"] != KIND:
-        raise ValueError(f"failed to load AuthorizationConfiguration from file: expected {KIND}, got *apiserver.{obj['kind']}")
+        raise ValueError(
+            f"failed to load AuthorizationConfiguration from file: expected {KIND}, got *apiserver.{obj['kind']}"
+        )
     for authorizer in obj.get("authorizers") or []:
         if (webhook := authorizer.get("webhook")) is not None:
             for name, value in _DEFAULTS.items():
@@ -96,7 +101,10 @@ def _authorizer(mode: str, flags: WebhookFlags) -> Object:
 
 
 def name_errors(config: Object, required: Collection[str] = ()) -> list[str]:
-    """Return errors in names and types beyond the file's own validation. `required` are types that a reload may not remove."""
+    """Return errors in names and types beyond the file's own validation.
+
+    `required` are types that a reload may not remove.
+    """
     errors, seen = [], set()
     for authorizer in config.get("authorizers") or []:
         kind_, name = authorizer["type"], authorizer["name"]
@@ -135,4 +143,9 @@ def _shape(version: str) -> SchemaNode:
         connectionInfo=connection,
         matchConditions=list_of(struct(f"{version}.WebhookMatchCondition", expression=string())),
     )
-    return kind(KIND, authorizers=list_of(struct(f"{version}.AuthorizerConfiguration", type=string(), name=string(), webhook=webhook)))
+    return kind(
+        KIND,
+        authorizers=list_of(
+            struct(f"{version}.AuthorizerConfiguration", type=string(), name=string(), webhook=webhook)
+        ),
+    )

@@ -34,7 +34,9 @@ class MatchConditions:
         self._conditions = [(c, c.program) for c in conditions if c.program is not None]
         self._labels = ("Webhook", name)
         programs = [program for _, program in self._conditions]
-        self._selectors = [name for name in ("fieldSelector", "labelSelector") if any(p.selects(name) for p in programs)]
+        self._selectors = [
+            name for name in ("fieldSelector", "labelSelector") if any(p.selects(name) for p in programs)
+        ]
 
     def match(self, spec: Object) -> bool:
         """Return whether all conditions are true. One false condition decides, even if others before it fail.
@@ -51,7 +53,9 @@ class MatchConditions:
                         EXCLUSIONS.add(self._labels)
                         return False
                 except CelError as error:
-                    errors.append(f"cel evaluation error: expression '{condition.expression}' resulted in error: {error}")
+                    errors.append(
+                        f"cel evaluation error: expression '{condition.expression}' resulted in error: {error}"
+                    )
         finally:
             CONDITION_SECONDS.observe(self._labels, time.perf_counter() - start)
             if errors:
@@ -61,8 +65,15 @@ class MatchConditions:
         return True
 
     def _request(self, spec: Object) -> Object:
-        """Return the CEL value of a spec: strings are always set; attributes and selectors only if the request has them."""
-        request: dict[str, Any] = {"user": spec.get("user") or "", "groups": spec.get("groups") or [], "uid": spec.get("uid") or ""}
+        """Return the CEL value of a spec.
+
+        Strings are always set; attributes and selectors are set only if the request has them.
+        """
+        request: dict[str, Any] = {
+            "user": spec.get("user") or "",
+            "groups": spec.get("groups") or [],
+            "uid": spec.get("uid") or "",
+        }
         request["extra"] = spec.get("extra") or {}
         if (resource := spec.get("resourceAttributes")) is not None:
             attributes: Object = {name: resource.get(name) or "" for name in _RESOURCE_FIELDS}

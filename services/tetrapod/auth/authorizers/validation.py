@@ -70,8 +70,13 @@ def _webhook_errors(webhook: Object, path: str) -> list[FieldError]:
     errors = _duration_errors(webhook.get("timeout"), f"{path}.timeout", limit=30 * _SECOND)
     errors += _duration_errors(webhook.get("authorizedTTL"), f"{path}.authorizedTTL")
     errors += _duration_errors(webhook.get("unauthorizedTTL"), f"{path}.unauthorizedTTL")
-    errors += _choice_errors(webhook.get("subjectAccessReviewVersion"), f"{path}.subjectAccessReviewVersion", ("v1", "v1beta1"))
-    reviewed, where = webhook.get("matchConditionSubjectAccessReviewVersion"), f"{path}.matchConditionSubjectAccessReviewVersion"
+    errors += _choice_errors(
+        webhook.get("subjectAccessReviewVersion"), f"{path}.subjectAccessReviewVersion", ("v1", "v1beta1")
+    )
+    reviewed, where = (
+        webhook.get("matchConditionSubjectAccessReviewVersion"),
+        f"{path}.matchConditionSubjectAccessReviewVersion",
+    )
     if reviewed:
         errors += _choice_errors(reviewed, where, ("v1",))
     elif conditions:
@@ -86,7 +91,9 @@ def _duration_errors(text: str | None, path: str, limit: int = 0) -> list[FieldE
         return [field.required(path)]
     nanoseconds = parse_nanoseconds(text)
     if nanoseconds < 0 or (limit and nanoseconds > limit):
-        return [field.invalid(path, format_nanoseconds(nanoseconds), "must be > 0s and <= 30s" if limit else "must be > 0s")]
+        return [
+            field.invalid(path, format_nanoseconds(nanoseconds), "must be > 0s and <= 30s" if limit else "must be > 0s")
+        ]
     return []
 
 
@@ -121,7 +128,9 @@ def _condition_errors(conditions: list[Object], path: str) -> list[FieldError]:
         return []
     if len(conditions) > LIMIT:
         return [field.too_many(path, len(conditions), LIMIT)]
-    from tetrapod.auth.authorizers.match_conditions import compile_condition  # only imported on demand, because it imports CEL
+    from tetrapod.auth.authorizers.match_conditions import (
+        compile_condition,
+    )  # only imported on demand, because it imports CEL
 
     errors: list[FieldError] = []
     seen = set()

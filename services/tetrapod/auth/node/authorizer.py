@@ -1,7 +1,7 @@
 """The node authorizer, which limits a kubelet to what the pods of its node need.
 
-Upstream: plugin/pkg/auth/authorizer/node/node_authorizer.go, including the reasons. The names and labels that a node writes are checked
-by the NodeRestriction admission plugin, not here.
+Upstream: plugin/pkg/auth/authorizer/node/node_authorizer.go, including the reasons. The names and labels that a node
+writes are checked by the NodeRestriction admission plugin, not here.
 """
 
 from __future__ import annotations
@@ -91,7 +91,11 @@ class NodeAuthorizer:
             return no("can only read resources of this type")
         if attributes.subresource:
             return no("cannot read subresource")
-        return self._related(node, attributes) if attributes.namespace else no("can only read namespaced object of this type")
+        return (
+            self._related(node, attributes)
+            if attributes.namespace
+            else no("can only read namespaced object of this type")
+        )
 
     def _claim(self, node: str, attributes: Attributes) -> AuthorizationResult:
         if attributes.subresource != "status":
@@ -173,12 +177,23 @@ class NodeAuthorizer:
         if not subresource and verb in ("list", "watch"):
             if _selects(attributes, "spec.nodeName", node):
                 return _ALLOW
-            return self._related(node, attributes) if attributes.name else no("can only list/watch pods with spec.nodeName field selector")
+            return (
+                self._related(node, attributes)
+                if attributes.name
+                else no("can only list/watch pods with spec.nodeName field selector")
+            )
         return _ALLOW if verb in _POD_WRITES.get(subresource, ()) else _SILENT
 
 
-_POD_WRITES: Final[dict[str, Sequence[str]]] = {"": ("create", "delete"), "status": ("update", "patch"), "eviction": ("create",)}
+_POD_WRITES: Final[dict[str, Sequence[str]]] = {
+    "": ("create", "delete"),
+    "status": ("update", "patch"),
+    "eviction": ("create",),
+}
 
 
 def _selects(attributes: Attributes, key: str, value: str) -> bool:
-    return any(r["key"] == key and r["operator"] == "In" and list(r.get("values") or ()) == [value] for r in attributes.field_requirements)
+    return any(
+        r["key"] == key and r["operator"] == "In" and list(r.get("values") or ()) == [value]
+        for r in attributes.field_requirements
+    )

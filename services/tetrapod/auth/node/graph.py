@@ -1,8 +1,8 @@
 """The graph of objects that a node needs because of the pods that run on it, used by the node authorizer.
 
-Upstream: plugin/pkg/auth/authorizer/node/graph.go. Edges: node ← pod ← secret, config map, claim, service account; claim ← volume ←
-secret. Volume attachments, resource slices and pod certificate requests belong to the node that they name. The graph watches storage
-from the first request of a node on, so a cluster without kubelets has no cost.
+Upstream: plugin/pkg/auth/authorizer/node/graph.go. Edges: node ← pod ← secret, config map, claim, service account;
+claim ← volume ← secret. Volume attachments, resource slices and pod certificate requests belong to the node that they
+name. The graph watches storage from the first request of a node on, so a cluster without kubelets has no cost.
 """
 
 from __future__ import annotations
@@ -20,8 +20,12 @@ from tetrapod.generic.storage.interface import Entry, StorageConfig, StorageFact
 from tetrapod.machinery.gvk import Object
 
 VOLUMES: Final = StorageConfig(prefix="persistentvolumes", api_version="v1", kind="PersistentVolume", namespaced=False)
-ATTACHMENTS: Final = StorageConfig(prefix="volumeattachments", api_version="storage.k8s.io/v1", kind="VolumeAttachment", namespaced=False)
-SLICES: Final = StorageConfig(prefix="resourceslices", api_version="resource.k8s.io/v1", kind="ResourceSlice", namespaced=False)
+ATTACHMENTS: Final = StorageConfig(
+    prefix="volumeattachments", api_version="storage.k8s.io/v1", kind="VolumeAttachment", namespaced=False
+)
+SLICES: Final = StorageConfig(
+    prefix="resourceslices", api_version="resource.k8s.io/v1", kind="ResourceSlice", namespaced=False
+)
 CERTIFICATE_REQUESTS: Final = StorageConfig(
     prefix="podcertificaterequests", api_version="certificates.k8s.io/v1", kind="PodCertificateRequest"
 )
@@ -57,7 +61,9 @@ class NodeGraph:
         self._followings: list[Following] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._edges: dict[Vertex, Counter[str]] = {}  # to nodes; the count is the number of pods that make the edge
-        self._of: dict[Vertex, tuple[str, frozenset[Vertex]]] = {}  # the edges of each pod, or of each object that names its node
+        self._of: dict[
+            Vertex, tuple[str, frozenset[Vertex]]
+        ] = {}  # the edges of each pod, or of each object that names its node
         self._claim_of: dict[str, Vertex] = {}  # volume → claim
         self._volume_secrets: dict[str, frozenset[Vertex]] = {}
         self._volumes_of_secret: dict[Vertex, set[str]] = {}
@@ -65,7 +71,12 @@ class NodeGraph:
     async def ready(self) -> None:
         """Start watching storage at the first call, and return when all resources are listed."""
         if not self._followings:
-            readers = ((PODS, _read_pod), (ATTACHMENTS, _read_node), (SLICES, _read_node), (CERTIFICATE_REQUESTS, _read_node))
+            readers = (
+                (PODS, _read_pod),
+                (ATTACHMENTS, _read_node),
+                (SLICES, _read_node),
+                (CERTIFICATE_REQUESTS, _read_node),
+            )
             followers = [(config, _Contributions(self, config.prefix, read)) for config, read in readers]
             self._followings = [Following(self._storage.resource(config), follower) for config, follower in followers]
             self._followings.append(Following(self._storage.resource(VOLUMES), _Volumes(self)))
@@ -222,7 +233,10 @@ def _read_pod(pod: Object) -> tuple[str, Iterable[Vertex]]:
 
 
 def pod_references(pod: Object) -> Iterator[Vertex]:
-    """Yield every object that a node needs to run a pod (upstream: podutil.VisitPodSecretNames and related functions)."""
+    """Yield every object that a node needs to run a pod.
+
+    Upstream: podutil.VisitPodSecretNames and related functions.
+    """
     namespace, spec = pod["metadata"].get("namespace", ""), pod.get("spec") or {}
     if account := spec.get("serviceAccountName"):
         yield Vertex("serviceaccounts", namespace, account)
@@ -240,7 +254,9 @@ def _container_references(container: Object, namespace: str) -> Iterator[Vertex]
     for source in container.get("envFrom") or ():
         yield from _named(source, namespace, secretRef="secrets", configMapRef="configmaps")
     for variable in container.get("env") or ():
-        yield from _named(variable.get("valueFrom") or {}, namespace, secretKeyRef="secrets", configMapKeyRef="configmaps")
+        yield from _named(
+            variable.get("valueFrom") or {}, namespace, secretKeyRef="secrets", configMapKeyRef="configmaps"
+        )
 
 
 def _named(source: Object, namespace: str, **kinds: str) -> Iterator[Vertex]:
@@ -272,7 +288,10 @@ def _volume_references(volume: Object, namespace: str, pod: str) -> Iterator[Ver
 
 
 def _claim_references(pod: Object, namespace: str) -> Iterator[Vertex]:
-    """Yield resource claims: those named in the spec and those that were created for the pod and are named in its status."""
+    """Yield the resource claims of a pod.
+
+    These are the claims named in the spec, and those that were created for the pod and are named in its status.
+    """
     status: dict[str, Any] = pod.get("status") or {}
     names = [claim.get("resourceClaimName") for claim in (pod.get("spec") or {}).get("resourceClaims") or ()]
     names += [claim.get("resourceClaimName") for claim in status.get("resourceClaimStatuses") or ()]

@@ -1,6 +1,7 @@
 """`JwtAuthenticator`: authenticates users by the ID tokens of one issuer.
 
-Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/oidc/oidc.go, jwtAuthenticator. A TokenReview shows the error texts.
+Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/oidc/oidc.go, jwtAuthenticator. A TokenReview shows the error
+texts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from tetrapod.auth.oidc import metrics
 from tetrapod.auth.oidc.claims import BadClaim, bool_claim, string_claim, strings_claim, untrusted_issuer
 from tetrapod.auth.oidc.configuration import ALL_ALGORITHMS
 from tetrapod.auth.oidc.distributed import ClaimResolver
-from tetrapod.auth.oidc.expressions import CLAIMS, USER, Expression, ExpressionError, check_rules, claims_value, string_list, user_value
+from tetrapod.auth.oidc.expressions import (
+    CLAIMS,
+    USER,
+    Expression,
+    ExpressionError,
+    check_rules,
+    claims_value,
+    string_list,
+    user_value,
+)
 from tetrapod.auth.oidc.fetching import Fetcher, FetchError
 from tetrapod.auth.oidc.validation import compile_authenticator
 from tetrapod.auth.oidc.verifier import WELL_KNOWN, BadToken, Expectations, TokenVerifier, discover
@@ -36,8 +46,8 @@ _LONGEST_WAIT: Final = 10.0
 class JwtAuthenticator:
     """The authenticator for one entry of `jwt` in an AuthenticationConfiguration.
 
-    `run` fetches the issuer's discovery document in the background, because the issuer may be a workload of this cluster. The
-    constructor raises ValueError with upstream's text if the configuration is invalid.
+    `run` fetches the issuer's discovery document in the background, because the issuer may be a workload of this
+    cluster. The constructor raises ValueError with upstream's text if the configuration is invalid.
     """
 
     def __init__(
@@ -58,7 +68,9 @@ class JwtAuthenticator:
             raise ValueError(f"oidc: egress lookup required with egress selector type {go_quote(egress)}")
         self.issuer: str = issuer["url"]
         self._mappings: Object = config.get("claimMappings") or {}
-        self._required = {r["claim"]: r.get("requiredValue") or "" for r in config.get("claimValidationRules") or [] if r.get("claim")}
+        self._required = {
+            r["claim"]: r.get("requiredValue") or "" for r in config.get("claimValidationRules") or [] if r.get("claim")
+        }
         rewrites = {self.issuer.removesuffix("/") + WELL_KNOWN: url} if (url := issuer.get("discoveryURL")) else {}
         self._fetcher = Fetcher(pool, issuer.get("certificateAuthority") or "", rewrites)
         self._expected = Expectations(tuple(issuer["audiences"]), tuple(algorithms), clock)
@@ -73,7 +85,9 @@ class JwtAuthenticator:
         wait = _FIRST_WAIT
         while self._verifier is None:
             try:
-                self._verifier = await discover(self.issuer, self._fetcher, self._expected, lambda body: metrics.fetched(self.issuer, body))
+                self._verifier = await discover(
+                    self.issuer, self._fetcher, self._expected, lambda body: metrics.fetched(self.issuer, body)
+                )
             except FetchError as error:
                 log.error("oidc authenticator: initializing plugin: %s", error)
                 self._unhealthy = str(error)
@@ -123,7 +137,9 @@ class JwtAuthenticator:
         self._check_required(claims)
         self._check_rules(self._mapper.claim_rules, evaluate, "claim validation expression")
         user_info = user_value(user)
-        self._check_rules(self._mapper.user_rules, lambda rule: rule.evaluate(USER, user_info), "user info validation rule")
+        self._check_rules(
+            self._mapper.user_rules, lambda rule: rule.evaluate(USER, user_info), "user info validation rule"
+        )
         return user
 
     def _username(self, claims: Object, evaluate: Callable[[Expression], Any]) -> str:
@@ -210,7 +226,10 @@ class JwtAuthenticator:
 
 
 def _string(expression: Expression, evaluate: Callable[[Expression], Any], what: str) -> str:
-    """Evaluate an expression that must return a string. `what` names the mapping in error texts. Raises InvalidToken."""
+    """Evaluate an expression that must return a string.
+
+    `what` names the mapping in error texts. Raises InvalidToken.
+    """
     words = f"oidc: error evaluating {what} claim expression"
     try:
         value = evaluate(expression)

@@ -1,7 +1,8 @@
 """`JwtAuthenticators`: the authenticators of the current AuthenticationConfiguration, replaced when its file changes.
 
-Upstream: newJWTAuthenticator and authenticationConfigUpdater of pkg/kubeapiserver/authenticator/config.go, and the reload of
-pkg/kubeapiserver/options/authentication.go. New authenticators are used only after all their issuers have answered.
+Upstream: newJWTAuthenticator and authenticationConfigUpdater of pkg/kubeapiserver/authenticator/config.go, and the
+reload of pkg/kubeapiserver/options/authentication.go. New authenticators are used only after all their issuers have
+answered.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class JwtAuthenticators:
     def _make(self, config: Object) -> list[JwtAuthenticator]:
         options = self._options
         return [
-            JwtAuthenticator(one, self._pool, algorithms=options.algorithms, disallowed=options.disallowed, clock=self._clock)
+            JwtAuthenticator(
+                one, self._pool, algorithms=options.algorithms, disallowed=options.disallowed, clock=self._clock
+            )
             for one in config.get("jwt") or []
         ]
 
@@ -135,7 +138,10 @@ def _read(path: str) -> str:
 
 
 async def _discovery_errors(made: list[JwtAuthenticator]) -> str:
-    """Wait up to `_PATIENCE` seconds for the authenticators and return what is wrong with those that are not ready; "" if all are."""
+    """Return the errors of the authenticators that are not ready, or "" if all are ready.
+
+    The function waits up to `_PATIENCE` seconds for the authenticators.
+    """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):
             for one in made:

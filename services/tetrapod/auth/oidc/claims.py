@@ -1,6 +1,7 @@
 """Typed access to the claims of a token, with the error texts of Go's encoding/json for values of the wrong type.
 
-Upstream: claims, stringOrArray and untrustedIssuer of plugin/pkg/authenticator/token/oidc/oidc.go; idToken of go-oidc's oidc.go.
+Upstream: claims, stringOrArray and untrustedIssuer of plugin/pkg/authenticator/token/oidc/oidc.go; idToken of go-oidc's
+oidc.go.
 """
 
 from __future__ import annotations
@@ -81,7 +82,10 @@ def go_kind(value: Any) -> str:
 
 
 def string_of(value: Any, into: str = "value") -> str:
-    """Return a string, "" for null. Raises BadClaim for other types. `into` describes the Go target in the error text."""
+    """Return a string, "" for null.
+
+    Raises BadClaim for other types. `into` describes the Go target in the error text.
+    """
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -110,7 +114,10 @@ def bool_claim(claims: Object, name: str) -> bool:
 
 
 def strings_claim(claims: Object, name: str) -> list[str]:
-    """Return a claim that is a list of strings or a single string. Raises BadClaim if it is missing or has another type."""
+    """Return a claim that is a list of strings or a single string.
+
+    Raises BadClaim if it is missing or has another type.
+    """
     value = _present(claims, name)
     if value is None:
         return []

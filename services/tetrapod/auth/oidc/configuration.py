@@ -1,6 +1,7 @@
 """AuthenticationConfiguration files, and the conversion of the `--oidc-*` flags to such a configuration.
 
-Upstream: k8s.io/apiserver/pkg/apis/apiserver/{v1,v1beta1,v1alpha1}/types.go, pkg/kubeapiserver/options/authentication.go.
+Upstream: k8s.io/apiserver/pkg/apis/apiserver/{v1,v1beta1,v1alpha1}/types.go,
+pkg/kubeapiserver/options/authentication.go.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ KIND: Final = "AuthenticationConfiguration"
 GROUP: Final = "apiserver.config.k8s.io"
 VERSIONS: Final = ("v1", "v1beta1", "v1alpha1")
 ALL_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
-"""The algorithms of tokens whose authenticator comes from a configuration file: asymmetric ones only, and never `none`."""
+"""The algorithms of tokens whose authenticator comes from a configuration file: asymmetric ones only, and never
+`none`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,8 @@ class OidcFlags:
 class JwtOptions:
     """The options of `JwtAuthenticators`.
 
-    `config` is an AuthenticationConfiguration; it is made from flags if there is no `file`. `data` is the content of the file.
+    `config` is an AuthenticationConfiguration; it is made from flags if there is no `file`. `data` is the content of
+    the file.
     """
 
     config: Object
@@ -67,7 +71,10 @@ def load_configuration(data: bytes) -> Object:
 
 
 def from_flags(flags: OidcFlags) -> Object:
-    """Convert the flags to a configuration as upstream does. Without an issuer or a client id it has no authenticators."""
+    """Convert the flags to a configuration as upstream does.
+
+    Without an issuer or a client id it has no authenticators.
+    """
     if not flags.issuer_url or not flags.client_id:
         return {}
     issuer: Object = {"url": flags.issuer_url, "audiences": [flags.client_id]}
@@ -93,7 +100,9 @@ def _kinds() -> Kinds:
     kinds: dict[tuple[str, str], SchemaNode] = {}
     for version in VERSIONS:
         kinds[f"{GROUP}/{version}", KIND] = _shape(version)
-        kinds[f"{GROUP}/{version}", "AuthorizationConfiguration"] = kind("AuthorizationConfiguration", authorizers=schemas.raw())
+        kinds[f"{GROUP}/{version}", "AuthorizationConfiguration"] = kind(
+            "AuthorizationConfiguration", authorizers=schemas.raw()
+        )
     kinds[f"{GROUP}/v1", "EncryptionConfiguration"] = kinds["v1", "EncryptionConfig"] = kind(
         "EncryptionConfiguration", resources=schemas.raw()
     )
@@ -110,7 +119,9 @@ def _shape(version: str) -> SchemaNode:
         audienceMatchPolicy=string(),
         egressSelectorType=string(),
     )
-    prefixed = struct(f"{version}.PrefixedClaimOrExpression", claim=string(), prefix=string(POINTER), expression=string())
+    prefixed = struct(
+        f"{version}.PrefixedClaimOrExpression", claim=string(), prefix=string(POINTER), expression=string()
+    )
     mappings = struct(
         f"{version}.ClaimMappings",
         username=prefixed,
@@ -118,7 +129,9 @@ def _shape(version: str) -> SchemaNode:
         uid=struct(f"{version}.ClaimOrExpression", claim=string(), expression=string()),
         extra=list_of(struct(f"{version}.ExtraMapping", key=string(), valueExpression=string())),
     )
-    claim_rule = struct(f"{version}.ClaimValidationRule", claim=string(), requiredValue=string(), expression=string(), message=string())
+    claim_rule = struct(
+        f"{version}.ClaimValidationRule", claim=string(), requiredValue=string(), expression=string(), message=string()
+    )
     authenticator = struct(
         f"{version}.JWTAuthenticator",
         issuer=issuer,

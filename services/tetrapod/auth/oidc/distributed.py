@@ -1,7 +1,7 @@
 """Distributed claims: groups that the token does not contain, but for which it names an endpoint.
 
-Upstream: plugin/pkg/authenticator/token/oidc/oidc.go, claimResolver (OpenID Connect Core 1.0, section 5.6.2). The endpoint must return
-a JWT that its own issuer has signed for the same audiences.
+Upstream: plugin/pkg/authenticator/token/oidc/oidc.go, claimResolver (OpenID Connect Core 1.0, section 5.6.2). The
+endpoint must return a JWT that its own issuer has signed for the same audiences.
 """
 
 from __future__ import annotations
@@ -56,13 +56,18 @@ class ClaimResolver:
         token = response.body.decode("utf-8", "replace")
         issuer = untrusted_issuer(token)
         if issuer is None:
-            raise BadToken(f"getting untrusted issuer from endpoint {endpoint} failed for claim {go_quote(self._claim)}: malformed token")
+            raise BadToken(
+                f"getting untrusted issuer from endpoint {endpoint} failed for claim {go_quote(self._claim)}: "
+                "malformed token"
+            )
         try:
             claims = await (await self._verifier(issuer)).verify(token)
         except BadToken as error:
             raise BadToken(f"verify distributed claim token: {error}") from None
         if self._claim not in claims:
-            raise BadToken(f"jwt returned by distributed claim endpoint {go_quote(endpoint)} did not contain claim: {self._claim}")
+            raise BadToken(
+                f"jwt returned by distributed claim endpoint {go_quote(endpoint)} did not contain claim: {self._claim}"
+            )
         value: object = claims[self._claim]
         return value
 

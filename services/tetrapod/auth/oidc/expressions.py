@@ -1,7 +1,7 @@
 """CEL expressions over `claims` and `user`, compiled once and evaluated for every token that is not cached.
 
-Upstream: k8s.io/apiserver/pkg/authentication/cel/{compile,mapper,interface}.go, and newClaimsValue with its unescaping in
-plugin/pkg/authenticator/token/oidc/oidc.go. All numbers are doubles, because Go decodes JSON that way.
+Upstream: k8s.io/apiserver/pkg/authentication/cel/{compile,mapper,interface}.go, and newClaimsValue with its unescaping
+in plugin/pkg/authenticator/token/oidc/oidc.go. All numbers are doubles, because Go decodes JSON that way.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def _compile(environment: Environment, text: str, about: str, rule: bool) -> Exp
     try:
         program = environment.compile(text)
     except CompileError as error:
-        raise ExpressionError(_NO_BOOL if rule and error.output_type not in (None, types.BOOL) else error.full) from None
+        raise ExpressionError(
+            _NO_BOOL if rule and error.output_type not in (None, types.BOOL) else error.full
+        ) from None
     if rule and program.output_type != types.BOOL:
         raise ExpressionError(_NO_BOOL)
     return Expression(text, program, about)
@@ -155,7 +157,9 @@ def check_rules(rules: tuple[Expression, ...], evaluate: Evaluate) -> None:
 
 
 def string_list(value: Any) -> tuple[str, ...]:
-    """Convert the result of an expression, a string or a list of strings, to a tuple. Empty strings and null are left out.
+    """Convert the result of an expression, a string or a list of strings, to a tuple.
+
+    Empty strings and null are left out.
 
     Raises:
         ExpressionError: the value has another type.

@@ -1,4 +1,7 @@
-"""GET requests to an identity provider: over TLS with the issuer's CAs, following redirects, within 30 seconds (as Go's http.Client)."""
+"""GET requests to an identity provider.
+
+Like Go's http.Client, they use TLS with the issuer's CAs, follow redirects and end within 30 seconds.
+"""
 
 from __future__ import annotations
 

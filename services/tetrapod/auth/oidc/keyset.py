@@ -1,7 +1,7 @@
 """The key set of an issuer, fetched again when a token is signed by an unknown key, and the verification of signatures.
 
-Upstream: go-oidc's jwks.go. A key verifies only the asymmetric algorithms of its type that the authenticator allows. A public key is
-never used as a shared secret, and `none` is rejected.
+Upstream: go-oidc's jwks.go. A key verifies only the asymmetric algorithms of its type that the authenticator allows. A
+public key is never used as a shared secret, and `none` is rejected.
 """
 
 from __future__ import annotations
@@ -65,10 +65,18 @@ ReportKeySet = Callable[[bytes | None], None]
 
 
 class RemoteKeySet:
-    """The cached key set at one URL. `clock` returns wall-clock time, because the issuer's Cache-Control headers give the expiry."""
+    """The cached key set at one URL.
+
+    `clock` returns wall-clock time, because the issuer's Cache-Control headers give the expiry.
+    """
 
     def __init__(
-        self, fetcher: Fetcher, url: str, report: ReportKeySet = lambda _: None, *, clock: Callable[[], float] = time.time
+        self,
+        fetcher: Fetcher,
+        url: str,
+        report: ReportKeySet = lambda _: None,
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._fetcher, self._url, self._report, self._clock = fetcher, url, report, clock
         self._known = _Known()
@@ -138,7 +146,9 @@ def _key(jwk: Object) -> Key | None:
     kind = jwk.get("kty")
     if kind not in _TYPES:
         return None
-    public = {name: value for name, value in jwk.items() if name in ("kty", "n", "e", "crv", "x", "y")}  # drop private members
+    public = {
+        name: value for name, value in jwk.items() if name in ("kty", "n", "e", "crv", "x", "y")
+    }  # drop private members
     try:
         key: Any = (RSAAlgorithm if kind == "RSA" else ECAlgorithm).from_jwk(public)
     except (jwt.InvalidKeyError, ValueError, TypeError, KeyError) as error:

@@ -10,19 +10,21 @@ from tetrapod.generic.metrics.collectors import Gauge, Histogram
 
 LATENCY: Final = Histogram(
     "apiserver_authentication_jwt_authenticator_latency_seconds",
-    "Latency of jwt authentication operations in seconds. This is the time spent authenticating a token for cache miss only "
-    "(i.e. when the token is not found in the cache).",
+    "Latency of jwt authentication operations in seconds. This is the time spent authenticating a token for cache miss "
+    "only (i.e. when the token is not found in the cache).",
     ("result", "jwt_issuer_hash"),
     (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 _FETCHED: Final = Gauge(
     "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
-    "Timestamp of the last successful or failed JWKS fetch split by result, api server identity and jwt issuer for the JWT authenticator.",
+    "Timestamp of the last successful or failed JWKS fetch split by result, api server identity and jwt issuer for the "
+    "JWT authenticator.",
     ("result", "jwt_issuer_hash", "apiserver_id_hash"),
 )
 _KEY_SETS: Final = Gauge(
     "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info",
-    "Information about the last JWKS fetched by the JWT authenticator with hash as label, split by api server identity and jwt issuer.",
+    "Information about the last JWKS fetched by the JWT authenticator with hash as label, split by api server identity "
+    "and jwt issuer.",
     ("jwt_issuer_hash", "apiserver_id_hash", "hash"),
 )
 

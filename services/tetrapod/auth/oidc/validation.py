@@ -1,8 +1,9 @@
 """Validation of AuthenticationConfiguration, which also compiles its CEL expressions.
 
 Upstream: ValidateAuthenticationConfiguration and CompileAndValidateJWTAuthenticator of
-k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go. `validate` checks a whole file. `compile_authenticator` returns the
-`Mapper` of one authenticator. Both reject `disallowed` issuers: those of the server's own service account tokens.
+k8s.io/apiserver/pkg/apis/apiserver/validation/validation.go. `validate` checks a whole file. `compile_authenticator`
+returns the `Mapper` of one authenticator. Both reject `disallowed` issuers: those of the server's own service account
+tokens.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from tetrapod.machinery.gvk import Object
 LIMIT: Final = 64
 _BOTH: Final = "claim and expression can't both be set"
 _EMAIL: Final = (
-    "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or "
-    "claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression"
+    "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression "
+    "or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression"
 )
 
 
@@ -59,7 +60,9 @@ def validate(config: Object, disallowed: Collection[str] = ()) -> list[FieldErro
     anonymous = config.get("anonymous")
     if anonymous is not None and not anonymous.get("enabled") and anonymous.get("conditions"):
         shown = [{"Path": condition.get("path") or ""} for condition in anonymous["conditions"]]
-        errors.append(field.invalid("anonymous.conditions", shown, "enabled should be set to true when conditions are defined"))
+        errors.append(
+            field.invalid("anonymous.conditions", shown, "enabled should be set to true when conditions are defined")
+        )
     return errors
 
 
@@ -115,13 +118,17 @@ class _Compiler:
                 claims.add(claim)
             elif expression:
                 if value := rule.get("requiredValue"):
-                    errors.append(field.invalid(f"{path}.requiredValue", value, "may not be specified when expression is set"))
+                    errors.append(
+                        field.invalid(f"{path}.requiredValue", value, "may not be specified when expression is set")
+                    )
                 if expression in expressions:
                     errors.append(field.duplicate(f"{path}.expression", expression))
                     continue
                 expressions.add(expression)
                 message = rule.get("message") or ""
-                errors += self._compile("claim_rules", expression, f"{path}.expression", partial(compile_claims, about=message, rule=True))
+                errors += self._compile(
+                    "claim_rules", expression, f"{path}.expression", partial(compile_claims, about=message, rule=True)
+                )
             else:
                 errors.append(field.required(path, "claim or expression is required"))
         return errors
@@ -220,7 +227,11 @@ def _issuer_errors(issuer: Object, disallowed: Collection[str], path: str) -> li
         errors.append(field.invalid(f"{path}.certificateAuthority", "<omitted>", text))
     egress = issuer.get("egressSelectorType")
     if egress and egress not in ("controlplane", "cluster"):
-        errors.append(field.invalid(f"{path}.egressSelectorType", egress, "egress selector must be either controlplane or cluster"))
+        errors.append(
+            field.invalid(
+                f"{path}.egressSelectorType", egress, "egress selector must be either controlplane or cluster"
+            )
+        )
     return errors
 
 
@@ -255,7 +266,11 @@ def _audience_errors(audiences: list[str], policy: str, path: str) -> list[Field
             errors.append(field.duplicate(field.index(root, i), audience))
         seen.add(audience)
     if len(audiences) > 1 and policy != "MatchAny":
-        errors.append(field.invalid(f"{path}.audienceMatchPolicy", policy, "audienceMatchPolicy must be MatchAny for multiple audiences"))
+        errors.append(
+            field.invalid(
+                f"{path}.audienceMatchPolicy", policy, "audienceMatchPolicy must be MatchAny for multiple audiences"
+            )
+        )
     if len(audiences) == 1 and policy not in ("", "MatchAny"):
         text = "audienceMatchPolicy must be empty or MatchAny for single audience"
         errors.append(field.invalid(f"{path}.audienceMatchPolicy", policy, text))

@@ -89,7 +89,9 @@ class TokenVerifier:
         if expiry is None or expiry < now:
             raise BadToken(f"oidc: token is expired (Token Expiry: {shown_time(expiry)})")
         if not_before is not None and now + _LEEWAY < not_before:
-            raise BadToken(f"oidc: current time {shown_time(now)} before the nbf (not before) time: {shown_time(not_before)}")
+            raise BadToken(
+                f"oidc: current time {shown_time(now)} before the nbf (not before) time: {shown_time(not_before)}"
+            )
 
 
 def _parts(token: str) -> tuple[Object, bytes]:
@@ -123,7 +125,9 @@ def _check_sources(claims: Object) -> None:
             raise BadToken("oidc: source does not exist")
 
 
-async def discover(issuer: str, fetcher: Fetcher, expected: Expectations, report: ReportKeySet = lambda _: None) -> TokenVerifier:
+async def discover(
+    issuer: str, fetcher: Fetcher, expected: Expectations, report: ReportKeySet = lambda _: None
+) -> TokenVerifier:
     """Fetch the discovery document of an issuer and return the verifier of its tokens.
 
     Raises:

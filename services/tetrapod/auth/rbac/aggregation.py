@@ -1,7 +1,7 @@
 """The controller that keeps the rules of aggregated ClusterRoles equal to those of the roles that they select.
 
-Upstream: pkg/controller/clusterroleaggregation. Rules are ordered by the name of the source role, without duplicates, and written by
-server-side apply as `clusterrole-aggregation-controller`.
+Upstream: pkg/controller/clusterroleaggregation. Rules are ordered by the name of the source role, without duplicates,
+and written by server-side apply as `clusterrole-aggregation-controller`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def aggregated_rules(role: Object, all_roles: Iterable[Object]) -> list[dict[str
     for label_selector in (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ():
         selector = labels.from_label_selector(label_selector)
         for other in ordered:
-            if other["metadata"]["name"] == role["metadata"]["name"] or not selector.matches(other["metadata"].get("labels") or {}):
+            if other["metadata"]["name"] == role["metadata"]["name"] or not selector.matches(
+                other["metadata"].get("labels") or {}
+            ):
                 continue
             for rule in other.get("rules") or ():
                 rules.setdefault(orjson.dumps(rule, option=orjson.OPT_SORT_KEYS), rule)

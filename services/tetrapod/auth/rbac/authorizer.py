@@ -1,4 +1,7 @@
-"""The RBAC authorizer and its rule resolver for SelfSubjectRulesReview (upstream: plugin/pkg/auth/authorizer/rbac/rbac.go)."""
+"""The RBAC authorizer and its rule resolver for SelfSubjectRulesReview.
+
+Upstream: plugin/pkg/auth/authorizer/rbac/rbac.go.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """The reconciliation of the bootstrap policy with storage, which adds what is missing and removes nothing.
 
-It is the post-start hook `rbac/bootstrap-roles`. Upstream: pkg/registry/rbac/rest/storage_rbac.go and the reconciliation of
-component-helpers. Objects with the annotation autoupdate=false are not changed. Added rules, subjects, labels and selectors are kept. A
-binding with another roleRef is replaced. The objects are written directly to storage, because at the first start no user has
-permissions yet. One list of each kind finds the differences, and only those are written.
+It is the post-start hook `rbac/bootstrap-roles`. Upstream: pkg/registry/rbac/rest/storage_rbac.go and the
+reconciliation of component-helpers. Objects with the annotation autoupdate=false are not changed. Added rules,
+subjects, labels and selectors are kept. A binding with another roleRef is replaced. The objects are written directly to
+storage, because at the first start no user has permissions yet. One list of each kind finds the differences, and only
+those are written.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ log = logging.getLogger(__name__)
 
 
 async def reconcile_bootstrap_policy(storage: StorageFactory, *, services_apart: bool = False) -> dict[str, int]:
-    """Write the missing parts of the policy, and return for each kind (by storage prefix) the revision that contains all of it."""
+    """Write the missing parts of the policy, and return the revision of each kind that contains all of it.
+
+    The keys of the result are the storage prefixes of the kinds.
+    """
     policies = bootstrap_policy(services_apart=services_apart)
     _fill_aggregated(policies)
     reached = await asyncio.gather(*(_reconcile_kind(storage.resource(policy.storage), policy) for policy in policies))
@@ -35,21 +39,31 @@ async def reconcile_bootstrap_policy(storage: StorageFactory, *, services_apart:
 
 
 def _fill_aggregated(policies: list[Policy]) -> None:
-    """Set the rules of aggregated roles that are about to be created. Afterwards the aggregation controller maintains them."""
+    """Set the rules of aggregated roles that are about to be created.
+
+    Afterwards the aggregation controller maintains them.
+    """
     roles = policies[0].objects
     for role in sorted((r for r in roles if "aggregationRule" in r), key=_depth):
         role["rules"] = aggregated_rules(role, roles)
 
 
 def _depth(role: Object) -> int:
-    """Return the order of aggregation: view before edit before admin, each of which selects the one before by its labels."""
+    """Return the order of aggregation: view before edit before admin.
+
+    `edit` and `admin` each select the role before by its labels.
+    """
     return ("view", "edit", "admin").index(role["metadata"]["name"])
 
 
 async def _reconcile_kind(storage: ResourceStorage, policy: Policy) -> int:
     page = await storage.list(ListQuery())
     stored = {entry.key: entry for entry in page.entries}
-    work = [change for wanted in policy.objects if (change := _change(storage, stored.get(_key(wanted)), wanted)) is not None]
+    work = [
+        change
+        for wanted in policy.objects
+        if (change := _change(storage, stored.get(_key(wanted)), wanted)) is not None
+    ]
     written = await asyncio.gather(*work)
     return max([int(page.resource_version), *written])
 
@@ -101,13 +115,23 @@ def _new(wanted: Object) -> Object:
     """Return a new object with uid, creationTimestamp and managedFields."""
     obj = copy_object(wanted)
     created = now_rfc3339()
-    obj["metadata"] = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": created, "managedFields": _managed(obj, created)}
+    obj["metadata"] = {
+        **obj["metadata"],
+        "uid": str(uuid.uuid4()),
+        "creationTimestamp": created,
+        "managedFields": _managed(obj, created),
+    }
     return obj
 
 
 def _managed(obj: Object, time: str) -> list[Object]:
-    """Return the managed fields: kube-apiserver owns all fields except aggregated rules, which the aggregation controller owns."""
-    parts: dict[str, Object] = {part: {".": {}, **{f"f:{key}": {} for key in obj["metadata"][part]}} for part in ("annotations", "labels")}
+    """Return the managed fields of an object of the policy.
+
+    The aggregation controller owns aggregated rules; kube-apiserver owns all other fields.
+    """
+    parts: dict[str, Object] = {
+        part: {".": {}, **{f"f:{key}": {} for key in obj["metadata"][part]}} for part in ("annotations", "labels")
+    }
     own: Object = {"f:metadata": {f"f:{part}": fields for part, fields in parts.items()}}
     if "aggregationRule" in obj:
         rules = {"manager": AGGREGATION_MANAGER, "operation": "Apply", **_entry(obj, time, {"f:rules": {}})}
@@ -122,7 +146,10 @@ def _entry(obj: Object, time: str, fields: Object) -> Object:
 
 
 def reconciled(stored: Object, wanted: Object) -> Object | None:
-    """Return `stored` with the missing parts of `wanted`, or None if nothing is missing or autoupdate=false. Arguments are not modified."""
+    """Return `stored` with the missing parts of `wanted`, or None if nothing is missing or autoupdate=false.
+
+    Arguments are not modified.
+    """
     if (stored["metadata"].get("annotations") or {}).get(AUTOUPDATE) == "false":
         return None
     better = dict(stored)

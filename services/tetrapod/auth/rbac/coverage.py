@@ -1,9 +1,12 @@
-"""The comparison of the rules that a user holds with the rules that the user grants, for the privilege escalation check.
+"""The comparison of the rules that a user holds with the rules that the user grants.
 
-Upstream breaks each granted rule down into rights (one verb on one resource of one group, by one name) and looks for a held rule that
-covers each right. The answers here are the same, but the rights are not enumerated, because a rule of 2 kB has a million. Each value of
-a rule (a verb, a group, …) is mapped to the set of held rules that cover it, one bit for each rule. A right is missing if the sets of
-its values have no rule in common. Values with the same set are compared once, and missing rights are counted by multiplying.
+The privilege escalation check uses it.
+
+Upstream breaks each granted rule down into rights (one verb on one resource of one group, by one name) and looks for a
+held rule that covers each right. The answers here are the same, but the rights are not enumerated, because a rule of 2
+kB has a million. Each value of a rule (a verb, a group, …) is mapped to the set of held rules that cover it, one bit
+for each rule. A right is missing if the sets of its values have no rule in common. Values with the same set are
+compared once, and missing rights are counted by multiplying.
 
 Upstream: staging/src/k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go, Covers
 """
@@ -23,9 +26,13 @@ from tetrapod.generic.authorization.rules import ALL, Rule, values
 PlainRule: TypeAlias = dict[str, Any]
 
 MAX_STEPS: Final = 2_000_000
-"""Comparisons of two sets of held rules, about 0.1 µs each. The rules of upstream's bootstrap policy need fewer than a thousand."""
+"""Comparisons of two sets of held rules, about 0.1 µs each. The rules of upstream's bootstrap policy need fewer than a
+thousand.
+"""
 _RULES_PER_STEP: Final = 256
-"""Sets of more rules cost more steps, since they take more time and memory: 2 million steps hold 64 MB of sets at most."""
+"""Sets of more rules cost more steps, since they take more time and memory: 2 million steps hold 64 MB of sets at
+most.
+"""
 
 _RESOURCE_KEYS: Final = ("apiGroups", "resources", "verbs", "resourceNames")
 _URL_KEYS: Final = ("nonResourceURLs", "verbs")
@@ -113,7 +120,10 @@ def _url_prefixes(rules: Sequence[Rule]) -> Mapping[str, list[int]]:
 
 
 def _as_set(indexes: Iterable[int], size: int) -> int:
-    """Return the integer with these bits set. Setting bits in bytes is linear, where `|= 1 << i` copies the integer for each bit."""
+    """Return the integer with these bits set.
+
+    Setting bits in bytes is linear, where `|= 1 << i` copies the integer for each bit.
+    """
     bits = bytearray(size // 8 + 1)
     for i in indexes:
         bits[i >> 3] |= 1 << (i & 7)
@@ -181,7 +191,9 @@ class _Box:
         self._start = -1 if "resourceNames" in self._keys else held.for_any_name
         self.missing = 0
         if all(self._values):
-            self._covering = [self._sets(held, key, listed) for key, listed in zip(self._keys, self._values, strict=True)]
+            self._covering = [
+                self._sets(held, key, listed) for key, listed in zip(self._keys, self._values, strict=True)
+            ]
             self._prepare()
             self.missing = self._count(0, self._start)
 
@@ -198,9 +210,13 @@ class _Box:
         return covering
 
     def _prepare(self) -> None:
-        """Count the values of each list by their sets, and find what decides early: for each list, and for it and all that follow."""
+        """Count the values of each list by their sets, and compute the values that end a count early.
+
+        The latter are computed for each list, or for each list together with all that follow it.
+        """
         self._kinds = [
-            list(Counter(map(covering.__getitem__, listed)).items()) for covering, listed in zip(self._covering, self._values, strict=True)
+            list(Counter(map(covering.__getitem__, listed)).items())
+            for covering, listed in zip(self._covering, self._values, strict=True)
         ]
         self._in_any = [reduce(or_, covering.values()) for covering in self._covering]
         self._in_all = _from_the_end(and_, [reduce(and_, covering.values()) for covering in self._covering], -1)

@@ -1,8 +1,10 @@
 """The checks before a role or binding is written: users grant only rights that they hold.
 
-Exempt are members of system:masters, users with the verb `escalate` on roles, and users with `bind` on the role that a binding refers to.
+Exempt are members of system:masters, users with the verb `escalate` on roles, and users with `bind` on the role that a
+binding refers to.
 
-Upstream: pkg/registry/rbac/escalation_check.go, pkg/registry/rbac/validation/rule.go, the `policybased` storages of pkg/registry/rbac
+Upstream: pkg/registry/rbac/escalation_check.go, pkg/registry/rbac/validation/rule.go, the `policybased` storages of
+pkg/registry/rbac
 """
 
 from __future__ import annotations
@@ -30,10 +32,14 @@ FULL_AUTHORITY: Final[Sequence[Rule]] = (
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
 MAX_LISTED: Final = 2_000
-"""Rights that a rejection lists, of one verb on one resource each; the largest role of upstream's bootstrap policy has 229."""
+"""Rights that a rejection lists, of one verb on one resource each; the largest role of upstream's bootstrap policy has
+229.
+"""
 MAX_LISTED_CHARACTERS: Final = 128 * 1024
 _OFFLOAD: Final = 200
-"""Values of rules from which on they are compared in a thread: the text of a rejection takes 10 µs for each missing right."""
+"""Values of rules from which on they are compared in a thread: the text of a rejection takes 10 µs for each missing
+right.
+"""
 
 
 class EscalationGuard:
@@ -73,7 +79,14 @@ class EscalationGuard:
 
     async def _may(self, ctx: Context, verb: str, resource: str, name: str, group: str = RBAC_GROUP) -> bool:
         question = Attributes(
-            ctx.user, verb, namespace=ctx.namespace, group=group, version="*", resource=resource, name=name, resource_request=True
+            ctx.user,
+            verb,
+            namespace=ctx.namespace,
+            group=group,
+            version="*",
+            resource=resource,
+            name=name,
+            resource_request=True,
         )
         return (await self._authorizer.authorize(question)).decision is Decision.ALLOW
 
@@ -105,7 +118,8 @@ class EscalationGuard:
         config, key = (ROLES, f"{namespace}/{name}") if kind == "Role" else (CLUSTER_ROLES, name)
         entry = await self._storage.resource(config).get(key)
         if entry is None:
-            # Upstream reads the role in the context of the binding's request, so the error names the binding's resource (Store.Get).
+            # Upstream reads the role in the context of the binding's request, so the error names the binding's resource
+            # (Store.Get).
             raise not_found(GroupResource(RBAC_GROUP, resource), name)
         rules: Sequence[Rule] = entry.peek().get("rules") or ()
         return rules

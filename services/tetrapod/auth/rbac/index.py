@@ -1,7 +1,7 @@
 """An in-memory index of all RBAC objects, kept up to date by watching storage, which returns the rule set of any user.
 
-Upstream: k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go, DefaultRuleResolver. Upstream visits every binding for each request.
-Here bindings are indexed by subject, and the rule set of a user is cached until any RBAC object changes.
+Upstream: k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go, DefaultRuleResolver. Upstream visits every binding for
+each request. Here bindings are indexed by subject, and the rule set of a user is cached until any RBAC object changes.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Binding(NamedTuple):
     """A RoleBinding or ClusterRoleBinding."""
 
     subjects: Mapping[SubjectKey, tuple[int, str]]
-    """The position and description of each subject; of equal subjects, the first. A map lets a user be looked up instead
-    of searched for.
+    """The position and description of each subject; of equal subjects, the first. A map lets a user be looked up
+    instead of searched for.
     """
     role_kind: str
     role_name: str
@@ -55,9 +55,14 @@ class RbacIndex:
         self._bindings: dict[BindingKey, Binding] = {}
         self._by_subject: dict[SubjectKey, set[BindingKey]] = {}
         self._sets: BoundedCache[tuple[str, tuple[str, ...]], RuleSet] = BoundedCache(
-            count=8192, size=64 << 20, largest=16 << 20, weigh_entry=lambda key, rules: weigh(key) + _GRANT_BYTES * rules.size
+            count=8192,
+            size=64 << 20,
+            largest=16 << 20,
+            weigh_entry=lambda key, rules: weigh(key) + _GRANT_BYTES * rules.size,
         )
-        self._followings = {c.prefix: Following(storage.resource(c), _KindFollower(self, c.kind)) for c in RBAC_STORAGES}
+        self._followings = {
+            c.prefix: Following(storage.resource(c), _KindFollower(self, c.kind)) for c in RBAC_STORAGES
+        }
         self.has_policy = asyncio.Event()
         """Set when the index contains the bootstrap policy."""
 
@@ -108,7 +113,9 @@ class RbacIndex:
         role_namespace = key.namespace if binding.role_kind == "Role" else ""
         rules = self._roles.get((role_namespace, binding.role_name))
         if rules is None:
-            return Grant("", (), f"{binding.role_kind.lower()}.rbac.authorization.k8s.io {go_quote(binding.role_name)} not found")
+            return Grant(
+                "", (), f"{binding.role_kind.lower()}.rbac.authorization.k8s.io {go_quote(binding.role_name)} not found"
+            )
         return Grant(f"RBAC: allowed by {binding.described} to {described}", rules)
 
     # --- changes ---------------------------------------------------------------------------------------------------

@@ -40,7 +40,10 @@ def bootstrap_policy(*, services_apart: bool = False) -> list[Policy]:
     """
     data = _read("policy.json")
     if services_apart:
-        data = {kind: [*entries, *more] for (kind, entries), more in zip(data.items(), _read("services.json").values(), strict=True)}
+        data = {
+            kind: [*entries, *more]
+            for (kind, entries), more in zip(data.items(), _read("services.json").values(), strict=True)
+        }
     return [
         Policy(CLUSTER_ROLES, _all(data, CLUSTER_ROLES, _role)),
         Policy(ROLES, _all(data, ROLES, _role)),
@@ -55,14 +58,22 @@ def _read(name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def node_rules() -> list[dict[str, Any]]:
-    """Return the rules of ClusterRole system:node, which the node authorizer uses where no more specific rule applies."""
-    rules: list[dict[str, Any]] = next(role["rules"] for role in _read("policy.json")["clusterroles"] if role["name"] == "system:node")
+    """Return the rules of ClusterRole system:node.
+
+    The node authorizer uses them where no more specific rule applies.
+    """
+    rules: list[dict[str, Any]] = next(
+        role["rules"] for role in _read("policy.json")["clusterroles"] if role["name"] == "system:node"
+    )
     return rules
 
 
-def _all(data: dict[str, list[dict[str, Any]]], storage: StorageConfig, body: Callable[[dict[str, Any]], Object]) -> list[Object]:
+def _all(
+    data: dict[str, list[dict[str, Any]]], storage: StorageConfig, body: Callable[[dict[str, Any]], Object]
+) -> list[Object]:
     return [
-        {"kind": storage.kind, "apiVersion": RBAC_VERSION, "metadata": _metadata(entry), **body(entry)} for entry in data[storage.prefix]
+        {"kind": storage.kind, "apiVersion": RBAC_VERSION, "metadata": _metadata(entry), **body(entry)}
+        for entry in data[storage.prefix]
     ]
 
 

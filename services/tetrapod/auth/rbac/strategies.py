@@ -1,6 +1,7 @@
 """Strategies of the four RBAC kinds: defaults, escalation checks before anything else, and validation.
 
-Upstream: pkg/apis/rbac/v1/defaults.go and pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/strategy.go.
+Upstream: pkg/apis/rbac/v1/defaults.go and
+pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/strategy.go.
 """
 
 from __future__ import annotations

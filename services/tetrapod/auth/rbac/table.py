@@ -1,4 +1,7 @@
-"""Table columns of bindings; roles have the default ones (upstream: pkg/printers/internalversion/printers.go, printRoleBinding)."""
+"""Table columns of bindings; roles have the default ones.
+
+Upstream: pkg/printers/internalversion/printers.go, printRoleBinding.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,12 @@ def _row(binding: Object) -> list[Any]:
         if kind in names:
             names[kind].append(f"{subject.get('namespace') or ''}/{name}" if kind == "ServiceAccount" else name)
     wide = [", ".join(names[kind]) for kind in ("User", "Group", "ServiceAccount")]
-    return [meta.get("name", ""), f"{ref.get('kind', '')}/{ref.get('name', '')}", age(meta.get("creationTimestamp")), *wide]
+    return [
+        meta.get("name", ""),
+        f"{ref.get('kind', '')}/{ref.get('name', '')}",
+        age(meta.get("creationTimestamp")),
+        *wide,
+    ]
 
 
 BINDING_TABLE = TableConvertor(

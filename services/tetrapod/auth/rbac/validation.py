@@ -20,7 +20,9 @@ _SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
 def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
     """Validate a Role, or a ClusterRole if not `namespaced`."""
     rules = role.get("rules") or []
-    errors = [error for i, rule in enumerate(rules) for error in _rule_errors(rule, namespaced, field.index("rules", i))]
+    errors = [
+        error for i, rule in enumerate(rules) for error in _rule_errors(rule, namespaced, field.index("rules", i))
+    ]
     if role.get("aggregationRule") is not None:
         errors += _aggregation_errors(role["aggregationRule"].get("clusterRoleSelectors") or [])
     return errors + [field.required(f"rules[{i}].verbs") for i, rule in enumerate(rules) if not rule.get("verbs")]
@@ -31,7 +33,9 @@ def _rule_errors(rule: Object, namespaced: bool, path: str) -> list[FieldError]:
     if urls:
         errors = []
         if namespaced:
-            errors.append(field.invalid(f"{path}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs"))
+            errors.append(
+                field.invalid(f"{path}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs")
+            )
         if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
             text = "rules cannot apply to both regular resources and non-resource URLs"
             errors.append(field.invalid(f"{path}.nonResourceURLs", urls, text))

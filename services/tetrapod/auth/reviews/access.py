@@ -1,7 +1,7 @@
 """SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview: queries to the authorizer through the API.
 
-Upstream: pkg/registry/authorization/{subjectaccessreview,localsubjectaccessreview,selfsubjectaccessreview,util}. The objects are not
-stored. The texts of validation errors name no kind, because upstream's internal objects have none.
+Upstream: pkg/registry/authorization/{subjectaccessreview,localsubjectaccessreview,selfsubjectaccessreview,util}. The
+objects are not stored. The texts of validation errors name no kind, because upstream's internal objects have none.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class SubjectAccessReviews(Rest):
 
 
 class LocalSubjectAccessReviews(Rest):
-    """The resource `localsubjectaccessreviews`: a SubjectAccessReview for one namespace, which its administrators can create."""
+    """The resource `localsubjectaccessreviews`: a SubjectAccessReview for one namespace.
+
+    Administrators of the namespace can create it.
+    """
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -65,7 +68,9 @@ class LocalSubjectAccessReviews(Rest):
             where = f"{_ATTRIBUTES_PATH}.namespace"
             errors.append(field.invalid(where, attributes.get("namespace") or "", "must match metadata.namespace"))
         if path is not None:
-            errors.append(field.invalid("spec.nonResourceAttributes", _internal(path), "disallowed on this kind of request"))
+            errors.append(
+                field.invalid("spec.nonResourceAttributes", _internal(path), "disallowed on this kind of request")
+            )
         return errors
 
 
@@ -109,10 +114,17 @@ def attributes_of(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
         return Attributes(user, path.get("verb") or "", path=path.get("path") or ""), []
     fields = understand_field_selector(resource.get("fieldSelector"), f"{_ATTRIBUTES_PATH}.fieldSelector")
     labels = understand_label_selector(resource.get("labelSelector"), f"{_ATTRIBUTES_PATH}.labelSelector")
-    texts = {key: resource.get(key) or "" for key in ("verb", "namespace", "group", "version", "resource", "subresource", "name")}
+    texts = {
+        key: resource.get(key) or ""
+        for key in ("verb", "namespace", "group", "version", "resource", "subresource", "name")
+    }
     texts["version"] = texts["version"] or "*"
     attributes = Attributes(
-        user, resource_request=True, field_requirements=fields.requirements, label_requirements=labels.requirements, **texts
+        user,
+        resource_request=True,
+        field_requirements=fields.requirements,
+        label_requirements=labels.requirements,
+        **texts,
     )
     return attributes, [error for error in (fields.error, labels.error) if error]
 
@@ -127,7 +139,9 @@ def validate_subject_spec(spec: Object) -> list[FieldError]:
     """Validate the spec of a SubjectAccessReview or LocalSubjectAccessReview."""
     errors = _one_of_errors(spec)
     if not spec.get("user") and not spec.get("groups"):
-        errors.append(field.invalid("spec.user", spec.get("user") or "", "at least one of user or group must be specified"))
+        errors.append(
+            field.invalid("spec.user", spec.get("user") or "", "at least one of user or group must be specified")
+        )
     return errors + _selector_errors(spec)
 
 
@@ -150,13 +164,24 @@ def _internal(path: Object) -> Object:
 
 _META_ORDER: Final = (
     *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers", "managedFields"),
+    *(
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "labels",
+        "annotations",
+        "ownerReferences",
+        "finalizers",
+        "managedFields",
+    ),
 )
 _ENTRY_ORDER: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 
 def metadata_errors(obj: Object, *, local: bool = False) -> list[FieldError]:
-    """Return an error if a review has metadata; managedFields are ignored, and a `local` review may have a namespace."""
+    """Return an error if a review has metadata.
+
+    The check ignores managedFields, and a `local` review may have a namespace.
+    """
     meta: Object = obj.get("metadata") or {}
     ignored = ("managedFields", "namespace") if local else ("managedFields",)
     if not any(value not in (None, "", [], {}, 0) for key, value in meta.items() if key not in ignored):
@@ -169,7 +194,9 @@ def _ordered(meta: Object) -> Object:
     """Return metadata with its keys in the order of Go's struct, because the error text shows it."""
     shown = {key: meta[key] for key in _META_ORDER if meta.get(key) not in (None, "", [], {}, 0)}
     if "managedFields" in shown:
-        shown["managedFields"] = [{key: entry[key] for key in _ENTRY_ORDER if key in entry} for entry in shown["managedFields"]]
+        shown["managedFields"] = [
+            {key: entry[key] for key in _ENTRY_ORDER if key in entry} for entry in shown["managedFields"]
+        ]
     return shown
 
 

@@ -1,4 +1,7 @@
-"""TokenReview and SelfSubjectReview (upstream: pkg/registry/authentication/{tokenreview,selfsubjectreview}/storage.go)."""
+"""TokenReview and SelfSubjectReview.
+
+Upstream: pkg/registry/authentication/{tokenreview,selfsubjectreview}/storage.go.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,13 @@ GROUP: Final = "authentication.k8s.io"
 
 
 class TokenReviews(Rest):
-    """The resource `tokenreviews`. The token is parsed like the header `Authorization: Bearer <token>`, with the header's quirks.
+    """The resource `tokenreviews`.
 
-    As upstream, fields of a submitted status that are not overwritten are returned. Audit annotations and warnings about the credential
-    are returned, in an annotation, only to peer services, because they are for the request that the token came with.
+    The token is parsed like the header `Authorization: Bearer <token>`, with the header's quirks.
+
+    As upstream, fields of a submitted status that are not overwritten are returned. Audit annotations and warnings
+    about the credential are returned, in an annotation, only to peer services, because they are for the request that
+    the token came with.
     """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...], *, anonymous: bool = True) -> None:

@@ -36,4 +36,10 @@ class SelfSubjectRulesReviews(Rest):
         if rules.error:
             status["evaluationError"] = rules.error
         # Upstream returns a new object, without the submitted metadata and namespace.
-        return {"kind": "SelfSubjectRulesReview", "apiVersion": f"{GROUP}/v1", "metadata": {}, "spec": {}, "status": status}
+        return {
+            "kind": "SelfSubjectRulesReview",
+            "apiVersion": f"{GROUP}/v1",
+            "metadata": {},
+            "spec": {},
+            "status": status,
+        }

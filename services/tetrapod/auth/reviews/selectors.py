@@ -1,7 +1,7 @@
 """Field and label selectors in access reviews: their validation and their conversion to requirements for authorizers.
 
-Upstream: pkg/apis/authorization/validation and pkg/registry/authorization/util/helpers.go. Requirements that cannot be parsed are left
-out. The authorizer then decides about a broader request, and evaluationError says so.
+Upstream: pkg/apis/authorization/validation and pkg/registry/authorization/util/helpers.go. Requirements that cannot be
+parsed are left out. The authorizer then decides about a broader request, and evaluationError says so.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from tetrapod.machinery.gvk import Object
 
 Requirement = dict[str, Any]
 _LABEL_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
-_PARSED: Final = {"in": "In", "=": "In", "==": "In", "notin": "NotIn", "!=": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
+_PARSED: Final = {
+    "in": "In",
+    "=": "In",
+    "==": "In",
+    "notin": "NotIn",
+    "!=": "NotIn",
+    "exists": "Exists",
+    "!": "DoesNotExist",
+}
 
 
 class Understood(NamedTuple):
@@ -34,7 +42,9 @@ def validate_selectors(attributes: Object, path: str) -> list[FieldError]:
         where = f"{path}.{name}"
         raw, requirements = selector.get("rawSelector") or "", selector.get("requirements") or []
         if raw and requirements:
-            errors.append(field.invalid(f"{where}.rawSelector", raw, "may not specified at the same time as requirements"))
+            errors.append(
+                field.invalid(f"{where}.rawSelector", raw, "may not specified at the same time as requirements")
+            )
         if not raw and not requirements:
             text = f"when {where} is specified, requirements or rawSelector is required"
             errors.append(field.required(f"{where}.requirements", text))
@@ -51,7 +61,9 @@ def _field_requirement_errors(requirement: Requirement, path: str) -> list[Field
     if operator in ("In", "NotIn") and not values:
         errors.append(field.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
     if operator in ("Exists", "DoesNotExist") and values:
-        errors.append(field.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+        errors.append(
+            field.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+        )
     return errors
 
 
@@ -70,7 +82,9 @@ def understand_field_selector(selector: Object | None, path: str) -> Understood:
             parsed = field_selectors.parse(raw).requirements
         except ValueError:
             return Understood((), f"{path} ignored due to parse error")
-        return Understood(tuple({"key": k, "operator": "NotIn" if op == "!=" else "In", "values": [v]} for k, op, v in parsed))
+        return Understood(
+            tuple({"key": k, "operator": "NotIn" if op == "!=" else "In", "values": [v]} for k, op, v in parsed)
+        )
     requirements = selector.get("requirements") or []
     # Upstream's field selectors support only equality with one value.
     known = tuple(r for r in requirements if r.get("operator") in ("In", "NotIn") and len(r.get("values") or ()) == 1)

@@ -28,7 +28,10 @@ _group = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)
 
 
 class BootstrapTokenAuthenticator:
-    """An authenticator of bootstrap tokens. Unusable tokens are treated like unknown ones; only the log gives the reason."""
+    """An authenticator of bootstrap tokens.
+
+    Unusable tokens are treated like unknown ones; only the log gives the reason.
+    """
 
     def __init__(self, objects: Objects, audiences: Sequence[str], *, clock: Callable[[], float] = time.time) -> None:
         self._objects, self._audiences, self._clock = objects, tuple(audiences), clock

@@ -1,6 +1,9 @@
-"""Reads of the objects of other services that a token names: from the watch cache, and from the store where the cache may be stale.
+"""Reads of the objects of other services that a token names.
 
-Upstream: pkg/controller/serviceaccount/tokengetter.go, which asks an informer first and the API if the informer does not have the object.
+They use the watch cache, and the store where the cache may be stale.
+
+Upstream: pkg/controller/serviceaccount/tokengetter.go, which asks an informer first and the API if the informer does
+not have the object.
 """
 
 from __future__ import annotations

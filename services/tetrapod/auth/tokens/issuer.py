@@ -19,7 +19,9 @@ from tetrapod.machinery.gvk import Object
 
 LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
 WARN_ONLY_SECONDS: Final = 60 * 60 + 7
-"""The lifetime that the kubelet requests. Upstream extends such tokens and warns after this time (WarnOnlyBoundTokenExpirationPeriod)."""
+"""The lifetime that the kubelet requests. Upstream extends such tokens and warns after this time
+(WarnOnlyBoundTokenExpirationPeriod).
+"""
 EXTENDED_SECONDS: Final = 365 * 24 * 60 * 60
 
 
@@ -44,7 +46,9 @@ class TokenIssuer:
         self._public = verification_key(key.public_key())
         self._clock = clock
 
-    def bound_token(self, account: Object, seconds: int, audiences: Sequence[str], bound: Bound, warn_after: int = 0) -> str:
+    def bound_token(
+        self, account: Object, seconds: int, audiences: Sequence[str], bound: Bound, warn_after: int = 0
+    ) -> str:
         """Return a signed token that is bound to `account` and the objects of `bound`.
 
         Args:

@@ -1,9 +1,9 @@
 """Verification of the signature and issuer of service account tokens; their Kubernetes claims are checked elsewhere.
 
-Follows JWTTokenAuthenticator of pkg/serviceaccount/jwt.go. go-jose v2 decides what counts as a token, and its error texts are used. A
-key verifies only with its own algorithms, regardless of the token's header; `none` and symmetric algorithms are not among them.
-Verified tokens are cached by hash, so that the signature is verified once. Expiry and the objects behind a token are checked on every
-use.
+Follows JWTTokenAuthenticator of pkg/serviceaccount/jwt.go. go-jose v2 decides what counts as a token, and its error
+texts are used. A key verifies only with its own algorithms, regardless of the token's header; `none` and symmetric
+algorithms are not among them. Verified tokens are cached by hash, so that the signature is verified once. Expiry and
+the objects behind a token are checked on every use.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class _Compact:
 
     @property
     def signed(self) -> bytes:
-        """The bytes that the signature covers: the parts encoded canonically, so that white space and unused trailing bits are ignored."""
+        """The bytes that the signature covers: the parts encoded canonically.
+
+        White space and unused trailing bits are therefore ignored.
+        """
         return _written(self.protected) + b"." + _written(self.payload)
 
 
@@ -54,7 +57,9 @@ class JwtVerifier:
     def __init__(self, keys: Sequence[VerificationKey]) -> None:
         self._keys = tuple(keys)
         self._by_id = {key.id: key for key in keys}
-        self._verified: BoundedCache[bytes, Mapping[str, Any]] = BoundedCache(count=8192, size=16 << 20, largest=64 << 10)
+        self._verified: BoundedCache[bytes, Mapping[str, Any]] = BoundedCache(
+            count=8192, size=16 << 20, largest=64 << 10
+        )
         self._salt = secrets.token_bytes(16)
 
     def claims(self, token: str, issuers: Collection[str]) -> Mapping[str, Any] | None:
@@ -64,7 +69,8 @@ class JwtVerifier:
             The claims, or None for tokens that are not JWTs and for those of other issuers.
 
         Raises:
-            InvalidToken: the token names one of `issuers`, but none of our keys has signed it, or a registered claim has the wrong type.
+            InvalidToken: the token names one of `issuers`, but none of our keys has signed it, or a registered claim
+                has the wrong type.
         """
         digest = hashlib.blake2b(token.encode("utf-8", "surrogateescape"), key=self._salt, digest_size=32).digest()
         cached = self._verified.recall(digest)
@@ -99,13 +105,18 @@ def _signed_by(key: VerificationKey, token: _Compact, algorithm: str | None) -> 
 
 
 def _check(claims: Mapping[str, Any]) -> None:
-    """Check the types of the registered claims as go-jose does when it decodes them into Go types. Raises InvalidToken."""
+    """Check the types of the registered claims as go-jose does when it decodes them into Go types.
+
+    Raises InvalidToken.
+    """
     for key in _TEXTS:
         text_of(claims, key)
     for key in _MOMENTS:
         number_of(claims, key)
     audience = claims.get("aud", [])
-    if not isinstance(audience, str) and not (isinstance(audience, list) and all(isinstance(one, str) for one in audience)):
+    if not isinstance(audience, str) and not (
+        isinstance(audience, list) and all(isinstance(one, str) for one in audience)
+    ):
         raise _malformed("aud")
 
 
@@ -150,21 +161,28 @@ def _parsed(token: str) -> _Compact | None:
     if protected is None or payload is None or signature is None:
         return None
     header = _object(protected) if protected else {}
-    if header is None or not all(isinstance(header.get(key) or "", str) for key in _TEXTS_OF_HEADER) or not _may_embed(header.get("jwk")):
+    if (
+        header is None
+        or not all(isinstance(header.get(key) or "", str) for key in _TEXTS_OF_HEADER)
+        or not _may_embed(header.get("jwk"))
+    ):
         return None
     return _Compact(protected, payload, signature, header)
 
 
 def _may_embed(key: object) -> bool:
-    """Return whether go-jose accepts this `jwk` header: it must be a public key. The key is not used for verification."""
+    """Return whether go-jose accepts this `jwk` header: it must be a public key.
+
+    The key is not used for verification.
+    """
     return key is None or (isinstance(key, dict) and key.get("kty") in _PUBLIC_KINDS and "d" not in key)
 
 
 def _object(raw: bytes) -> Mapping[str, Any] | None:
     """Parse a JSON object, or return None.
 
-    Literals that Go's decoder rejects (NaN, Infinity) and duplicate names are rejected: a reader that takes the other of
-    two values would read another token.
+    Literals that Go's decoder rejects (NaN, Infinity) and duplicate names are rejected: a reader that takes the other
+    of two values would read another token.
     """
     try:
         value = json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=_distinct, parse_constant=_no_number)
@@ -185,7 +203,10 @@ def _no_number(text: str) -> Any:
 
 
 def _read(text: str) -> bytes | None:
-    """Decode unpadded base64url as Go does: no padding, no other characters; line breaks are skipped. None for invalid input."""
+    """Decode unpadded base64url as Go does: no padding, no other characters; line breaks are skipped.
+
+    None for invalid input.
+    """
     text = text.replace("\r", "").replace("\n", "")
     if not text.isascii() or any(letter in text for letter in "=+/"):
         return None

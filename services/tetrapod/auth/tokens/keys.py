@@ -1,7 +1,7 @@
 """Signing and verification keys of service account tokens: PEM files are read, key ids and a JWKS are computed.
 
-Upstream: pkg/serviceaccount/{jwt.go,openidmetadata.go}. The id of a key is the hash of its public half, so a token names the key that
-verifies it. Only the auth service holds private keys.
+Upstream: pkg/serviceaccount/{jwt.go,openidmetadata.go}. The id of a key is the hash of its public half, so a token
+names the key that verifies it. Only the auth service holds private keys.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ PublicKey: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 PrivateKey: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 _PEM_BLOCK: Final = re.compile(rb"-----BEGIN [^-]+-----.+?-----END [^-]+-----", re.DOTALL)
-_CURVES: Final = {"secp256r1": ("ES256", "P-256", 32), "secp384r1": ("ES384", "P-384", 48), "secp521r1": ("ES512", "P-521", 66)}
+_CURVES: Final = {
+    "secp256r1": ("ES256", "P-256", 32),
+    "secp384r1": ("ES384", "P-384", 48),
+    "secp521r1": ("ES512", "P-521", 66),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,9 @@ def load_signing_key(pem: bytes) -> PrivateKey:
 
 
 def load_verification_keys(pem: bytes) -> list[VerificationKey]:
-    """Return every key in a file of --service-account-key-file: public keys, certificates, and the public halves of private keys.
+    """Return every key in a file of --service-account-key-file.
+
+    The keys are public keys, those of certificates, and the public halves of private keys.
 
     Raises:
         ValueError: the file has no usable key, or a key has an elliptic curve that JWTs do not support.

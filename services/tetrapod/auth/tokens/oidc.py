@@ -30,8 +30,8 @@ _ABOUT_KEYS: Final = "get service account issuer OpenID JSON Web Key Set (contai
 def discovery_routes(issuer: str, keys: Sequence[VerificationKey], jwks_uri: str) -> dict[str, Handler]:
     """Return the handlers of the discovery document and the key set by path.
 
-    The result is empty, and a warning is logged, if the issuer cannot be discovered: it is not an https URL, has a query
-    or fragment, or `jwks_uri` is empty.
+    The result is empty, and a warning is logged, if the issuer cannot be discovered: it is not an https URL, has a
+    query or fragment, or `jwks_uri` is empty.
     """
     if fault := _fault(issuer, jwks_uri):
         log.warning("the endpoints of ServiceAccountIssuerDiscovery are not enabled: %s", fault)
@@ -68,7 +68,9 @@ def openapi_documents() -> dict[str, Callable[[], Object]]:
     def configuration() -> Object:
         from tetrapod.generic.openapi.v3 import text_document  # imported at the first request
 
-        return text_document(f"{CONFIGURATION_PATH}/", "getServiceAccountIssuerOpenIDConfiguration", _JSON, _ABOUT_CONFIGURATION)
+        return text_document(
+            f"{CONFIGURATION_PATH}/", "getServiceAccountIssuerOpenIDConfiguration", _JSON, _ABOUT_CONFIGURATION
+        )
 
     def keys() -> Object:
         from tetrapod.generic.openapi.v3 import text_document

@@ -1,7 +1,7 @@
 """`TokenRequests`: the logic of the subresource `serviceaccounts/token`, which core serves and auth signs.
 
-In one process core uses `TokenRequestRest`. As a separate process it uses `RemoteTokenRequestRest` (generic/client/token_requests.py),
-which calls `prepare` and `issue` here and runs validating admission in between.
+In one process core uses `TokenRequestRest`. As a separate process it uses `RemoteTokenRequestRest`
+(generic/client/token_requests.py), which calls `prepare` and `issue` here and runs validating admission in between.
 
 Upstream: pkg/registry/core/serviceaccount/storage/token.go.
 """
@@ -64,8 +64,8 @@ class TokenRequests:
         """Set the defaults of a request in place and validate it.
 
         Raises:
-            StatusError: the metadata names another object (400, 409, 422), the account does not exist (404), or the spec is
-                invalid (422).
+            StatusError: the metadata names another object (400, 409, 422), the account does not exist (404), or the
+                spec is invalid (422).
         """
         meta: Object = obj.setdefault("metadata", {}) or {}
         obj["metadata"] = meta
@@ -95,10 +95,16 @@ class TokenRequests:
         """Sign the token of a prepared request and return the TokenRequest with its status."""
         namespace, spec = ctx.namespace, obj["spec"]
         account = await self._objects.get(SERVICE_ACCOUNTS, namespace, name)
-        bound = await self._bound(namespace, name, spec["boundObjectRef"]) if spec["boundObjectRef"] is not None else Bound()
+        bound = (
+            await self._bound(namespace, name, spec["boundObjectRef"])
+            if spec["boundObjectRef"] is not None
+            else Bound()
+        )
         seconds = int(spec["expirationSeconds"])
         if 0 < self._max_expiration < seconds:
-            ctx.warnings.append(f"requested expiration of {seconds} seconds shortened to {self._max_expiration} seconds")
+            ctx.warnings.append(
+                f"requested expiration of {seconds} seconds shortened to {self._max_expiration} seconds"
+            )
             seconds = spec["expirationSeconds"] = self._max_expiration
         lifetime, warn_after = seconds, 0
         ours = set(self._audiences).issuperset(spec["audiences"])
@@ -135,12 +141,16 @@ class TokenRequests:
         pod = await self._objects.get(PODS, namespace, name)
         if pod["spec"].get("serviceAccountName") != account:
             raise bad_request(
-                f"cannot bind token for serviceaccount {go_quote(account)} to pod running with different serviceaccount name."
+                f"cannot bind token for serviceaccount {go_quote(account)} to pod running with different "
+                "serviceaccount name."
             )
         return Bound(pod=pod, node=await self._node_of(pod)), pod["metadata"]["uid"]
 
     async def _node_of(self, pod: Object) -> dict[str, str] | None:
-        """Return the name and uid of the pod's node, the uid being "" if the Node does not exist; None if the pod is not scheduled."""
+        """Return the name and uid of the pod's node, or None if the pod is not scheduled.
+
+        The uid is "" if the Node does not exist.
+        """
         name = pod["spec"].get("nodeName")
         if not name:
             return None
@@ -167,17 +177,26 @@ class TokenRequestRest(Rest):
 
 
 def validate_token_request(spec: Object) -> list[FieldError]:
-    """Validate the spec of a TokenRequest (upstream: pkg/apis/authentication/validation/validation.go, ValidateTokenRequest)."""
+    """Validate the spec of a TokenRequest.
+
+    Upstream: pkg/apis/authentication/validation/validation.go, ValidateTokenRequest.
+    """
     errors: list[FieldError] = []
     seconds = spec["expirationSeconds"]
     if seconds < _SHORTEST:
-        errors.append(field.invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
+        errors.append(
+            field.invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+        )
     if seconds > _LONGEST:
-        errors.append(field.invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds"))
+        errors.append(
+            field.invalid("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
+        )
     attestations = spec.get("attestations") or None
     if _is_webhook(spec.get("boundObjectRef")):
         if len(spec["audiences"]) != 1:
-            errors.append(field.invalid("spec.audiences", spec["audiences"], "must be length 1 when bound to a webhook config"))
+            errors.append(
+                field.invalid("spec.audiences", spec["audiences"], "must be length 1 when bound to a webhook config")
+            )
         return errors + _attestation_errors(attestations)
     if attestations:
         text = "attestations may only be specified with a webhook bound object reference"
@@ -207,7 +226,12 @@ def _is_webhook(ref: Object | None) -> bool:
 
 
 def _kind_of(ref: Object) -> GroupVersionKind:
-    """Return the kind of a reference (upstream: schema.FromAPIVersionAndKind, for which an apiVersion that cannot be parsed is empty)."""
+    """Return the kind of a reference.
+
+    An apiVersion that cannot be parsed is treated as empty.
+
+    Upstream: schema.FromAPIVersionAndKind.
+    """
     try:
         return GroupVersion.parse(ref.get("apiVersion") or "").with_kind(ref.get("kind") or "")
     except ValueError:

@@ -16,7 +16,9 @@ log = logging.getLogger(__name__)
 
 
 def read_token_file(text: str) -> dict[str, UserInfo]:
-    """Return the users of a token file by token. Empty tokens are skipped, and the last of duplicate tokens wins; both are logged.
+    """Return the users of a token file by token.
+
+    Empty tokens are skipped, and the last of duplicate tokens wins; both are logged.
 
     Raises:
         ValueError: a line has fewer than three columns.
@@ -27,7 +29,10 @@ def read_token_file(text: str) -> dict[str, UserInfo]:
         if not columns:
             continue
         if len(columns) < 3:
-            raise ValueError(f"token file line {number} must have at least 3 columns (token, user name, user uid), found {len(columns)}")
+            raise ValueError(
+                f"token file line {number} must have at least 3 columns (token, user name, user uid), "
+                f"found {len(columns)}"
+            )
         token, name, uid = columns[:3]
         if not token:
             log.warning("an empty token has been found in the token file, line %d", number)

@@ -1,4 +1,7 @@
-"""A label on the secret of a legacy token with the day of its last use (upstream: legacy service account token tracking)."""
+"""A label on the secret of a legacy token with the day of its last use.
+
+Upstream: legacy service account token tracking.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ class LegacyTokenTracker:
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     async def used(self, secret: Object) -> None:
-        """Record that the token of `secret` was used today, unless the label says so already or a patch is under way."""
+        """Record that the token of `secret` was used today.
+
+        Nothing is recorded if the label says so already or a patch is under way.
+        """
         meta = secret["metadata"]
         today = now().strftime(_DAY)
         key = (meta["namespace"], meta["name"])
@@ -55,11 +61,18 @@ class LegacyTokenTracker:
         config_map = await get_or_none(self._client, _CONFIG_MAPS, _SINCE_NAMESPACE, _SINCE_NAME)
         if config_map is None:
             metadata = {"name": _SINCE_NAME, "namespace": _SINCE_NAMESPACE}
-            obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": {"since": now().strftime(_DAY)}}
+            obj = {
+                "kind": "ConfigMap",
+                "apiVersion": "v1",
+                "metadata": metadata,
+                "data": {"since": now().strftime(_DAY)},
+            }
             await self._client.create(_CONFIG_MAPS, _SINCE_NAMESPACE, obj)
             return
         if not _is_day((config_map.get("data") or {}).get("since", "")):
-            await self._client.update(_CONFIG_MAPS, _SINCE_NAMESPACE, {**config_map, "data": {"since": now().strftime(_DAY)}})
+            await self._client.update(
+                _CONFIG_MAPS, _SINCE_NAMESPACE, {**config_map, "data": {"since": now().strftime(_DAY)}}
+            )
 
     async def start(self) -> None:
         """Call `say_since_when` until it succeeds, with exponential backoff up to 10 seconds."""

@@ -23,7 +23,10 @@ class LimitPodHardAntiAffinityTopology(PodPlugin):
         anti_affinity = (spec_of(attributes).get("affinity") or {}).get("podAntiAffinity") or {}
         for term in anti_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
             if (key := term.get("topologyKey") or "") != _HOSTNAME:
-                message = f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} but only key {_HOSTNAME} is allowed"
+                message = (
+                    f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} but only key "
+                    f"{_HOSTNAME} is allowed"
+                )
                 raise forbidden(attributes, message)
 
 
@@ -34,7 +37,9 @@ class DenyServiceExternalIPs(Plugin):
     operations = frozenset({"CREATE", "UPDATE"})
 
     def handles(self, attributes: Attributes) -> bool:
-        return attributes.resource.resource == "services" and not attributes.resource.group and not attributes.subresource
+        return (
+            attributes.resource.resource == "services" and not attributes.resource.group and not attributes.subresource
+        )
 
     async def validate(self, attributes: Attributes) -> None:
         existing = ((attributes.old_object or {}).get("spec") or {}).get("externalIPs") or ()

@@ -1,6 +1,7 @@
 """The admission plugins of the certificates.k8s.io group.
 
-Approving, signing and attesting require a permission on the resource `signers`, by the signer's name or by its domain (`example.com/*`).
+Approving, signing and attesting require a permission on the resource `signers`, by the signer's name or by its domain
+(`example.com/*`).
 Upstream: plugin/pkg/admission/certificates/{approval,signing,subjectrestriction,ctbattest}.
 """
 
@@ -42,7 +43,9 @@ class _SignerRight(_SigningRequestPlugin):
     async def _require(self, attributes: Attributes) -> None:
         signer = _signer_of(attributes.old_object)
         if not await authorized_for_signer(self._authorizer, attributes.user, self.verb, signer):
-            raise forbidden(attributes, f"user not permitted to {self.verb} requests with signerName {go_quote(signer)}")
+            raise forbidden(
+                attributes, f"user not permitted to {self.verb} requests with signerName {go_quote(signer)}"
+            )
 
 
 class CertificateApproval(_SignerRight):
@@ -89,7 +92,12 @@ class ClusterTrustBundleAttest(Plugin):
         if not signer:
             return
         new, old = attributes.object, attributes.old_object
-        if attributes.operation == "UPDATE" and new is not None and old is not None and only_owners_and_finalizers_differ(new, old):
+        if (
+            attributes.operation == "UPDATE"
+            and new is not None
+            and old is not None
+            and only_owners_and_finalizers_differ(new, old)
+        ):
             return  # storage migration and garbage collection change nothing that the signer vouches for
         if not await authorized_for_signer(self._authorizer, attributes.user, "attest", signer):
             raise forbidden(attributes, f"user not permitted to attest for signerName {go_quote(signer)}")

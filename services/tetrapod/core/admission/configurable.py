@@ -17,14 +17,18 @@ def image_policy_webhook(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.image_policy import ImagePolicyWebhook, read_policy
 
-    return ImagePolicyWebhook(read_policy(dependencies.configuration.for_plugin("ImagePolicyWebhook")), dependencies.webhooks.pool)
+    return ImagePolicyWebhook(
+        read_policy(dependencies.configuration.for_plugin("ImagePolicyWebhook")), dependencies.webhooks.pool
+    )
 
 
 def pod_node_selector(dependencies: PluginDependencies) -> Plugin:
     """Return the plugin with its configuration."""
     from tetrapod.core.admission.pod_node_selector import PodNodeSelector, read_selectors
 
-    return PodNodeSelector(dependencies.storages, read_selectors(dependencies.configuration.for_plugin("PodNodeSelector")))
+    return PodNodeSelector(
+        dependencies.storages, read_selectors(dependencies.configuration.for_plugin("PodNodeSelector"))
+    )
 
 
 def pod_toleration_restriction(dependencies: PluginDependencies) -> Plugin:

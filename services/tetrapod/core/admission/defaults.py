@@ -15,7 +15,10 @@ from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import Object
 
-_STORAGE_DEFAULTS: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_STORAGE_DEFAULTS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _INGRESS_DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
 _INGRESS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
@@ -47,7 +50,9 @@ class DefaultStorageClass(Plugin):
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of(attributes)
-        if spec.get("storageClassName") is not None or BETA_CLASS in (object_of(attributes)["metadata"].get("annotations") or {}):
+        if spec.get("storageClassName") is not None or BETA_CLASS in (
+            object_of(attributes)["metadata"].get("annotations") or {}
+        ):
             return
         default = _newest([c for c in await self._classes.list() if _marked(c, *_STORAGE_DEFAULTS)])
         if default is not None:

@@ -1,4 +1,6 @@
-"""EventRateLimit, off by default: limits the rate of events in total, by namespace, by user, or by source and involved object.
+"""The admission plugin EventRateLimit, off by default.
+
+It limits the rate of events in total, by namespace, by user, or by source and involved object.
 
 As upstream, events of events.k8s.io are not limited. Each replica counts only its own requests.
 Upstream: plugin/pkg/admission/eventratelimit.
@@ -68,7 +70,10 @@ def read_limits(data: bytes | None) -> list[Limit]:
 
 
 class TokenBucket:
-    """A token bucket with `burst` tokens, full at first and refilled with `qps` tokens a second. Upstream: golang.org/x/time/rate."""
+    """A token bucket with `burst` tokens, full at first and refilled with `qps` tokens a second.
+
+    Upstream: golang.org/x/time/rate.
+    """
 
     __slots__ = ("_burst", "_qps", "_seen", "_tokens")
 
@@ -137,12 +142,16 @@ def _errors(limits: Sequence[Object]) -> list[FieldError]:
         if type_ not in _KEYS:
             errors.append(field.not_supported(f"{path}.type", type_, sorted(_KEYS)))
         numbers = {name: limit.get(name) or 0 for name in ("burst", "qps")}
-        errors += [field.invalid(f"{path}.{name}", value, "must be positive") for name, value in numbers.items() if value <= 0]
+        errors += [
+            field.invalid(f"{path}.{name}", value, "must be positive") for name, value in numbers.items() if value <= 0
+        ]
         if type_ != "Server" and (size := limit.get("cacheSize") or 0) < 0:
             errors.append(field.invalid(f"{path}.cacheSize", size, "must not be negative"))
     return errors
 
 
 def _shape() -> SchemaNode:
-    limit = struct("v1alpha1.Limit", type=string(), qps=integer("int32"), burst=integer("int32"), cacheSize=integer("int32"))
+    limit = struct(
+        "v1alpha1.Limit", type=string(), qps=integer("int32"), burst=integer("int32"), cacheSize=integer("int32")
+    )
     return kind("v1alpha1.Configuration", limits=list_of(limit))

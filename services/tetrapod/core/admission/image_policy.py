@@ -38,7 +38,10 @@ _SECOND, _MILLISECOND, _MINUTE = 1_000_000_000, 1_000_000, 60_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ImagePolicy:
-    """The plugin's configuration: the webhook, how many seconds to cache its responses, and whether to allow pods when it fails."""
+    """The configuration of the plugin.
+
+    It names the webhook, how many seconds to cache its responses, and whether to allow pods when it fails.
+    """
 
     target: Target
     allow_ttl: float
@@ -121,7 +124,13 @@ class ImagePolicyWebhook(Plugin):
 
     async def _ask(self, spec: Object) -> Object:
         """Return the status of the review, retrying as configured. Raises ReviewFailed."""
-        review = {"kind": "ImageReview", "apiVersion": API_VERSION, "metadata": {}, "spec": spec, "status": {"allowed": False}}
+        review = {
+            "kind": "ImageReview",
+            "apiVersion": API_VERSION,
+            "metadata": {},
+            "spec": spec,
+            "status": {"allowed": False},
+        }
         status: Object = (await create(self._client, review, self._policy.backoff)).get("status") or {}
         return status
 
@@ -147,10 +156,15 @@ def _question(pod: Object, attributes: Attributes) -> Object:
     spec = pod.get("spec") or {}
     kinds = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
     images = [
-        {"image": image} if (image := container.get("image")) else {} for field_name in kinds for container in spec.get(field_name) or ()
+        {"image": image} if (image := container.get("image")) else {}
+        for field_name in kinds
+        for container in spec.get(field_name) or ()
     ]
     annotations = (pod.get("metadata") or {}).get("annotations") or {}
-    review_spec = {"containers": images, "annotations": {k: v for k, v in sorted(annotations.items()) if ".image-policy.k8s.io/" in k}}
+    review_spec = {
+        "containers": images,
+        "annotations": {k: v for k, v in sorted(annotations.items()) if ".image-policy.k8s.io/" in k},
+    }
     return {name: value for name, value in {**review_spec, "namespace": attributes.namespace}.items() if value}
 
 
@@ -164,7 +178,9 @@ def _annotate(attributes: Attributes, key: str, value: str) -> None:
 
 def _config_shape() -> SchemaNode:
     durations = {name: integer("time.Duration") for name in ("allowTTL", "denyTTL", "retryBackoff")}
-    policy = struct("imagepolicy.imagePolicyWebhookConfig", kubeConfigFile=string(), **durations, defaultAllow=boolean())
+    policy = struct(
+        "imagepolicy.imagePolicyWebhookConfig", kubeConfigFile=string(), **durations, defaultAllow=boolean()
+    )
     return struct("imagepolicy.AdmissionConfig", imagePolicy=policy)
 
 

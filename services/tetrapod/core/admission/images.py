@@ -1,6 +1,8 @@
-"""AlwaysPullImages, off by default: sets imagePullPolicy to Always, so that every start of a container checks the right to pull.
+"""The admission plugin AlwaysPullImages, off by default.
 
-A policy that a mutating webhook changes back is rejected. Upstream: plugin/pkg/admission/alwayspullimages.
+It sets imagePullPolicy to Always, so that every start of a container checks the right to pull. A policy that a mutating
+webhook changes back is rejected.
+Upstream: plugin/pkg/admission/alwayspullimages.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ class AlwaysPullImages(PodPlugin):
         """Skip updates that add no image."""
         if not super().handles(attributes):
             return False
-        return attributes.operation != "UPDATE" or not _images(attributes.object or {}) <= _images(attributes.old_object or {})
+        return attributes.operation != "UPDATE" or not _images(attributes.object or {}) <= _images(
+            attributes.old_object or {}
+        )
 
     async def admit(self, attributes: Attributes) -> None:
         for _, holder, key in _policies(object_of(attributes)):

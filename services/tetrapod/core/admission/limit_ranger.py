@@ -1,6 +1,8 @@
-"""LimitRanger: applies the defaults and checks the bounds of a namespace's LimitRanges for pods and PersistentVolumeClaims.
+"""The admission plugin LimitRanger.
 
-The bounds are in `limits.py`. Upstream: plugin/pkg/admission/limitranger/admission.go.
+It applies the defaults and checks the bounds of a namespace's LimitRanges for pods and PersistentVolumeClaims. The
+bounds are in `limits.py`.
+Upstream: plugin/pkg/admission/limitranger/admission.go.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class LimitRanger(Plugin):
             return False
         if resource == "pods":
             # Only resize changes the resources of an existing pod's containers.
-            return not attributes.subresource if attributes.operation == "CREATE" else attributes.subresource == "resize"
+            return (
+                not attributes.subresource if attributes.operation == "CREATE" else attributes.subresource == "resize"
+            )
         return resource == "persistentvolumeclaims" and not attributes.subresource
 
     async def admit(self, attributes: Attributes) -> None:
@@ -48,7 +52,9 @@ class LimitRanger(Plugin):
             return
         check = pod_violations if attributes.resource.resource == "pods" else claim_violations
         for limit_range in await self._ranges.list(attributes.namespace):
-            errors = list(dict.fromkeys(check((limit_range.get("spec") or {}).get("limits") or [], spec_of(attributes))))
+            errors = list(
+                dict.fromkeys(check((limit_range.get("spec") or {}).get("limits") or [], spec_of(attributes)))
+            )
             if errors:
                 raise forbidden(attributes, errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 

@@ -49,7 +49,11 @@ class LimitedResources:
         """Return the limited names that the object uses and no quota in `counted` limits, comma-separated."""
         entries = [entry for entry in self._limited if entry.resource == resource]
         names = {
-            name for name, quantity in used.items() if quantity.sign > 0 for entry in entries if any(c in name for c in entry.contains)
+            name
+            for name, quantity in used.items()
+            if quantity.sign > 0
+            for entry in entries
+            if any(c in name for c in entry.contains)
         }
         return ",".join(sorted(names.difference(counted)))
 
@@ -74,7 +78,11 @@ def read_limited(data: bytes) -> LimitedResources:
     """
     config = load(data, {(version, kind_): _shape(version.rpartition("/")[2]) for version, kind_ in _KINDS})
     entries: Sequence[Object] = config.get("limitedResources") or ()
-    errors = [paths.required(f"limitedResources[{i}].resource") for i, entry in enumerate(entries) if not entry.get("resource")]
+    errors = [
+        paths.required(f"limitedResources[{i}].resource")
+        for i, entry in enumerate(entries)
+        if not entry.get("resource")
+    ]
     if errors:
         raise ValueError(paths.aggregate(errors))
     return LimitedResources(
@@ -97,6 +105,10 @@ def _shown(scope: Object) -> str:
 def _shape(version: str) -> SchemaNode:
     scope = struct("v1.ScopedResourceSelectorRequirement", scopeName=string(), operator=string(), values=strings())
     limited = struct(
-        f"{version}.LimitedResource", apiGroup=string(), resource=string(), matchContains=strings(), matchScopes=list_of(scope)
+        f"{version}.LimitedResource",
+        apiGroup=string(),
+        resource=string(),
+        matchContains=strings(),
+        matchScopes=list_of(scope),
     )
     return kind(f"{version}.Configuration", limitedResources=list_of(limited))

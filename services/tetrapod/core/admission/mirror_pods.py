@@ -75,7 +75,9 @@ class MirrorPods:
         if stored is None:
             raise not_found(GroupResource("", "node"), node)
         uid = stored["metadata"]["uid"]
-        return "" if owner.get("uid") == uid else f"node {node} UID mismatch: expected {owner.get('uid') or ''} got {uid}"
+        return (
+            "" if owner.get("uid") == uid else f"node {node} UID mismatch: expected {owner.get('uid') or ''} got {uid}"
+        )
 
 
 def reference(spec: Object) -> str:
@@ -101,7 +103,11 @@ def reference(spec: Object) -> str:
 
 def refers_to_secrets(spec: Object) -> bool:
     """Return whether the pod spec refers to Secrets."""
-    return bool(spec.get("imagePullSecrets")) or any(_uses(spec, "secretRef", "secretKeyRef")) or any(_secret_volumes(spec))
+    return (
+        bool(spec.get("imagePullSecrets"))
+        or any(_uses(spec, "secretRef", "secretKeyRef"))
+        or any(_secret_volumes(spec))
+    )
 
 
 def _uses(spec: Object, whole: str, key: str) -> Iterator[bool]:
@@ -114,7 +120,9 @@ def _uses(spec: Object, whole: str, key: str) -> Iterator[bool]:
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():
             yield from (source.get(whole) is not None for source in container.get("envFrom") or ())
-            yield from ((variable.get("valueFrom") or {}).get(key) is not None for variable in container.get("env") or ())
+            yield from (
+                (variable.get("valueFrom") or {}).get(key) is not None for variable in container.get("env") or ()
+            )
 
 
 def _secret_volumes(spec: Object) -> Iterator[bool]:
@@ -128,4 +136,6 @@ def _secret_volumes(spec: Object) -> Iterator[bool]:
 def _config_volumes(spec: Object) -> Iterator[bool]:
     for volume in spec.get("volumes") or ():
         yield volume.get("configMap") is not None
-        yield any(source.get("configMap") is not None for source in (volume.get("projected") or {}).get("sources") or ())
+        yield any(
+            source.get("configMap") is not None for source in (volume.get("projected") or {}).get("sources") or ()
+        )

@@ -1,4 +1,6 @@
-"""Pods of service accounts with `kubernetes.io/enforce-mountable-secrets` may use only the Secrets that the account lists.
+"""The check of the Secrets of pods whose service account has `kubernetes.io/enforce-mountable-secrets`.
+
+Such pods may use only the Secrets that the account lists.
 
 Upstream: plugin/pkg/admission/serviceaccount/admission.go, limitSecretReferences.
 """
@@ -24,7 +26,9 @@ def check_mountable(attributes: Attributes, account: Object, spec: Object) -> No
     reason = f"is not allowed because service account {name} does not reference that secret"
     for volume in spec.get("volumes") or ():
         if (source := volume.get("secret")) is not None and source.get("secretName") not in allowed:
-            raise forbidden(attributes, f"volume with secret.secretName={go_quote(source.get('secretName') or '')} {reason}")
+            raise forbidden(
+                attributes, f"volume with secret.secretName={go_quote(source.get('secretName') or '')} {reason}"
+            )
     for kind, key in (("init container", "initContainers"), ("container", "containers")):
         for text in _foreign(kind, spec.get(key) or (), allowed):
             raise forbidden(attributes, f"{text} {reason}")
@@ -55,7 +59,10 @@ def _foreign(kind: str, containers: Iterable[Object], allowed: set[str | None]) 
         for variable in container.get("env") or ():
             ref = (variable.get("valueFrom") or {}).get("secretKeyRef")
             if ref is not None and ref.get("name") not in allowed:
-                yield f"{subject} envVar {variable.get('name') or ''} referencing secret.secretName={go_quote(ref.get('name') or '')}"
+                yield (
+                    f"{subject} envVar {variable.get('name') or ''} referencing "
+                    f"secret.secretName={go_quote(ref.get('name') or '')}"
+                )
         for source in container.get("envFrom") or ():
             ref = source.get("secretRef")
             if ref is not None and ref.get("name") not in allowed:

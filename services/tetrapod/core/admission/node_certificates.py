@@ -67,7 +67,10 @@ class NodeCertificateRequests:
     async def _check_node(self, attributes: Attributes, spec: Object, node: str) -> None:
         name, uid = spec.get("nodeName") or "", spec.get("nodeUID") or ""
         if name != node:
-            message = f"PodCertificateRequest.Spec.NodeName={go_quote(name)}, which is not the requesting node {go_quote(node)}"
+            message = (
+                f"PodCertificateRequest.Spec.NodeName={go_quote(name)}, which is not the requesting node "
+                f"{go_quote(node)}"
+            )
             raise forbidden(attributes, message)
         stored = await self._nodes.find("", name)
         if stored is None:
@@ -89,13 +92,19 @@ class NodeCertificateRequests:
                 f" which differs from running pod {go_quote(actual)}"
             )
         if node_of(pod) != node:
-            raise forbidden(attributes, f"pod {quoted} is not running on node {go_quote(node)} named in the PodCertificateRequest")
+            raise forbidden(
+                attributes, f"pod {quoted} is not running on node {go_quote(node)} named in the PodCertificateRequest"
+            )
         if MIRROR in (pod["metadata"].get("annotations") or {}):
             raise forbidden(attributes, f"pod {quoted} is a mirror pod")
         return pod
 
     async def _check_account(self, attributes: Attributes, spec: Object, pod: Object) -> None:
-        quoted, name, uid = _pod_name(attributes, spec), spec.get("serviceAccountName") or "", spec.get("serviceAccountUID") or ""
+        quoted, name, uid = (
+            _pod_name(attributes, spec),
+            spec.get("serviceAccountName") or "",
+            spec.get("serviceAccountUID") or "",
+        )
         running = (pod.get("spec") or {}).get("serviceAccountName") or ""
         if name != running:
             raise forbidden(
@@ -133,7 +142,9 @@ class NodeCertificateRequests:
             problem = f"error authorizing {attributes.user.name} to request podcertificaterequests"
             raise forbidden(attributes, f"{problem} for signer {go_quote(signer)}: {result.error}")
         quoted = _pod_name(attributes, spec)
-        raise forbidden(attributes, f"pod {quoted} does not mount a podCertificate projected volume for signer {go_quote(signer)}")
+        raise forbidden(
+            attributes, f"pod {quoted} does not mount a podCertificate projected volume for signer {go_quote(signer)}"
+        )
 
 
 def _pod_name(attributes: Attributes, spec: Object) -> str:
@@ -153,7 +164,8 @@ def _missing(kind: str, full_name: str, name: str) -> StatusError:
     """Return the not-found error as upstream wraps it. client-go's listers name resources in the singular."""
     resource = kind.replace(" ", "")
     return _failed(
-        f"while retrieving {kind} {go_quote(full_name)} named in the PodCertificateRequest: {resource} {go_quote(name)} not found"
+        f"while retrieving {kind} {go_quote(full_name)} named in the PodCertificateRequest: {resource} "
+        f"{go_quote(name)} not found"
     )
 
 

@@ -29,4 +29,6 @@ def synthetic(attributes: Attributes, verb: str, resource: str, name: str) -> Au
     Upstream: plugin/pkg/admission/noderestriction/admission.go, buildAuthorizerAttributes.
     """
     group, version, _ = attributes.resource
-    return AuthorizationAttributes(attributes.user, verb, attributes.namespace, group, version, resource, "", name, resource_request=True)
+    return AuthorizationAttributes(
+        attributes.user, verb, attributes.namespace, group, version, resource, "", name, resource_request=True
+    )

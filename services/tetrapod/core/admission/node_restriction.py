@@ -63,7 +63,10 @@ class NodeRestriction(Plugin):
         """Check writes of pods and their subresources."""
         check = _POD_CHECKS.get(attributes.subresource)
         if check is None:
-            message = f"unexpected pod subresource {go_quote(attributes.subresource)}, only 'status' and 'eviction' are allowed"
+            message = (
+                f"unexpected pod subresource {go_quote(attributes.subresource)}, only 'status' and 'eviction' are "
+                "allowed"
+            )
             raise forbidden(attributes, message)
         await check(self, attributes, node)
 
@@ -77,11 +80,14 @@ class NodeRestriction(Plugin):
         elif attributes.operation == "DELETE":
             pod = await self._pod(attributes)
             if node_of(pod) != node:
-                raise forbidden(attributes, f"node {go_quote(node)} can only delete pods with spec.nodeName set to itself")
+                raise forbidden(
+                    attributes, f"node {go_quote(node)} can only delete pods with spec.nodeName set to itself"
+                )
         else:
             raise forbidden(
                 attributes,
-                f"unexpected operation {go_quote(attributes.operation)}, node {go_quote(node)} can only create and delete mirror pods",
+                f"unexpected operation {go_quote(attributes.operation)}, node {go_quote(node)} can only create and "
+                "delete mirror pods",
             )
 
     async def pod_status(self, attributes: Attributes, node: str) -> None:
@@ -89,7 +95,10 @@ class NodeRestriction(Plugin):
         if attributes.operation != "UPDATE":
             raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
         if node_of(attributes.old_object or {}) != node:
-            raise forbidden(attributes, f"node {go_quote(node)} can only update pod status for pods with spec.nodeName set to itself")
+            raise forbidden(
+                attributes,
+                f"node {go_quote(node)} can only update pod status for pods with spec.nodeName set to itself",
+            )
         old, new = attributes.old_object or {}, attributes.object or {}
         if ((old.get("metadata") or {}).get("labels") or {}) != ((new.get("metadata") or {}).get("labels") or {}):
             raise forbidden(attributes, f"node {go_quote(node)} cannot update labels through pod status")
@@ -122,11 +131,16 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, f"node {go_quote(node)} is not allowed to modify node {go_quote(requested)}")
         if attributes.operation == "CREATE":
             if (obj.get("spec") or {}).get("configSource") is not None:
-                raise forbidden(attributes, f"node {go_quote(node)} is not allowed to create pods with a non-nil configSource")
-            forbidden_labels = sorted(label for label in meta.get("labels") or () if restricted(label) or not may_be_set_by_kubelet(label))
+                raise forbidden(
+                    attributes, f"node {go_quote(node)} is not allowed to create pods with a non-nil configSource"
+                )
+            forbidden_labels = sorted(
+                label for label in meta.get("labels") or () if restricted(label) or not may_be_set_by_kubelet(label)
+            )
             if forbidden_labels:
                 raise forbidden(
-                    attributes, f"node {go_quote(node)} is not allowed to set the following labels: {', '.join(forbidden_labels)}"
+                    attributes,
+                    f"node {go_quote(node)} is not allowed to set the following labels: {', '.join(forbidden_labels)}",
                 )
         elif attributes.operation == "UPDATE":
             self._node_update(attributes, node, obj, attributes.old_object or {})
@@ -134,7 +148,9 @@ class NodeRestriction(Plugin):
     def _node_update(self, attributes: Attributes, node: str, new: Object, old: Object) -> None:
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
         if spec.get("configSource") is not None and spec["configSource"] != old_spec.get("configSource"):
-            raise forbidden(attributes, f"node {go_quote(node)} is not allowed to update configSource to a new non-nil configSource")
+            raise forbidden(
+                attributes, f"node {go_quote(node)} is not allowed to update configSource to a new non-nil configSource"
+            )
         if (old_spec.get("taints") or None) != (spec.get("taints") or None):
             raise forbidden(attributes, f"node {go_quote(node)} is not allowed to modify taints")
         meta, old_meta = new.get("metadata") or {}, old.get("metadata") or {}
@@ -154,7 +170,10 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
         old, new = (_without_writable(obj or {}) for obj in (attributes.old_object, attributes.object))
         if not same(old, new):
-            text = f"node {go_quote(node)} is not allowed to update fields other than status.quantity and status.conditions"
+            text = (
+                f"node {go_quote(node)} is not allowed to update fields other than status.quantity and "
+                "status.conditions"
+            )
             raise forbidden(attributes, f"{text}: {spec_difference('PersistentVolumeClaim', old, new)}")
 
     async def service_account(self, attributes: Attributes, node: str) -> None:
@@ -197,7 +216,10 @@ class NodeRestriction(Plugin):
 
 
 def _without_writable(claim: Object) -> Object:
-    """Return a claim without the fields of its status that nodes may update, and without resource version and managed fields."""
+    """Return a copy of a claim without the fields that nodes may update.
+
+    These are fields of its status. The copy has no resource version and no managed fields either.
+    """
     metadata = {
         key: value
         for key, value in (claim.get("metadata") or {}).items()

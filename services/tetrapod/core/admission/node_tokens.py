@@ -19,7 +19,8 @@ from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError, not_found
 
 _UID_MISMATCH: Final = (
-    "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated"
+    "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted "
+    "and then recreated"
 )
 _MIGRATED: Final = {
     "gcePersistentDisk": "pd.csi.storage.gke.io",
@@ -80,7 +81,10 @@ class NodeTokens:
         return f"{user} is not authorized to request tokens for audience {go_quote(audience)}"
 
     async def _needs(self, pod: Object, audience: str) -> tuple[bool, list[str]]:
-        """Return whether a volume of the pod needs a token for the audience, and the errors of the volumes that could not be checked."""
+        """Return whether a volume of the pod needs a token for the audience, and the errors of unchecked volumes.
+
+        The errors are those of the volumes that could not be checked.
+        """
         errors: list[str] = []
         for volume in (pod.get("spec") or {}).get("volumes") or ():
             if audience in _projected(volume):
@@ -94,7 +98,10 @@ class NodeTokens:
         return False, errors
 
     async def _driver_of(self, pod: Object, volume: Object) -> str:
-        """Return the name of the CSI driver that mounts the volume, or "". Raises StatusError if a claim or its volume is missing."""
+        """Return the name of the CSI driver that mounts the volume, or "".
+
+        Raises StatusError if a claim or its volume is missing.
+        """
         meta = pod["metadata"]
         if (volume.get("ephemeral") or {}).get("volumeClaimTemplate") is not None:
             return await self._driver_of_claim(meta["namespace"], f"{meta['name']}-{volume['name']}")
@@ -104,12 +111,17 @@ class NodeTokens:
 
     async def _driver_of_claim(self, namespace: str, name: str) -> str:
         claim = await _required(self._claims, CLAIMS, namespace, name)
-        volume = await _required(self._volumes, PERSISTENT_VOLUMES, "", (claim.get("spec") or {}).get("volumeName") or "")
+        volume = await _required(
+            self._volumes, PERSISTENT_VOLUMES, "", (claim.get("spec") or {}).get("volumeName") or ""
+        )
         return _driver(volume.get("spec") or {})
 
     async def _requests(self, driver: str, audience: str) -> bool:
         csi_driver = await _required(self._drivers, CSI_DRIVERS, "", driver)
-        return any((request.get("audience") or "") == audience for request in (csi_driver.get("spec") or {}).get("tokenRequests") or ())
+        return any(
+            (request.get("audience") or "") == audience
+            for request in (csi_driver.get("spec") or {}).get("tokenRequests") or ()
+        )
 
 
 async def _required(lister: Lister, config: StorageConfig, namespace: str, name: str) -> Object:
@@ -130,4 +142,6 @@ def _driver(source: Object) -> str:
 def _projected(volume: Object) -> set[str]:
     """Return the audiences of the volume's projected tokens; "" means the API server's own audience."""
     sources = (volume.get("projected") or {}).get("sources") or ()
-    return {token.get("audience") or "" for source in sources if (token := source.get("serviceAccountToken")) is not None}
+    return {
+        token.get("audience") or "" for source in sources if (token := source.get("serviceAccountToken")) is not None
+    }

@@ -1,11 +1,17 @@
-"""The admission plugins of core, in upstream's order. Upstream: pkg/kubeapiserver/options/plugins.go, AllOrderedPlugins."""
+"""The admission plugins of core, in upstream's order.
+
+Upstream: pkg/kubeapiserver/options/plugins.go, AllOrderedPlugins.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.core.admission.antiaffinity_and_external_ips import DenyServiceExternalIPs, LimitPodHardAntiAffinityTopology
+from tetrapod.core.admission.antiaffinity_and_external_ips import (
+    DenyServiceExternalIPs,
+    LimitPodHardAntiAffinityTopology,
+)
 from tetrapod.core.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
@@ -29,7 +35,11 @@ from tetrapod.core.admission.priority import Priority
 from tetrapod.core.admission.runtime_class import RuntimeClass
 from tetrapod.core.admission.service_account import ServiceAccount
 from tetrapod.core.admission.storage import PersistentVolumeClaimResize, StorageObjectInUseProtection
-from tetrapod.core.admission.tolerations import DefaultTolerationSeconds, ExtendedResourceToleration, TaintNodesByCondition
+from tetrapod.core.admission.tolerations import (
+    DefaultTolerationSeconds,
+    ExtendedResourceToleration,
+    TaintNodesByCondition,
+)
 from tetrapod.core.admission.topology_labels import PodTopologyLabels
 from tetrapod.generic.admission.generic_plugins import DYNAMIC, GENERAL, GENERAL_OFF_BY_DEFAULT, Make, select_plugins
 from tetrapod.generic.admission.interface import Plugin
@@ -86,7 +96,9 @@ OFF_BY_DEFAULT: Final = GENERAL_OFF_BY_DEFAULT | frozenset(
     }
 )
 WITHOUT_EFFECT: Final = frozenset({"AlwaysAdmit", "PodGroupProtection"})
-"""Plugins of upstream that do nothing: AlwaysAdmit always, PodGroupProtection while its feature gate (GenericWorkload) is off."""
+"""Plugins of upstream that do nothing: AlwaysAdmit always, PodGroupProtection while its feature gate (GenericWorkload)
+is off.
+"""
 
 
 def plugins(dependencies: PluginDependencies, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
@@ -106,7 +118,10 @@ def plugin_flag_errors(enabled: Sequence[str], disabled: Sequence[str]) -> list[
     known = ORDERED.keys() | WITHOUT_EFFECT
     flags = (("enable", enabled), ("disable", disabled))
     errors = [
-        f"{flag}-admission-plugins plugin {go_quote(name)} is unknown" for flag, names in flags for name in names if name not in known
+        f"{flag}-admission-plugins plugin {go_quote(name)} is unknown"
+        for flag, names in flags
+        for name in names
+        if name not in known
     ]
     if overlapping := sorted(set(enabled) & set(disabled)):
         errors.append(f"[{' '.join(overlapping)}] in enable-admission-plugins and disable-admission-plugins overlapped")

@@ -1,7 +1,7 @@
 """PodNodeSelector, off by default: adds the node selector of its namespace to each pod.
 
-The selector is in the namespace's annotation; without one, a default of the configuration applies. The configuration can also limit the
-labels that pods of a namespace may select. Upstream: plugin/pkg/admission/podnodeselector.
+The selector is in the namespace's annotation; without one, a default of the configuration applies. The configuration
+can also limit the labels that pods of a namespace may select. Upstream: plugin/pkg/admission/podnodeselector.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _NOT_LISTED: Final = "pod node label selector labels conflict with its namespace
 
 
 def read_selectors(data: bytes | None) -> Mapping[str, str]:
-    """Return the allowed selector of each namespace and the default selector. An invalid file counts as empty, as upstream."""
+    """Return the allowed selector of each namespace and the default selector.
+
+    An invalid file counts as empty, as upstream.
+    """
     if data is None:
         return {}
     try:
@@ -69,7 +72,9 @@ class PodNodeSelector(PodPlugin):
         if namespace is None:
             raise internal_error(f"namespace {name} does not exist")
         annotations = namespace["metadata"].get("annotations") or {}
-        required = labels_of(annotations[ANNOTATION] if ANNOTATION in annotations else self._selectors.get(_DEFAULT, ""))
+        required = labels_of(
+            annotations[ANNOTATION] if ANNOTATION in annotations else self._selectors.get(_DEFAULT, "")
+        )
         requested = spec_of(attributes).get("nodeSelector") or {}
         if any(requested.get(key, value) != value for key, value in required.items()):
             raise _forbidden(attributes, _CONFLICT)

@@ -1,4 +1,7 @@
-"""The base class of admission plugins for pods, accessors of the object, and the check of names that plugins look up."""
+"""The base class of admission plugins for pods.
+
+The module also has accessors of the object, and the check of names that plugins look up.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ def spec_of(attributes: Attributes) -> Object:
 
 
 def name_error(name: str) -> str:
-    """Return why client-go would reject the name before it sends a request, or "". Upstream: client-go/rest, Request.Name."""
+    """Return why client-go would reject the name before it sends a request, or "".
+
+    Upstream: client-go/rest, Request.Name.
+    """
     if not name:
         return "resource name may not be empty"
     errors = is_path_segment_name(name)

@@ -32,7 +32,11 @@ class _ResizePlugin(Plugin):
         self._nodes = Lister(storages, NODES)
 
     def handles(self, attributes: Attributes) -> bool:
-        return attributes.resource.resource == "pods" and not attributes.resource.group and attributes.subresource == "resize"
+        return (
+            attributes.resource.resource == "pods"
+            and not attributes.resource.group
+            and attributes.subresource == "resize"
+        )
 
     async def _node(self, attributes: Attributes) -> Object | None:
         """Return the pod's node, or None if the pod is not assigned to a node or its generation is unchanged."""
@@ -47,7 +51,11 @@ class _ResizePlugin(Plugin):
 
 
 class PodResizeValidator(_ResizePlugin):
-    """Reject resizes on nodes that are not Linux nodes or have fewer allocatable resources, regardless of other pods on them."""
+    """The validator of pod resizes.
+
+    It rejects resizes on nodes that are not Linux nodes or have fewer allocatable resources, regardless of other pods
+    on them.
+    """
 
     name = "PodResizeValidator"
 
@@ -57,11 +65,16 @@ class PodResizeValidator(_ResizePlugin):
             return
         operating_system = (node["metadata"].get("labels") or {}).get(_OS, "linux")
         if operating_system != "linux":
-            text = f"pod resize is only supported on linux nodes, node {go_quote(node['metadata']['name'])} is {go_quote(operating_system)}"
+            text = (
+                f"pod resize is only supported on linux nodes, node {go_quote(node['metadata']['name'])} is "
+                f"{go_quote(operating_system)}"
+            )
             raise _because(forbidden(attributes, text), "UnsupportedPlatform")
         shortage = _lacking(object_of(attributes)["spec"], (node.get("status") or {}).get("allocatable"))
         if shortage:
-            raise _because(forbidden(attributes, f"node didn't have enough allocatable resources: {shortage}"), "NodeCapacity")
+            raise _because(
+                forbidden(attributes, f"node didn't have enough allocatable resources: {shortage}"), "NodeCapacity"
+            )
 
 
 def _lacking(spec: Object, allocatable: Any) -> str:
@@ -71,7 +84,9 @@ def _lacking(spec: Object, allocatable: Any) -> str:
     for name in ("cpu", "memory"):
         requested, allocatable_amount = requests.get(name, zero), available.get(name, zero)
         if requested > allocatable_amount:
-            values = [amount.milli_value if name == "cpu" else amount.value for amount in (requested, allocatable_amount)]
+            values = [
+                amount.milli_value if name == "cpu" else amount.value for amount in (requested, allocatable_amount)
+            ]
             parts.append(f"{name}, requested: {values[0]}, allocatable: {values[1]}")
     return "; ".join(parts)
 

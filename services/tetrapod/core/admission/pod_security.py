@@ -1,8 +1,8 @@
 """PodSecurity: enforces, audits and warns by the Pod Security Standards that a namespace's labels select.
 
-Pods are rejected, audited or warned about. For workloads, the pod template is only audited and warned about. A namespace's labels must be
-valid; an update that makes them stricter warns about existing pods that violate them. The standards are in `tetrapod.core.podsecurity`. A
-namespace without such labels costs one cache lookup.
+Pods are rejected, audited or warned about. For workloads, the pod template is only audited and warned about. A
+namespace's labels must be valid; an update that makes them stricter warns about existing pods that violate them. The
+standards are in `tetrapod.core.podsecurity`. A namespace without such labels costs one cache lookup.
 Upstream: plugin/pkg/admission/security/podsecurity and k8s.io/pod-security-admission/admission.
 """
 
@@ -37,7 +37,9 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
 from tetrapod.machinery.status import StatusError, invalid, not_found
 
-_OTHER_SUBRESOURCES: Final = frozenset({"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"})
+_OTHER_SUBRESOURCES: Final = frozenset(
+    {"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"}
+)
 _MAX_PODS: Final = 3000
 _MAX_SECONDS: Final = 1.0
 _BREATH: Final = 50
@@ -46,7 +48,10 @@ _BREATH: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Exemptions:
-    """Users, namespaces and runtime classes to which no policy applies. Upstream: PodSecurityExemptions of the plugin's configuration."""
+    """Users, namespaces and runtime classes to which no policy applies.
+
+    Upstream: PodSecurityExemptions of the plugin's configuration.
+    """
 
     usernames: frozenset[str] = frozenset()
     namespaces: frozenset[str] = frozenset()
@@ -64,7 +69,9 @@ class PodSecurity(Plugin):
     name = "PodSecurity"
     operations = frozenset({"CREATE", "UPDATE"})
 
-    def __init__(self, storages: StorageFactory, defaults: Policy = PRIVILEGED_POLICY, exempt: Exemptions | None = None) -> None:
+    def __init__(
+        self, storages: StorageFactory, defaults: Policy = PRIVILEGED_POLICY, exempt: Exemptions | None = None
+    ) -> None:
         self._namespaces = Lister(storages, NAMESPACES)
         self._pods = Lister(storages, PODS)
         self._defaults = defaults
@@ -74,7 +81,9 @@ class PodSecurity(Plugin):
         group, _, resource = attributes.resource
         if resource == "pods":
             return not group and attributes.subresource not in _OTHER_SUBRESOURCES
-        return not attributes.subresource and ((group, resource) in TEMPLATES or (group, resource) == ("", "namespaces"))
+        return not attributes.subresource and (
+            (group, resource) in TEMPLATES or (group, resource) == ("", "namespaces")
+        )
 
     async def validate(self, attributes: Attributes) -> None:
         match attributes.resource.resource:
@@ -104,7 +113,9 @@ class PodSecurity(Plugin):
         try:
             policy, errors = await self._policy(attributes)
         except StatusError as error:
-            _annotate(attributes, "error", f"failed to lookup namespace {go_quote(attributes.namespace)}: {error.message}")
+            _annotate(
+                attributes, "error", f"failed to lookup namespace {go_quote(attributes.namespace)}: {error.message}"
+            )
             return
         if policy.audit.level == policy.warn.level == PRIVILEGED and not errors:
             return
@@ -121,7 +132,9 @@ class PodSecurity(Plugin):
             raise not_found(GroupResource("", "namespaces"), name)
         return from_labels(namespace["metadata"].get("labels"), self._defaults)
 
-    def _evaluate(self, attributes: Attributes, policy: Policy, errors: list[FieldError], pod: Object, *, enforce: bool) -> None:
+    def _evaluate(
+        self, attributes: Attributes, policy: Policy, errors: list[FieldError], pod: Object, *, enforce: bool
+    ) -> None:
         """Evaluate the pod against the three policies.
 
         Args:
@@ -141,7 +154,11 @@ class PodSecurity(Plugin):
         def violations(asked: LevelVersion) -> str:
             if asked not in details_by_policy:
                 details_by_policy[asked] = details(evaluate(asked, metadata, spec))
-            return f"violate PodSecurity {go_quote(str(asked))}: {details_by_policy[asked]}" if details_by_policy[asked] else ""
+            return (
+                f"violate PodSecurity {go_quote(str(asked))}: {details_by_policy[asked]}"
+                if details_by_policy[asked]
+                else ""
+            )
 
         if enforce:
             _annotate(attributes, "enforce-policy", str(policy.enforce))
@@ -173,7 +190,10 @@ class PodSecurity(Plugin):
             attributes.warnings += await self._existing(name, policy.enforce)
 
     async def _existing(self, namespace: str, enforce: LevelVersion) -> list[str]:
-        """Return warnings about existing pods that violate the policy; checks at most 3000 pods for at most one second."""
+        """Return warnings about existing pods that violate the policy.
+
+        The method checks at most 3000 pods for at most one second.
+        """
         deadline = monotonic() + _MAX_SECONDS
         pods = by_priority(await self._pods.list(namespace), self._exempt.runtime_classes)
         findings, checked = Findings(), 0

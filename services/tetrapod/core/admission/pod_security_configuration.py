@@ -52,9 +52,15 @@ def _default_errors(asked: Object) -> Iterator[FieldError]:
 
 
 def _exemption_errors(exempt: Object) -> Iterator[FieldError]:
-    yield from _name_errors("namespaces", exempt.get("namespaces") or (), lambda name: validate_namespace_name(name, False))
-    yield from _name_errors("runtimeClasses", exempt.get("runtimeClasses") or (), lambda name: name_is_dns_subdomain(name, False))
-    yield from _name_errors("usernames", exempt.get("usernames") or (), lambda name: [] if name else ["username must not be empty"])
+    yield from _name_errors(
+        "namespaces", exempt.get("namespaces") or (), lambda name: validate_namespace_name(name, False)
+    )
+    yield from _name_errors(
+        "runtimeClasses", exempt.get("runtimeClasses") or (), lambda name: name_is_dns_subdomain(name, False)
+    )
+    yield from _name_errors(
+        "usernames", exempt.get("usernames") or (), lambda name: [] if name else ["username must not be empty"]
+    )
 
 
 def _name_errors(kind: str, names: Sequence[str], check: Callable[[str], list[str]]) -> Iterator[FieldError]:

@@ -1,6 +1,7 @@
 """PodTolerationRestriction, off by default: adds default tolerations to pods and limits tolerations to a whitelist.
 
-Both come from annotations of the namespace, else from the configuration. Upstream: plugin/pkg/admission/podtolerationrestriction.
+Both come from annotations of the namespace, else from the configuration. Upstream:
+plugin/pkg/admission/podtolerationrestriction.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 WHITELIST: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 _GROUP_VERSION: Final = "podtolerationrestriction.admission.k8s.io/v1alpha1"
 _TOLERATION: Final = "io.k8s.api.core.v1.Toleration"
-_MEMORY_PRESSURE: Final[Object] = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}
+_MEMORY_PRESSURE: Final[Object] = {
+    "key": "node.kubernetes.io/memory-pressure",
+    "operator": "Exists",
+    "effect": "NoSchedule",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,11 @@ def read_tolerations(data: bytes | None) -> Tolerations:
     toleration_list = _shape()
     config = load(
         data,
-        {(_GROUP_VERSION, "Configuration"): kind("v1alpha1.Configuration", default=toleration_list, whitelist=toleration_list)},
+        {
+            (_GROUP_VERSION, "Configuration"): kind(
+                "v1alpha1.Configuration", default=toleration_list, whitelist=toleration_list
+            )
+        },
         strict=False,
     )
     tolerations = Tolerations(config.get("default") or [], config.get("whitelist") or [])
@@ -90,7 +99,11 @@ class PodTolerationRestriction(PodPlugin):
         if not tolerated:
             return
         namespace_whitelist = await self._said(attributes, WHITELIST)
-        allowed, owner = (self._everywhere.whitelist, "cluster") if namespace_whitelist is None else (namespace_whitelist, "namespace")
+        allowed, owner = (
+            (self._everywhere.whitelist, "cluster")
+            if namespace_whitelist is None
+            else (namespace_whitelist, "namespace")
+        )
         if allowed and not all_covered(tolerated, allowed):
             detail = f"conflict with its {owner} whitelist"
             raise StatusError(500, "", f"pod tolerations (possibly merged with namespace default tolerations) {detail}")

@@ -55,11 +55,16 @@ class Priority(Plugin):
         detail = "must not be provided in pod spec; priority admission controller computed"
         if given_priority is not None and given_priority != priority:
             raise forbidden(
-                attributes, f"the integer value of priority ({given_priority}) {detail} {priority} from the given PriorityClass name"
+                attributes,
+                f"the integer value of priority ({given_priority}) {detail} {priority} from the given PriorityClass "
+                "name",
             )
         spec["priority"] = priority
         if given_policy is not None and given_policy != policy:
-            text = f"the string value of PreemptionPolicy ({given_policy}) {detail} {policy} from the given PriorityClass name"
+            text = (
+                f"the string value of PreemptionPolicy ({given_policy}) {detail} {policy} from the given "
+                "PriorityClass name"
+            )
             raise forbidden(attributes, text)
         spec["preemptionPolicy"] = policy
 
@@ -77,7 +82,9 @@ class Priority(Plugin):
         for other in await self._classes.list():
             name = other["metadata"]["name"]
             if other.get("globalDefault") and (attributes.operation == "CREATE" or name != new["metadata"]["name"]):
-                raise forbidden(attributes, f"PriorityClass {name} is already marked as default. Only one default can exist")
+                raise forbidden(
+                    attributes, f"PriorityClass {name} is already marked as default. Only one default can exist"
+                )
 
 
 def _keep(spec: Object, old_spec: Object) -> None:

@@ -19,7 +19,13 @@ from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.gvk import GroupResource, Object
 
 _UPDATES: Final = frozenset(
-    {("pods", ""), ("pods", "resize"), ("services", ""), ("persistentvolumeclaims", ""), ("resourceclaims.resource.k8s.io", "")}
+    {
+        ("pods", ""),
+        ("pods", "resize"),
+        ("services", ""),
+        ("persistentvolumeclaims", ""),
+        ("resourceclaims.resource.k8s.io", ""),
+    }
 )
 _PODS: Final = GroupResource("", "pods")
 
@@ -76,7 +82,12 @@ class CoreEvaluator:
         new, old = attributes.object, attributes.old_object if attributes.operation == "UPDATE" else None
         if new is None:
             return None
-        if resource == _PODS and old is not None and not attributes.subresource and is_terminating(old) == is_terminating(new):
+        if (
+            resource == _PODS
+            and old is not None
+            and not attributes.subresource
+            and is_terminating(old) == is_terminating(new)
+        ):
             return None
         context = await claim_context(new, self._lookups) if resource == CLAIMS else ALONE
         old_context = await claim_context(old, self._lookups) if resource == CLAIMS and old is not None else ALONE

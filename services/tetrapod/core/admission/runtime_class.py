@@ -51,7 +51,9 @@ class RuntimeClass(PodPlugin):
             if amounts(spec.get("overhead")) != amounts(overhead.get("podFixed")):
                 raise forbidden(attributes, _OTHER_OVERHEAD)
         elif spec.get("overhead") is not None:
-            raise forbidden(attributes, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+            raise forbidden(
+                attributes, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            )
 
     async def _class(self, attributes: Attributes, spec: Object) -> Object | None:
         """Return the pod's RuntimeClass, or None if it names none. Raises StatusError if it does not exist."""
@@ -67,11 +69,17 @@ class RuntimeClass(PodPlugin):
 
 
 def _schedule(attributes: Attributes, spec: Object, scheduling: Object) -> None:
-    """Merge the class's node selector and tolerations into the pod spec, raising StatusError for conflicting selectors."""
+    """Merge the class's node selector and tolerations into the pod spec.
+
+    Raises:
+        StatusError: the selectors conflict.
+    """
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
         if selector.setdefault(key, value) != value:
-            text = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {selector[key]}"
+            text = (
+                f"runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {selector[key]}"
+            )
             raise forbidden(attributes, f"conflict: {text}")
     if selector:
         spec["nodeSelector"] = selector

@@ -1,4 +1,6 @@
-"""ServiceAccount: sets the service account of a pod, mounts its token and checks the pod's Secrets if the account requires it.
+"""The admission plugin ServiceAccount.
+
+It sets the service account of a pod, mounts its token and checks the pod's Secrets if the account requires it.
 
 Upstream: plugin/pkg/admission/serviceaccount/admission.go.
 """
@@ -70,7 +72,10 @@ class ServiceAccount(Plugin):
             return
         name = spec.get("serviceAccountName") or ""
         if not name:
-            raise forbidden(attributes, f"no service account specified for pod {attributes.namespace}/{pod['metadata'].get('name') or ''}")
+            raise forbidden(
+                attributes,
+                f"no service account specified for pod {attributes.namespace}/{pod['metadata'].get('name') or ''}",
+            )
         account = await self._account(attributes, name)
         if (account["metadata"].get("annotations") or {}).get(ENFORCE) not in ("true", "True", "TRUE", "t", "T", "1"):
             return
@@ -121,7 +126,10 @@ def _automounts(account: Object, spec: Object) -> bool:
 
 
 def _mount_token(spec: Object) -> None:
-    """Mount a token into every container that mounts nothing at the standard path, reusing a volume with the standard name prefix."""
+    """Mount a token into every container that mounts nothing at the standard path.
+
+    A volume with the standard name prefix is reused.
+    """
     volumes = spec.get("volumes") or []
     existing = next((v["name"] for v in volumes if (v.get("name") or "").startswith(VOLUME_PREFIX)), None)
     name = existing or VOLUME_PREFIX + random_suffix()

@@ -23,7 +23,9 @@ _FINALIZERS: Final = {
     ("", "persistentvolumes"): VOLUME_PROTECTION,
     ("storage.k8s.io", "volumeattributesclasses"): ATTRIBUTES_PROTECTION,
 }
-_ONLY_DYNAMIC: Final = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+_ONLY_DYNAMIC: Final = (
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+)
 
 
 class StorageObjectInUseProtection(Plugin):

@@ -10,7 +10,9 @@ def merged(first: list[Object], second: list[Object]) -> list[Object]:
     tolerations, kept = [*first, *second], list[Object]()
     for i, toleration in enumerate(tolerations):
         covered = any(_covers(other, toleration) for other in kept)
-        if not covered and not any(other != toleration and _covers(other, toleration) for other in tolerations[i + 1 :]):
+        if not covered and not any(
+            other != toleration and _covers(other, toleration) for other in tolerations[i + 1 :]
+        ):
             kept.append(toleration)
     return kept
 

@@ -52,7 +52,10 @@ class ExtendedResourceToleration(PodPlugin):
         spec = spec_of(attributes)
         containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
         extended_resources = {
-            name for existing in containers for name in (existing.get("resources") or {}).get("requests") or () if is_extended(name)
+            name
+            for existing in containers
+            for name in (existing.get("resources") or {}).get("requests") or ()
+            if is_extended(name)
         }
         for key in sorted(extended_resources):
             added = {"key": key, "operator": "Exists", "effect": "NoSchedule"}

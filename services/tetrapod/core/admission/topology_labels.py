@@ -1,4 +1,7 @@
-"""PodTopologyLabels: copies zone and region labels of the node to the pod. Upstream: plugin/pkg/admission/podtopologylabels."""
+"""PodTopologyLabels: copies zone and region labels of the node to the pod.
+
+Upstream: plugin/pkg/admission/podtopologylabels.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ class PodTopologyLabels(Plugin):
 
     def handles(self, attributes: Attributes) -> bool:
         group, _, resource = attributes.resource
-        return not group and (resource == "bindings" or (resource == "pods" and attributes.subresource in ("", "binding")))
+        return not group and (
+            resource == "bindings" or (resource == "pods" and attributes.subresource in ("", "binding"))
+        )
 
     async def admit(self, attributes: Attributes) -> None:
         obj = object_of(attributes)

@@ -67,7 +67,9 @@ class Expressions:
 
         return self._check(expression, expression, path, APPLY_CONFIGURATION, patch_types=True)
 
-    def _check(self, compiled: str, shown: str, path: str, returns: Returns, *, patch_types: bool = False) -> list[FieldError]:
+    def _check(
+        self, compiled: str, shown: str, path: str, returns: Returns, *, patch_types: bool = False
+    ) -> list[FieldError]:
         return _error(self._composer.compile(compiled, returns, patch_types=patch_types), shown, path)
 
 

@@ -27,7 +27,10 @@ _STATIC: Final = ".static.k8s.io"
 def reserved_name(obj: Object) -> list[FieldError]:
     """Reject names that end with `.static.k8s.io`: they are reserved for manifests that a server reads at startup."""
     name = obj["metadata"].get("name") or ""
-    text = f'names ending with "{_STATIC}" are reserved for static manifest-based configurations and cannot be managed via the API'
+    text = (
+        f'names ending with "{_STATIC}" are reserved for static manifest-based configurations and cannot be managed '
+        "via the API"
+    )
     return [field.invalid("metadata.name", name, text)] if name.endswith(_STATIC) else []
 
 
@@ -37,7 +40,9 @@ def rule(given: Object, path: str) -> list[FieldError]:
     if not listed:
         errors.append(field.required(f"{path}.operations"))
     if len(listed) > 1 and "*" in listed:
-        errors.append(field.invalid(f"{path}.operations", listed, "if '*' is present, must not specify other operations"))
+        errors.append(
+            field.invalid(f"{path}.operations", listed, "if '*' is present, must not specify other operations")
+        )
     for i, operation in enumerate(listed):
         errors += known(operation, OPERATIONS, f"{path}.operations[{i}]")
     return errors + _resources(given, path)
@@ -51,14 +56,21 @@ def _resources(given: Object, path: str) -> list[FieldError]:
             errors.append(field.required(f"{path}.{key}"))
         if len(listed) > 1 and "*" in listed:
             errors.append(field.invalid(f"{path}.{key}", listed, f"if '*' is present, must not specify other {text}"))
-    errors += [field.required(f"{path}.apiVersions[{i}]") for i, version in enumerate(given.get("apiVersions") or ()) if not version]
+    errors += [
+        field.required(f"{path}.apiVersions[{i}]")
+        for i, version in enumerate(given.get("apiVersions") or ())
+        if not version
+    ]
     errors += _named(given.get("resources") or [], f"{path}.resources")
     scope = given.get("scope")
     return errors + (known(scope, _SCOPES, f"{path}.scope") if scope is not None else [])
 
 
 def _named(resources: list[str], path: str) -> list[FieldError]:
-    """Validate a rule's resources (`name` or `name/subresource`), rejecting entries that a wildcard in the list already covers."""
+    """Validate a rule's resources (`name` or `name/subresource`).
+
+    An entry that a wildcard in the list already covers is rejected.
+    """
     if not resources:
         return [field.required(path)]
     errors: list[FieldError] = []
@@ -88,13 +100,24 @@ def _named(resources: list[str], path: str) -> list[FieldError]:
 
 
 def match_resources(given: Object, path: str) -> list[FieldError]:
-    """Validate the matchConstraints of a policy or the matchResources of a binding: match policy, selectors and resource rules."""
+    """Validate the matchConstraints of a policy or the matchResources of a binding.
+
+    They consist of a match policy, selectors and resource rules.
+    """
     errors: list[FieldError] = []
     policy = given.get("matchPolicy")
-    errors += [field.required(f"{path}.matchPolicy")] if policy is None else known(policy, MATCH_POLICIES, f"{path}.matchPolicy")
+    errors += (
+        [field.required(f"{path}.matchPolicy")]
+        if policy is None
+        else known(policy, MATCH_POLICIES, f"{path}.matchPolicy")
+    )
     for key in ("namespaceSelector", "objectSelector"):
         selector = given.get(key)
-        errors += [field.required(f"{path}.{key}")] if selector is None else validate_label_selector(selector, f"{path}.{key}")
+        errors += (
+            [field.required(f"{path}.{key}")]
+            if selector is None
+            else validate_label_selector(selector, f"{path}.{key}")
+        )
     for key in ("resourceRules", "excludeResourceRules"):
         for i, item in enumerate(given.get(key) or ()):
             at = f"{path}.{key}[{i}]"

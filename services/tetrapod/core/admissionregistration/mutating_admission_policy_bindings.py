@@ -1,6 +1,7 @@
 """MutatingAdmissionPolicyBindings.
 
-Upstream: pkg/registry/admissionregistration/mutatingadmissionpolicybinding and pkg/apis/admissionregistration/validation.
+Upstream: pkg/registry/admissionregistration/mutatingadmissionpolicybinding and
+pkg/apis/admissionregistration/validation.
 """
 
 from __future__ import annotations

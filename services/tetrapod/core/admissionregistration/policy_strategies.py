@@ -1,6 +1,7 @@
 """Strategies of admission policies (validating and mutating) and their bindings.
 
-A user who writes a policy or a binding must have read access to the parameters that it refers to; members of system:masters are exempt.
+A user who writes a policy or a binding must have read access to the parameters that it refers to; members of
+system:masters are exempt.
 Upstream: pkg/registry/admissionregistration/*/{strategy,authz}.go.
 """
 
@@ -26,7 +27,8 @@ GROUP: Final = "admissionregistration.k8s.io"
 class StaticNames(KindStrategy):
     """The base strategy of kinds whose objects can also come from static manifests.
 
-    Validation rejects names that are reserved for manifests on create; an update of an object with such a name only warns.
+    Validation rejects names that are reserved for manifests on create; an update of an object with such a name only
+    warns.
     """
 
     metadata_rules = "plain"
@@ -83,7 +85,11 @@ class PolicyStrategy(StaticNames):
         self._access, self._kind = access, kind
 
     async def begin_create(self, ctx: Context, obj: Object) -> None:
-        if (obj.get("spec") or {}).get("paramKind") is not None and self._access.must_check(ctx.user) and not self.validate(ctx, obj):
+        if (
+            (obj.get("spec") or {}).get("paramKind") is not None
+            and self._access.must_check(ctx.user)
+            and not self.validate(ctx, obj)
+        ):
             await self._authorize(ctx.user, obj)
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
@@ -97,7 +103,10 @@ class PolicyStrategy(StaticNames):
         kind = obj["spec"]["paramKind"]
         if not await self._access.may(user, "get", await self._access.resource(kind), "*", "*"):
             param_kind = f"(kind={kind.get('kind')}, apiVersion={kind.get('apiVersion')})"
-            detail = f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind {param_kind}'
+            detail = (
+                f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind '
+                f"{param_kind}"
+            )
             raise _forbidden(self._kind, obj, "spec.paramKind", detail)
 
 
@@ -114,7 +123,11 @@ class BindingStrategy(StaticNames):
         self._access, self._policies, self._kind = access, policies, policy_kind
 
     async def begin_create(self, ctx: Context, obj: Object) -> None:
-        if (obj.get("spec") or {}).get("paramRef") is not None and self._access.must_check(ctx.user) and not self.validate(ctx, obj):
+        if (
+            (obj.get("spec") or {}).get("paramRef") is not None
+            and self._access.must_check(ctx.user)
+            and not self.validate(ctx, obj)
+        ):
             await self._authorize(ctx.user, obj)
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
@@ -140,11 +153,17 @@ class BindingStrategy(StaticNames):
             return
         missing = f'does not have "{verb}" permission'
         if policy is None:
-            detail = f"unable to get policy {name} to determine minimum required permissions and user {_shown(user)} {missing}"
+            detail = (
+                f"unable to get policy {name} to determine minimum required permissions and user {_shown(user)} "
+                f"{missing}"
+            )
             detail += " for all groups, versions and resources"
         elif kind is not None and params[1] == "*":
             param_kind = f"&ParamKind{{APIVersion:{kind.get('apiVersion')},Kind:{kind.get('kind')},}}"
-            detail = f"unable to resolve paramKind {param_kind} to determine minimum required permissions and user {_shown(user)} {missing}"
+            detail = (
+                f"unable to resolve paramKind {param_kind} to determine minimum required permissions and user "
+                f"{_shown(user)} {missing}"
+            )
             detail += " for all groups, versions and resources"
         else:
             detail = f"user {_shown(user)} {missing} on the object referenced by paramRef"

@@ -9,7 +9,12 @@ import re
 from typing import Any, Final
 
 from tetrapod.core.admissionregistration.expressions import Expressions
-from tetrapod.core.admissionregistration.match_rules import FAILURE_POLICIES, OPERATIONS, match_conditions, match_resources
+from tetrapod.core.admissionregistration.match_rules import (
+    FAILURE_POLICIES,
+    OPERATIONS,
+    match_conditions,
+    match_resources,
+)
 from tetrapod.core.cells import AGE, NAME, UNSET, age, name_of, spec_of
 from tetrapod.core.validation.names import errors_from, known
 from tetrapod.machinery import field
@@ -53,13 +58,19 @@ def set_match_defaults(match: Object) -> None:
             resource_rule["scope"] = "*"
 
 
-def validate_policy_spec(spec: Object, old: Object | None, expressions: Expressions, *, mutating: bool = False) -> list[FieldError]:
+def validate_policy_spec(
+    spec: Object, old: Object | None, expressions: Expressions, *, mutating: bool = False
+) -> list[FieldError]:
     """Validate the spec fields that both kinds of policy have. `old` is None on create.
 
     Match conditions are validated again only if they or paramKind changed.
     """
     policy, constraints = spec.get("failurePolicy"), spec.get("matchConstraints")
-    errors = [field.required("spec.failurePolicy")] if policy is None else known(policy, FAILURE_POLICIES, "spec.failurePolicy")
+    errors = (
+        [field.required("spec.failurePolicy")]
+        if policy is None
+        else known(policy, FAILURE_POLICIES, "spec.failurePolicy")
+    )
     if (kind := spec.get("paramKind")) is not None:
         errors += _param_kind(kind, "spec.paramKind")
     if constraints is None:
@@ -71,7 +82,9 @@ def validate_policy_spec(spec: Object, old: Object | None, expressions: Expressi
         errors += validate_mutable(constraints, "spec.matchConstraints") if mutating else []
     old_spec = (old or {}).get("spec") or {}
     if old is None or any(spec.get(key) != old_spec.get(key) for key in ("paramKind", "matchConditions")):
-        errors += match_conditions(spec.get("matchConditions") or [], "spec.matchConditions", params=spec.get("paramKind") is not None)
+        errors += match_conditions(
+            spec.get("matchConditions") or [], "spec.matchConditions", params=spec.get("paramKind") is not None
+        )
     for i, variable in enumerate(spec.get("variables") or ()):
         errors += _variable(variable, f"spec.variables[{i}]", expressions)
     return errors
@@ -80,7 +93,9 @@ def validate_policy_spec(spec: Object, old: Object | None, expressions: Expressi
 def validate_mutable(match: Object, path: str) -> list[FieldError]:
     """Reject the operation DELETE in the resource rules of a mutating policy: a deleted object cannot be mutated."""
     operations = [operation for rule in match.get("resourceRules") or () for operation in rule.get("operations") or ()]
-    return [error for operation in operations for error in known(operation, _MUTATING, f"{path}.resourceRules.operations")]
+    return [
+        error for operation in operations for error in known(operation, _MUTATING, f"{path}.resourceRules.operations")
+    ]
 
 
 def _param_kind(kind: Object, path: str) -> list[FieldError]:
@@ -133,7 +148,11 @@ def validate_binding_spec(spec: Object) -> list[FieldError]:
 
 
 def _param_ref(reference: Object, path: str) -> list[FieldError]:
-    name, selector, action = reference.get("name") or "", reference.get("selector"), reference.get("parameterNotFoundAction")
+    name, selector, action = (
+        reference.get("name") or "",
+        reference.get("selector"),
+        reference.get("parameterNotFoundAction"),
+    )
     errors: list[FieldError] = []
     if name:
         errors += errors_from(is_path_segment_name, name, f"{path}.name")
@@ -157,10 +176,14 @@ def _go_selector(selector: Object) -> str:
     """Format a LabelSelector as Go's String method does."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{e.get('key', '')},Operator:{e.get('operator', '')},Values:[{' '.join(e.get('values') or ())}],}},"
+        f"LabelSelectorRequirement{{Key:{e.get('key', '')},Operator:{e.get('operator', '')},"
+        f"Values:[{' '.join(e.get('values') or ())}],}},"
         for e in selector.get("matchExpressions") or ()
     )
-    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
 
 
 def _binding_row(obj: Object) -> list[Any]:

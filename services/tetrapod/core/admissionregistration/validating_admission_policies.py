@@ -77,7 +77,11 @@ def _validating(obj: Object, old: Object | None) -> list[FieldError]:
     errors = shared_rules.validate_policy_spec(spec, old, expressions)
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not annotations:
-        return [*errors, field.required("spec.validations", _NOTHING), field.required("spec.auditAnnotations", _NOTHING)]
+        return [
+            *errors,
+            field.required("spec.validations", _NOTHING),
+            field.required("spec.auditAnnotations", _NOTHING),
+        ]
     for i, validation in enumerate(validations):
         errors += _validation(validation, f"spec.validations[{i}]", expressions)
     if len(annotations) > _MOST_ANNOTATIONS:
@@ -85,7 +89,11 @@ def _validating(obj: Object, old: Object | None) -> list[FieldError]:
             {"Key": annotation_spec.get("key") or "", "ValueExpression": annotation_spec.get("valueExpression") or ""}
             for annotation_spec in annotations
         ]
-        errors.append(field.invalid("spec.auditAnnotations", shown, f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"))
+        errors.append(
+            field.invalid(
+                "spec.auditAnnotations", shown, f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"
+            )
+        )
     keys = [a.get("key") or "" for a in annotations]
     repeated_indexes = repeated(keys)
     for i, annotation in enumerate(annotations):
@@ -96,7 +104,11 @@ def _validating(obj: Object, old: Object | None) -> list[FieldError]:
 
 
 def _validation(validation: Object, path: str, expressions: Expressions) -> list[FieldError]:
-    message, computed, reason = validation.get("message") or "", validation.get("messageExpression") or "", validation.get("reason")
+    message, computed, reason = (
+        validation.get("message") or "",
+        validation.get("messageExpression") or "",
+        validation.get("reason"),
+    )
     errors: list[FieldError] = []
     if not (validation.get("expression") or "").strip():
         errors.append(field.required(f"{path}.expression", "expression is not specified"))

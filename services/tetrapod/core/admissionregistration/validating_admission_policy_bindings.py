@@ -1,6 +1,7 @@
 """ValidatingAdmissionPolicyBindings.
 
-Upstream: pkg/registry/admissionregistration/validatingadmissionpolicybinding and pkg/apis/admissionregistration/validation.
+Upstream: pkg/registry/admissionregistration/validatingadmissionpolicybinding and
+pkg/apis/admissionregistration/validation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 
-Upstream: pkg/registry/admissionregistration/{mutating,validating}webhookconfiguration and pkg/apis/admissionregistration/validation.
+Upstream: pkg/registry/admissionregistration/{mutating,validating}webhookconfiguration and
+pkg/apis/admissionregistration/validation.
 """
 
 from __future__ import annotations
@@ -8,7 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from tetrapod.core.admissionregistration.match_rules import FAILURE_POLICIES, MATCH_POLICIES, match_conditions, reserved_name, rule
+from tetrapod.core.admissionregistration.match_rules import (
+    FAILURE_POLICIES,
+    MATCH_POLICIES,
+    match_conditions,
+    reserved_name,
+    rule,
+)
 from tetrapod.core.admissionregistration.policy_strategies import GROUP, StaticNames
 from tetrapod.core.cells import AGE, NAME, age, name_of
 from tetrapod.core.validation.names import errors_from, known
@@ -67,7 +74,9 @@ class WebhookStore(FilteredStore):
         return b'"caBundle":""' in item
 
     def hide(self, obj: Object) -> bool:
-        empty = [hook["clientConfig"] for hook in obj.get("webhooks") or () if hook["clientConfig"].get("caBundle") == ""]
+        empty = [
+            hook["clientConfig"] for hook in obj.get("webhooks") or () if hook["clientConfig"].get("caBundle") == ""
+        ]
         for config in empty:
             del config["caBundle"]
         return bool(empty)
@@ -111,7 +120,9 @@ def _validate(obj: Object, existing: list[Object], *, update: bool = False) -> l
     old_harmless = all(hook.get("sideEffects") in _HARMLESS for hook in existing)
     old_recognized = all(set(hook.get("admissionReviewVersions") or _REVIEWS) & set(_REVIEWS) for hook in existing)
     old_unique = len({hook.get("name") for hook in existing}) == len(existing)
-    conditions_kept = update and [h.get("matchConditions") for h in hooks] == [h.get("matchConditions") for h in existing]
+    conditions_kept = update and [h.get("matchConditions") for h in hooks] == [
+        h.get("matchConditions") for h in existing
+    ]
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, hook in enumerate(hooks):
@@ -119,7 +130,9 @@ def _validate(obj: Object, existing: list[Object], *, update: bool = False) -> l
         errors += _hook(hook, path, _HARMLESS if old_harmless else _SIDE_EFFECTS)
         if not conditions_kept:
             errors += match_conditions(hook.get("matchConditions") or [], f"{path}.matchConditions")
-        errors += _review_versions(hook.get("admissionReviewVersions") or [], f"{path}.admissionReviewVersions", old_recognized)
+        errors += _review_versions(
+            hook.get("admissionReviewVersions") or [], f"{path}.admissionReviewVersions", old_recognized
+        )
         if old_unique and name and name in seen:
             errors.append(field.duplicate(f"{path}.name", name))
         seen.add(name)
@@ -139,7 +152,9 @@ def _hook(hook: Object, path: str, side_effects: frozenset[str]) -> list[FieldEr
     else:
         errors += known(effects, side_effects, f"{path}.sideEffects")
     if (seconds := hook.get("timeoutSeconds")) is not None and not 1 <= seconds <= _LONGEST:
-        errors.append(field.invalid(f"{path}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds"))
+        errors.append(
+            field.invalid(f"{path}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
+        )
     for key in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(hook.get(key), f"{path}.{key}")
     if (policy := hook.get("reinvocationPolicy")) is not None:
@@ -191,7 +206,9 @@ def _service_path(value: str | None, path: str) -> list[FieldError]:
     if value == "//":
         return [field.invalid(path, value, "segment[0] may not be empty")]
     errors = [] if value.startswith("/") else [field.invalid(path, value, "must start with a '/'")]
-    rest = value.encode()[1:].decode("utf-8", "replace")  # upstream drops the first byte without checking that it is a slash
+    rest = value.encode()[1:].decode(
+        "utf-8", "replace"
+    )  # upstream drops the first byte without checking that it is a slash
     steps = rest.removesuffix("/").split("/")
     for i, step in enumerate(steps):
         if not step:
@@ -217,7 +234,10 @@ def _review_versions(versions: list[str], path: str, recognized: bool) -> list[F
 
 
 def warnings(obj: Object) -> list[str]:
-    """Return a warning for each rule that names a resource that is excluded from admission webhooks (upstream: warnings.go)."""
+    """Return a warning for each rule that names a resource that is excluded from admission webhooks.
+
+    Upstream: warnings.go.
+    """
     return [
         f"webhooks[{i}].rules[{j}]: {named} is excluded from admission webhooks; this rule will have no effect"
         for i, hook in enumerate(obj.get("webhooks") or ())
@@ -230,7 +250,9 @@ def _excluded(given: Object) -> list[GroupResource]:
     groups, resources = given.get("apiGroups") or (), given.get("resources") or ()
     if "*" in groups or "*" in resources:
         return []
-    return [named for named in dict.fromkeys(GroupResource(g, r) for g in groups for r in resources) if named in VIRTUAL]
+    return [
+        named for named in dict.fromkeys(GroupResource(g, r) for g in groups for r in resources) if named in VIRTUAL
+    ]
 
 
 def _row(obj: Object) -> list[Any]:

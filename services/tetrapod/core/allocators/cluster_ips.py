@@ -1,8 +1,8 @@
 """The allocator of cluster IPs.
 
-It allocates an address by creating the IPAddress object with its name, so replicas never allocate an address twice. Addresses come from all
-ready ServiceCIDRs. The lower part of a network is reserved for addresses that users choose; automatic allocation prefers the rest
-(upstream's static and dynamic bands).
+It allocates an address by creating the IPAddress object with its name, so replicas never allocate an address twice.
+Addresses come from all ready ServiceCIDRs. The lower part of a network is reserved for addresses that users choose;
+automatic allocation prefers the rest (upstream's static and dynamic bands).
 Upstream: pkg/registry/core/service/ipallocator (cidrallocator.go over ipallocator.go).
 """
 
@@ -13,7 +13,16 @@ import random
 import time
 
 from tetrapod.core.allocators import metrics
-from tetrapod.core.allocators.networks import DEFAULT, IP_ADDRESSES, SERVICE_CIDRS, Network, contains, ip_address, is_ready, networks_of
+from tetrapod.core.allocators.networks import (
+    DEFAULT,
+    IP_ADDRESSES,
+    SERVICE_CIDRS,
+    Network,
+    contains,
+    ip_address,
+    is_ready,
+    networks_of,
+)
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.machinery.gvk import Object
@@ -36,7 +45,9 @@ class ClusterIPs:
         self.network: Network = ipaddress.ip_network(network, strict=False)
         self._client = client
         self.service_cidrs = Informer(client, SERVICE_CIDRS)
-        """The owner of the lifecycle must run it. Until the default ServiceCIDR has a condition, only the flag's network is used."""
+        """The owner of the lifecycle must run it. Until the default ServiceCIDR has a condition, only the flag's
+        network is used.
+        """
 
     @property
     def family(self) -> str:
@@ -53,20 +64,25 @@ class ClusterIPs:
         default = self.service_cidrs.get("", DEFAULT)
         if default is None or not (default.get("status") or {}).get("conditions"):
             return [self.network]
-        ready = [network for cidr in self.service_cidrs.objects.values() if is_ready(cidr) for network in networks_of(cidr)]
+        ready = [
+            network for cidr in self.service_cidrs.objects.values() if is_ready(cidr) for network in networks_of(cidr)
+        ]
         return [network for network in dict.fromkeys(ready) if network.version == self.network.version]
 
     async def take(self, address: str, service: Object, dry_run: bool) -> None:
         """Allocate this address.
 
         Raises:
-            AllocationError: the address is in no network or allocated. As upstream, a dry run checks only the first network's range.
+            AllocationError: the address is in no network or allocated. As upstream, a dry run checks only the first
+                network's range.
         """
         parsed = ipaddress.ip_address(address)
         networks = self.networks()
         if dry_run:
             if networks and not contains(networks[0], parsed):
-                raise AllocationError(f"the provided IP ({parsed}) is not in the valid range. The range of valid IPs is {networks[0]}")
+                raise AllocationError(
+                    f"the provided IP ({parsed}) is not in the valid range. The range of valid IPs is {networks[0]}"
+                )
             return
         network = next((network for network in networks if contains(network, parsed)), None)
         if network is None:
@@ -78,7 +94,9 @@ class ClusterIPs:
         self._allocated(network, metrics.STATIC, started)
 
     async def take_any(self, service: Object, dry_run: bool) -> str:
-        """Allocate a free address, starting at a random one. A dry run returns the network address, which no service can have.
+        """Allocate a free address, starting at a random one.
+
+        A dry run returns the network address, which no service can have.
 
         Raises:
             AllocationError: no address is free.
@@ -127,7 +145,9 @@ class ClusterIPs:
         """Create the IPAddress; return False if it exists."""
         meta = service["metadata"]
         try:
-            await self._client.create(IP_ADDRESSES, "", ip_address(address, meta.get("namespace", ""), meta.get("name", "")))
+            await self._client.create(
+                IP_ADDRESSES, "", ip_address(address, meta.get("namespace", ""), meta.get("name", ""))
+            )
         except StatusError as error:
             if error.reason == "AlreadyExists":
                 return False

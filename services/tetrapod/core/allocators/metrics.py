@@ -1,4 +1,6 @@
-"""Metrics of the allocators. The allocated addresses of a network are counted from the IPAddress objects when the metrics are read.
+"""Metrics of the allocators.
+
+The allocated addresses of a network are counted from the IPAddress objects when the metrics are read.
 
 Upstream: pkg/registry/core/service/{ipallocator,portallocator}/metrics.go.
 """
@@ -17,7 +19,9 @@ _IPS: Final = "kube_apiserver_clusterip_allocator_"
 _PORTS: Final = "kube_apiserver_nodeport_allocator_"
 _CIDR: Final = ("cidr",)
 ADDRESS_ALLOCATIONS: Final = Counter(_IPS + "allocation_total", "Number of Cluster IPs allocations", ("cidr", "scope"))
-ADDRESS_ERRORS: Final = Counter(_IPS + "allocation_errors_total", "Number of errors trying to allocate Cluster IPs", ("cidr", "scope"))
+ADDRESS_ERRORS: Final = Counter(
+    _IPS + "allocation_errors_total", "Number of errors trying to allocate Cluster IPs", ("cidr", "scope")
+)
 ADDRESS_SECONDS: Final = Histogram(
     _IPS + "allocation_duration_seconds",
     "Duration in seconds to allocate a Cluster IP by ServiceCIDR",
@@ -27,15 +31,18 @@ ADDRESS_SECONDS: Final = Histogram(
 PORTS_TAKEN: Final = Gauge(_PORTS + "allocated_ports", "Gauge measuring the number of allocated NodePorts for Services")
 PORTS_FREE: Final = Gauge(_PORTS + "available_ports", "Gauge measuring the number of available NodePorts for Services")
 PORT_ALLOCATIONS: Final = Counter(_PORTS + "allocation_total", "Number of NodePort allocations", ("scope",))
-PORT_ERRORS: Final = Counter(_PORTS + "allocation_errors_total", "Number of errors trying to allocate NodePort", ("scope",))
+PORT_ERRORS: Final = Counter(
+    _PORTS + "allocation_errors_total", "Number of errors trying to allocate NodePort", ("scope",)
+)
 REPAIRED_PORTS: Final = Counter(
     "apiserver_nodeport_repair_port_errors_total",
-    "Number of errors detected on ports by the repair loop broken down by type of error: leak, repair, full, outOfRange, duplicate, "
-    "unknown",
+    "Number of errors detected on ports by the repair loop broken down by type of error: leak, repair, full, "
+    "outOfRange, duplicate, unknown",
     ("type",),
 )
 PORT_REPAIR_ERRORS: Final = Counter(
-    "apiserver_nodeport_repair_reconcile_errors_total", "Number of reconciliation failures on the nodeport repair reconcile loop"
+    "apiserver_nodeport_repair_reconcile_errors_total",
+    "Number of reconciliation failures on the nodeport repair reconcile loop",
 )
 STATIC, DYNAMIC = "static", "dynamic"
 

@@ -33,7 +33,10 @@ def is_ready(service_cidr: Object) -> bool:
 
 
 def contains(network: Network, address: Address) -> bool:
-    """Return whether a service may have the address: not the first of a network, and not the last of an IPv4 network."""
+    """Return whether a service may have the address.
+
+    The first address of a network and the last address of an IPv4 network are not allowed.
+    """
     if address not in network or address == network.network_address:
         return False
     return network.version == 6 or address != network.broadcast_address

@@ -35,7 +35,9 @@ class NodePorts:
         low, _, high = ports.partition("-")
         self.low, self.high = int(low), int(high or low)
         self.range = ports
-        self._storage: ResourceStorage = storages.resource(StorageConfig("ranges", "v1", "RangeAllocation", namespaced=False))
+        self._storage: ResourceStorage = storages.resource(
+            StorageConfig("ranges", "v1", "RangeAllocation", namespaced=False)
+        )
 
     @property
     def size(self) -> int:

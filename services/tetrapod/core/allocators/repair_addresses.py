@@ -1,7 +1,8 @@
 """The repair of cluster IPs: every cluster IP has its IPAddress, and every IPAddress has its service.
 
-Each API server runs it, regardless of `--controllers`. Services and addresses are checked when they change, and all of them every 180
-seconds. An IPAddress without a service may belong to a create in progress: it is kept for 60 seconds, the maximum duration of a request.
+Each API server runs it, regardless of `--controllers`. Services and addresses are checked when they change, and all of
+them every 180 seconds. An IPAddress without a service may belong to a create in progress: it is kept for 60 seconds,
+the maximum duration of a request.
 Upstream: pkg/registry/core/service/ipallocator/controller.
 """
 
@@ -48,7 +49,13 @@ class AddressRepair:
     name = "ipallocator-repair-controller"
 
     def __init__(
-        self, client: Client, service_cidrs: Informer, services: Informer, *, period: float = _PERIOD, being_made: float = _BEING_MADE
+        self,
+        client: Client,
+        service_cidrs: Informer,
+        services: Informer,
+        *,
+        period: float = _PERIOD,
+        being_made: float = _BEING_MADE,
     ) -> None:
         self._client = client
         self._cidrs = service_cidrs
@@ -90,7 +97,9 @@ class AddressRepair:
     def _on_service(self, old: Object | None, new: Object | None) -> None:
         service = new or old or {}
         self._of_services.add((service["metadata"]["namespace"], service["metadata"]["name"]))
-        for address in _cluster_ips(old or {}):  # they may have leaked, but the request that deletes the service releases them in a moment
+        for address in _cluster_ips(
+            old or {}
+        ):  # they may have leaked, but the request that deletes the service releases them in a moment
             self._of_addresses.add_after(address, _BEING_UNDONE)
 
     def _on_address(self, old: Object | None, new: Object | None) -> None:
@@ -113,12 +122,19 @@ class AddressRepair:
         family = family_of(address)
         parsed = ipaddress.ip_address(address)
         if not any(contains(network, parsed) for cidr in self._cidrs.objects.values() for network in networks_of(cidr)):
-            note = f"Cluster IP [{family}]: {address} is not within any configured Service CIDR; please recreate service"
+            note = (
+                f"Cluster IP [{family}]: {address} is not within any configured Service CIDR; please recreate service"
+            )
             await self._warn(service, "ClusterIPOutOfRange", _SERVICE, note)
             return
         stored = self._addresses.get("", address) or await self._live(address)
         if stored is None:
-            await self._warn(service, "ClusterIPNotAllocated", _SERVICE, f"Cluster IP [{family}]: {address} is not allocated; repairing")
+            await self._warn(
+                service,
+                "ClusterIPNotAllocated",
+                _SERVICE,
+                f"Cluster IP [{family}]: {address} is not allocated; repairing",
+            )
             await self._client.create(IP_ADDRESSES, "", ip_address(address, *service_name.split("/")))
             return
         parent = (stored.get("spec") or {}).get("parentRef") or {}
@@ -140,12 +156,18 @@ class AddressRepair:
     async def sync_address(self, address: str) -> None:
         """Check one IPAddress; delete it if no service uses it."""
         stored = self._addresses.get("", address)
-        if stored is None or (stored["metadata"].get("labels") or {}).get("ipaddress.kubernetes.io/managed-by") != MANAGED_BY:
+        if (
+            stored is None
+            or (stored["metadata"].get("labels") or {}).get("ipaddress.kubernetes.io/managed-by") != MANAGED_BY
+        ):
             return
         parent = (stored.get("spec") or {}).get("parentRef") or {}
         if parent.get("group") or parent.get("resource") != "services":
             reference = " ".join(parent.get(key) or "" for key in ("group", "resource", "namespace", "name"))
-            note = f"IPAddress {address} appears to have been modified, not referencing a Service &{{{reference}}}: cleaning up"
+            note = (
+                f"IPAddress {address} appears to have been modified, not referencing a Service &{{{reference}}}: "
+                "cleaning up"
+            )
             await self._warn(stored, "IPAddressNotAllocated", _ADDRESS, note)
             await self._delete(stored)
             return
@@ -176,19 +198,26 @@ class AddressRepair:
         """Log a warning and record an event for the object."""
         log.warning("%s: %s", reason, note)
         kind = (
-            {"kind": "Service", "apiVersion": "v1"} if action == _SERVICE else {"kind": "IPAddress", "apiVersion": "networking.k8s.io/v1"}
+            {"kind": "Service", "apiVersion": "v1"}
+            if action == _SERVICE
+            else {"kind": "IPAddress", "apiVersion": "networking.k8s.io/v1"}
         )
         await self._events.record_warning({**kind, **about}, reason, action, note)
 
     async def _live(self, address: str) -> Object | None:
-        """Read the IPAddress from the API: its informer may lag behind the one of services, which must not cause an event."""
+        """Read the IPAddress from the API.
+
+        Its informer may lag behind the one of services, which must not cause an event.
+        """
         return await get_or_none(self._client, IP_ADDRESSES, "", address)
 
     async def _recreate(self, address: str, service: Object) -> None:
         stored = await self._live(address)
         if stored is not None:
             await self._delete(stored)
-        await self._client.create(IP_ADDRESSES, "", ip_address(address, service["metadata"]["namespace"], service["metadata"]["name"]))
+        await self._client.create(
+            IP_ADDRESSES, "", ip_address(address, service["metadata"]["namespace"], service["metadata"]["name"])
+        )
 
     async def _delete(self, held: Object) -> None:
         try:

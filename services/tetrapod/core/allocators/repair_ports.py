@@ -1,7 +1,7 @@
 """The repair of node ports: every node port of a service is allocated, and every allocated port has its service.
 
-Each API server runs it, regardless of `--controllers`. A port without a service may be allocated by a request in progress: it is released
-only by the fourth consecutive check that finds it unused.
+Each API server runs it, regardless of `--controllers`. A port without a service may be allocated by a request in
+progress: it is released only by the fourth consecutive check that finds it unused.
 Upstream: pkg/registry/core/service/portallocator/controller.
 """
 
@@ -66,7 +66,9 @@ class PortRepair:
                 elif port in used:
                     metrics.REPAIRED_PORTS.add(("duplicate",))
                     await self._warn(
-                        service, "PortAlreadyAllocated", f"Port {port} was assigned to multiple services; please recreate service"
+                        service,
+                        "PortAlreadyAllocated",
+                        f"Port {port} was assigned to multiple services; please recreate service",
                     )
                 else:
                     used.add(port)

@@ -1,8 +1,8 @@
 """ControllerRevisions, whose data is compared as text.
 
 Upstream keeps a runtime.RawExtension as it was sent and compares the bytes (pkg/apis/apps/validation/validation.go,
-ValidateControllerRevisionUpdate). A patch re-encodes the data and may change the bytes. The text is stored in a hidden field if it
-differs from Go's encoding of the data.
+ValidateControllerRevisionUpdate). A patch re-encodes the data and may change the bytes. The text is stored in a hidden
+field if it differs from Go's encoding of the data.
 """
 
 from __future__ import annotations

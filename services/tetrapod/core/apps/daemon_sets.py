@@ -11,7 +11,18 @@ from typing import Any, Final
 from tetrapod.core import cells
 from tetrapod.core.apps import integer_annotations
 from tetrapod.core.apps.integer_annotations import AnnotatedStatus
-from tetrapod.core.cells import AGE, NAME, NONE, age, containers, name_of, pod_template, selector_text, spec_of, status_of
+from tetrapod.core.cells import (
+    AGE,
+    NAME,
+    NONE,
+    age,
+    containers,
+    name_of,
+    pod_template,
+    selector_text,
+    spec_of,
+    status_of,
+)
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
@@ -106,7 +117,9 @@ def set_defaults(obj: Object) -> None:
     if strategy["type"] == "RollingUpdate":
         set_missing(strategy, rollingUpdate={})
         set_missing(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
-    elif strategy.get("rollingUpdate") is not None:  # upstream's internal type has no pointers here, so its zero values are written
+    elif (
+        strategy.get("rollingUpdate") is not None
+    ):  # upstream's internal type has no pointers here, so its zero values are written
         set_missing(strategy["rollingUpdate"], maxUnavailable=0, maxSurge=0)
     set_missing(spec, revisionHistoryLimit=10)
 
@@ -141,7 +154,9 @@ def _daemon_set_strategy(strategy: Object) -> list[FieldError]:
         return [field.required(path)]
     unavailable, surge = update.get("maxUnavailable"), update.get("maxSurge")
     errors = rolling.amount(unavailable, f"{path}.maxUnavailable") + rolling.amount(surge, f"{path}.maxSurge")
-    errors += rolling.at_most_all(unavailable, f"{path}.maxUnavailable") + rolling.at_most_all(surge, f"{path}.maxSurge")
+    errors += rolling.at_most_all(unavailable, f"{path}.maxUnavailable") + rolling.at_most_all(
+        surge, f"{path}.maxSurge"
+    )
     if rolling.number(unavailable) and rolling.number(surge):
         errors.append(field.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
     elif not rolling.number(unavailable) and not rolling.number(surge):
@@ -174,7 +189,13 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
 def _row(obj: Object) -> list[Any]:
     spec, status = spec_of(obj), status_of(obj)
     node_selector = (pod_template(obj)).get("nodeSelector") or {}
-    counters = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable")
+    counters = (
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "numberReady",
+        "updatedNumberScheduled",
+        "numberAvailable",
+    )
     return [
         name_of(obj),
         *(status.get(count) or 0 for count in counters),

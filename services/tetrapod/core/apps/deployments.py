@@ -38,14 +38,19 @@ ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
 
 class DeploymentStrategy(KindStrategy):
-    """The strategy of Deployment: a change of annotations increments the generation too. Upstream: deployment/strategy.go."""
+    """The strategy of Deployment: a change of annotations increments the generation too.
+
+    Upstream: deployment/strategy.go.
+    """
 
     def default(self, obj: Object, version: str) -> None:
         super().default(obj, version)
         normalize_rollback(obj)
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        return super().changes_generation(new, old) or new["metadata"].get("annotations") != old["metadata"].get("annotations")
+        return super().changes_generation(new, old) or new["metadata"].get("annotations") != old["metadata"].get(
+            "annotations"
+        )
 
 
 def definition() -> ResourceDefinition:
@@ -60,7 +65,9 @@ def definition() -> ResourceDefinition:
         generation=["spec"],
     )
     status = AnnotatedStatus(strategy, ROLLBACK_TO, keep_metadata=("labels",), validate=validate_status)
-    definition = builtin("apps", "deployments", strategy, table=TABLE, subresources={"status": status, "scale": scale()})
+    definition = builtin(
+        "apps", "deployments", strategy, table=TABLE, subresources={"status": status, "scale": scale()}
+    )
     return replace(definition, hidden_annotations=frozenset({ROLLBACK_TO}))
 
 
@@ -109,7 +116,9 @@ def validate(obj: Object) -> list[FieldError]:
     if (deadline := spec.get("progressDeadlineSeconds")) is not None:
         errors += not_negative(deadline, "spec.progressDeadlineSeconds")
         if deadline <= (spec.get("minReadySeconds") or 0):
-            errors.append(field.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
+            errors.append(
+                field.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+            )
     return errors
 
 
@@ -122,7 +131,11 @@ def _deployment_strategy(strategy: Object) -> list[FieldError]:
         return [field.not_supported(path, workloads.internal_strategy(kind, update), ["Recreate", "RollingUpdate"])]
     if update is None:
         return [field.required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")]
-    unavailable, surge, at = update.get("maxUnavailable"), update.get("maxSurge"), f"{path}.rollingUpdate.maxUnavailable"
+    unavailable, surge, at = (
+        update.get("maxUnavailable"),
+        update.get("maxSurge"),
+        f"{path}.rollingUpdate.maxUnavailable",
+    )
     errors = rolling.amount(unavailable, at) + rolling.amount(surge, f"{path}.rollingUpdate.maxSurge")
     if rolling.number(unavailable) == 0 and rolling.number(surge) == 0:
         errors.append(field.invalid(at, unavailable, "may not be 0 when `maxSurge` is 0"))
@@ -132,9 +145,18 @@ def _deployment_strategy(strategy: Object) -> list[FieldError]:
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate the status of a Deployment."""
     status = new.get("status") or {}
-    numbers = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas", "terminatingReplicas")
+    numbers = (
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+    )
     errors = validate_counters(status, ("observedGeneration", *numbers, "collisionCount"))
-    errors += validate_maximum(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", ABOVE_REPLICAS)
+    errors += validate_maximum(
+        status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", ABOVE_REPLICAS
+    )
     errors += validate_maximum(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
     return errors + validate_collision_count(new, old)
 
@@ -148,7 +170,9 @@ def _row(obj: Object) -> list[Any]:
         status.get("availableReplicas") or 0,
         age(obj),
         *containers(pod_template(obj)),
-        selector_text(spec["selector"]) if spec.get("selector") else "",  # the object of a bookmark event has no selector
+        selector_text(spec["selector"])
+        if spec.get("selector")
+        else "",  # the object of a bookmark event has no selector
     ]
 
 

@@ -17,7 +17,10 @@ from tetrapod.machinery.gvk import Object
 
 
 class AnnotatedStatus(StatusStrategy):
-    """The status strategy of a kind with such an annotation: it belongs to the spec, so a status update does not change it."""
+    """The status strategy of a kind with such an annotation.
+
+    The annotation belongs to the spec, so a status update does not change it.
+    """
 
     def __init__(self, main: Strategy, annotation: str, **options: Any) -> None:
         super().__init__(main, **options)

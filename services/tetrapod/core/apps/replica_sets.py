@@ -13,7 +13,13 @@ from tetrapod.core.kind_strategy import KindStrategy, status_strategy
 from tetrapod.core.podspec import warnings as podspec_warnings
 from tetrapod.core.podspec import workloads
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
-from tetrapod.core.podspec.workloads import ABOVE_REPLICAS, scale, validate_counters, validate_maximum, validate_selector
+from tetrapod.core.podspec.workloads import (
+    ABOVE_REPLICAS,
+    scale,
+    validate_counters,
+    validate_maximum,
+    validate_selector,
+)
 from tetrapod.core.validation.names import not_negative
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -48,7 +54,9 @@ def set_defaults(obj: Object) -> None:
 def validate(obj: Object) -> list[FieldError]:
     """Validate a ReplicaSet."""
     spec = obj.get("spec") or {}
-    errors = not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    errors = not_negative(spec.get("replicas"), "spec.replicas") + not_negative(
+        spec.get("minReadySeconds"), "spec.minReadySeconds"
+    )
     return errors + validate_selector(spec, "deployment") + workloads.validate_replicated_template(spec)
 
 
@@ -58,7 +66,9 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     numbers = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     errors = validate_counters(status, (*numbers, "observedGeneration", "terminatingReplicas"))
     errors += validate_maximum(status, numbers[1:4], "replicas", ABOVE_REPLICAS)
-    return errors + validate_maximum(status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas")
+    return errors + validate_maximum(
+        status, ("availableReplicas",), "readyReplicas", "cannot be greater than readyReplicas"
+    )
 
 
 def _row(obj: Object) -> list[Any]:

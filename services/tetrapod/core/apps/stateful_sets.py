@@ -39,7 +39,9 @@ _FROZEN: Final = ("selector", "volumeClaimTemplates", "serviceName", "podManagem
 _OVERWRITTEN: Final = ("hostname", "subdomain")
 """Fields of the pod template that the controller overwrites."""
 
-_HISTORY: Final = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+_HISTORY: Final = (
+    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+)
 
 
 def definition() -> ResourceDefinition:
@@ -137,7 +139,9 @@ def _update_strategy(strategy: Object) -> list[FieldError]:
         case "RollingUpdate":
             return [] if update is None else _rolling_update(update, at)
     rolling_update = None if update is None else _rolling(update)
-    return [field.invalid(path, {"Type": kind, "RollingUpdate": rolling_update}, "must be 'RollingUpdate' or 'OnDelete'")]
+    return [
+        field.invalid(path, {"Type": kind, "RollingUpdate": rolling_update}, "must be 'RollingUpdate' or 'OnDelete'")
+    ]
 
 
 def _rolling(update: Object) -> Object:
@@ -174,7 +178,10 @@ def _with_claims(template: Object, spec: Object) -> Object:
     claims = dict.fromkeys((c.get("metadata") or {}).get("name") or "" for c in spec.get("volumeClaimTemplates") or ())
     if claims:
         other_volumes = [v for v in pod_spec.get("volumes") or () if (v.get("name") or "") not in claims]
-        pod_spec["volumes"] = [*({"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims), *other_volumes]
+        pod_spec["volumes"] = [
+            *({"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims),
+            *other_volumes,
+        ]
     return {**template, "spec": pod_spec}
 
 
@@ -205,7 +212,9 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     numbers = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     errors = validate_counters(status, (*numbers, "observedGeneration", "collisionCount"))
     errors += validate_maximum(status, numbers[1:], "replicas", ABOVE_REPLICAS)
-    errors += validate_maximum(status, ("availableReplicas",), "readyReplicas", "cannot be greater than status.readyReplicas")
+    errors += validate_maximum(
+        status, ("availableReplicas",), "readyReplicas", "cannot be greater than status.readyReplicas"
+    )
     return errors + validate_collision_count(new, old)
 
 

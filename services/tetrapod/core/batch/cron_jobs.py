@@ -95,7 +95,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 def _spec(spec: Object, existing: Object | None) -> list[FieldError]:
     schedule = spec.get("schedule") or ""
-    errors = _schedule(schedule, spec.get("timeZone"), existing is not None and "TZ" in (existing.get("schedule") or ""))
+    errors = _schedule(
+        schedule, spec.get("timeZone"), existing is not None and "TZ" in (existing.get("schedule") or "")
+    )
     errors += not_negative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds")
     zone = spec.get("timeZone")
     if zone is not None and (existing is None or existing.get("timeZone") != zone):
@@ -104,7 +106,9 @@ def _spec(spec: Object, existing: Object | None) -> list[FieldError]:
     errors += validate_template(spec.get("jobTemplate") or {}, "spec.jobTemplate")
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += not_negative(spec.get(name), f"spec.{name}")
-    return errors if schedule else [*errors, field.required("spec.schedule")]  # declared in the schema, so it comes last
+    return (
+        errors if schedule else [*errors, field.required("spec.schedule")]
+    )  # declared in the schema, so it comes last
 
 
 def _schedule(schedule: str, zone: str | None, had_zone: bool) -> list[FieldError]:
@@ -138,7 +142,9 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
     warnings = name_warnings(obj, old)
     spec = obj.get("spec") or {}
     if not same_generation(obj, old):
-        warnings += jobs_warnings.job_spec_warnings((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
+        warnings += jobs_warnings.job_spec_warnings(
+            (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec"
+        )
     if old is not None and "TZ" in (spec.get("schedule") or ""):
         warnings.append(_ZONE)
     return warnings

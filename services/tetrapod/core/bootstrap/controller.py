@@ -1,7 +1,10 @@
-"""The controller of the objects that upstream's kube-apiserver creates. It creates missing ones at start and restores removed ones later.
+"""The controller of the objects that upstream's kube-apiserver creates.
+
+It creates missing ones at start and restores removed ones later.
 
 Each step is a post-start hook with upstream's name.
-Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr,clusterauthenticationtrust},
+Upstream:
+pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr,clusterauthenticationtrust},
 pkg/registry/scheduling/rest, pkg/registry/flowcontrol/rest.
 """
 
@@ -70,7 +73,9 @@ class Bootstrap:
     def register(self, lifecycle: Lifecycle) -> None:
         """Register a post-start hook for each step."""
         schemas = [*_data("flowschemas"), *([SERVICES_FLOW_SCHEMA] if self._config.apart else [])]
-        flow_control = FlowControlObjects(self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: schemas})
+        flow_control = FlowControlObjects(
+            self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: schemas}
+        )
 
         def keep(hook: str, work: Hook, period: float | None = _PERIOD, after: asyncio.Event | None = None) -> None:
             lifecycle.on_start(hook, periodic_hook(lifecycle, hook, work, period, after=after))
@@ -91,11 +96,16 @@ class Bootstrap:
 
     async def namespaces(self) -> None:
         """Create missing system namespaces."""
-        namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES]
+        namespaces = [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES
+        ]
         await self._ensure(NAMESPACES, namespaces)
 
     async def authentication_info(self) -> None:
-        """Write the ConfigMap from which extension API servers read the CAs to trust; it is rewritten when they change."""
+        """Write the ConfigMap from which extension API servers read the CAs to trust.
+
+        The ConfigMap is rewritten when the CAs change.
+        """
         name = "extension-apiserver-authentication"
         data = self._config.authentication()
         stored = await get_or_none(self._client, CONFIG_MAPS, "kube-system", name)
@@ -133,14 +143,21 @@ class Bootstrap:
         status["status"] = {"conditions": [condition]}
         manager = "kubernetes-service-cidr-controller"
         await self._client.patch(
-            SERVICE_CIDRS, "", "kubernetes", status, type="apply", subresource="status", fieldManager=manager, force="true"
+            SERVICE_CIDRS,
+            "",
+            "kubernetes",
+            status,
+            type="apply",
+            subresource="status",
+            fieldManager=manager,
+            force="true",
         )
 
     async def kubernetes_service(self) -> None:
         """Create the service `kubernetes` of the aggregators, which write its endpoints themselves (generic/frontdoor).
 
-        While another replica is creating it, the cluster IP can be allocated before the service exists. The create then fails and is
-        retried.
+        While another replica is creating it, the cluster IP can be allocated before the service exists. The create then
+        fails and is retried.
         """
         labels = {"component": "apiserver", "provider": "kubernetes"}
         service = {
@@ -176,5 +193,7 @@ class Bootstrap:
 
 def _data(resource: str) -> list[Object]:
     """Return the objects of this resource from objects.json."""
-    objects_by_resource: dict[str, list[Object]] = orjson.loads(files(__package__).joinpath("objects.json").read_bytes())
+    objects_by_resource: dict[str, list[Object]] = orjson.loads(
+        files(__package__).joinpath("objects.json").read_bytes()
+    )
     return objects_by_resource[resource]

@@ -2,8 +2,8 @@
 
 - Missing objects are created.
 - The spec of mandatory objects is always restored.
-- The spec of suggested objects is restored while `apf.kubernetes.io/autoupdate-spec` is true or, if that is unset, while their generation
-  is 1.
+- The spec of suggested objects is restored while `apf.kubernetes.io/autoupdate-spec` is true or, if that is unset,
+  while their generation is 1.
 - Objects that upstream no longer has are removed while the annotation is true.
 
 Upstream: pkg/registry/flowcontrol/ensurer/strategy.go and rest/storage_flowcontrol.go.
@@ -31,13 +31,17 @@ SERVICES_FLOW_SCHEMA: Final[Object] = {
         "rules": [
             {
                 "nonResourceRules": [{"nonResourceURLs": ["*"], "verbs": ["*"]}],
-                "resourceRules": [{"apiGroups": ["*"], "clusterScope": True, "namespaces": ["*"], "resources": ["*"], "verbs": ["*"]}],
+                "resourceRules": [
+                    {"apiGroups": ["*"], "clusterScope": True, "namespaces": ["*"], "resources": ["*"], "verbs": ["*"]}
+                ],
                 "subjects": [{"group": {"name": SERVICES_GROUP}, "kind": "Group"}],
             }
         ],
     },
 }
-"""If the four services run as separate processes, their requests to each other are exempt, as are upstream's loopback requests."""
+"""If the four services run as separate processes, their requests to each other are exempt, as are upstream's loopback
+requests.
+"""
 _MANAGER: Final = "api-priority-and-fairness-config-producer-v1"
 _AUTO_UPDATE: Final = "apf.kubernetes.io/autoupdate-spec"
 _MANDATORY: Final = frozenset({"exempt", "catch-all"})
@@ -76,7 +80,10 @@ class FlowControlObjects:
             elif (revised := _revised(wanted, current)) is not None:
                 await self._client.update(gvr, "", revised, fieldManager=_MANAGER)
         except StatusError as error:
-            if error.reason not in ("AlreadyExists", "Conflict"):  # another replica was faster; the next run checks the object again
+            if error.reason not in (
+                "AlreadyExists",
+                "Conflict",
+            ):  # another replica was faster; the next run checks the object again
                 raise
 
     async def _remove(self, gvr: GroupVersionResource, obj: Object) -> None:
@@ -93,7 +100,9 @@ def _revised(wanted: Object, current: Object) -> Object | None:
     """Return the object as it has to be written, or None if it is up to date."""
     metadata = current["metadata"]
     annotated = _auto_updated(current)
-    auto_update = metadata["name"] in _MANDATORY or (annotated if annotated is not None else metadata.get("generation") == 1)
+    auto_update = metadata["name"] in _MANDATORY or (
+        annotated if annotated is not None else metadata.get("generation") == 1
+    )
     spec_changed = auto_update and not _covers(current.get("spec"), wanted["spec"])
     if annotated == auto_update and not spec_changed:
         return None

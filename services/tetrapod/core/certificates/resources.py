@@ -15,4 +15,8 @@ def definitions(authorizer: Authorizer | None) -> list[ResourceDefinition]:
     Args:
         authorizer: authorizes signers to change the status of PodCertificateRequests; None skips the check.
     """
-    return [certificate_signing_requests.definition(), cluster_trust_bundles.definition(), pod_certificate_requests.definition(authorizer)]
+    return [
+        certificate_signing_requests.definition(),
+        cluster_trust_bundles.definition(),
+        pod_certificate_requests.definition(authorizer),
+    ]

@@ -19,7 +19,9 @@ async def authorized_for_signer(authorizer: Authorizer, user: UserInfo, verb: st
     Upstream: pkg/certauthorization/certauthorization.go, IsAuthorizedForSignerName.
     """
     for name in (signer, signer.partition("/")[0] + "/*"):
-        attributes = Attributes(user, verb, group=GROUP, version="*", resource="signers", name=name, resource_request=True)
+        attributes = Attributes(
+            user, verb, group=GROUP, version="*", resource="signers", name=name, resource_request=True
+        )
         if (await authorizer.authorize(attributes)).decision is Decision.ALLOW:
             return True
     return False

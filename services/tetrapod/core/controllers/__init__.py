@@ -1,5 +1,5 @@
 """Controllers that need no nodes: garbage collection, namespace deletion, quota, tokens and others.
 
-Each is a small class over `Client` and informers. Upstream runs them in kube-controller-manager. `--controllers` disables each by its
-upstream name, so that a stock kube-controller-manager can run it instead.
+Each is a small class over `Client` and informers. Upstream runs them in kube-controller-manager. `--controllers`
+disables each by its upstream name, so that a stock kube-controller-manager can run it instead.
 """

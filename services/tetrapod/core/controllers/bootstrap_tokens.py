@@ -1,8 +1,9 @@
 """Controllers of bootstrap tokens: one deletes expired tokens, the other signs cluster-info with the valid ones.
 
-Joining machines verify the ConfigMap cluster-info by these signatures. As upstream, neither controller runs unless `--controllers` names
-it.
-Upstream: pkg/controller/bootstrap/{tokencleaner,bootstrapsigner,util}.go, k8s.io/cluster-bootstrap/{token/jws,util/secrets}.
+Joining machines verify the ConfigMap cluster-info by these signatures. As upstream, neither controller runs unless
+`--controllers` names it.
+Upstream: pkg/controller/bootstrap/{tokencleaner,bootstrapsigner,util}.go,
+k8s.io/cluster-bootstrap/{token/jws,util/secrets}.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class TokenCleaner:
             self._queue.add_after(name, remaining)
             return
         try:
-            await self._client.delete(SECRETS, "kube-system", name, {"preconditions": {"uid": secret["metadata"]["uid"]}})
+            await self._client.delete(
+                SECRETS, "kube-system", name, {"preconditions": {"uid": secret["metadata"]["uid"]}}
+            )
         except StatusError as error:
             if error.code not in (404, 409):
                 raise

@@ -1,6 +1,8 @@
-"""Controllers that delete certificate requests once they are approved, denied, failed or expired, or have waited too long.
+"""Controllers that delete certificate requests.
 
-They list all requests periodically instead of watching them. Upstream: pkg/controller/certificates/cleaner/{cleaner,pcrcleaner}.go.
+They delete requests that are approved, denied, failed or expired, or have waited too long. They list all requests
+periodically instead of watching them.
+Upstream: pkg/controller/certificates/cleaner/{cleaner,pcrcleaner}.go.
 """
 
 from __future__ import annotations
@@ -65,8 +67,8 @@ class _Cleaner:
 class SigningRequestCleaner(_Cleaner):
     """The cleaner of CertificateSigningRequests.
 
-    It deletes a request 1 hour after its certificate was issued or it was denied or failed, when its certificate has expired, and after 24
-    hours without a certificate.
+    It deletes a request 1 hour after its certificate was issued or it was denied or failed, when its certificate has
+    expired, and after 24 hours without a certificate.
     """
 
     name = "certificatesigningrequest-cleaner-controller"

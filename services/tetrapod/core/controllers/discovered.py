@@ -1,6 +1,7 @@
 """The served resources according to aggregated discovery, for controllers that work on all of them.
 
-A group-version whose server does not answer is marked `Stale`. It is listed separately, and the controllers continue with the others.
+A group-version whose server does not answer is marked `Stale`. It is listed separately, and the controllers continue
+with the others.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class Discovered:
     stale: tuple[str, ...]  # group-versions whose server did not answer
 
     def may_have(self, gvr: GroupVersionResource) -> bool:
-        """Return whether a resource that was not found may be served all the same, because its group-version is stale."""
+        """Return whether a resource that was not found may be served all the same.
+
+        This is so if its group-version is stale.
+        """
         return str(gvr.group_version) in self.stale or ("/apis" if gvr.group else "/api") in self.stale
 
 
@@ -55,7 +59,9 @@ class Discovery:
     async def resources(self) -> Discovered:
         """Read the discovery documents and return all resources."""
         documents = [await self._of(path) for path in ("/api", "/apis")]
-        return Discovered(tuple(r for part in documents for r in part.resources), tuple(s for part in documents for s in part.stale))
+        return Discovered(
+            tuple(r for part in documents for r in part.resources), tuple(s for part in documents for s in part.stale)
+        )
 
     async def _of(self, path: str) -> Discovered:
         """Return the resources below /api or /apis; a document that cannot be read counts as stale."""

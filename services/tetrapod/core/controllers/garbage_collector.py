@@ -1,9 +1,9 @@
 """The garbage collector: background, foreground and orphan deletion by owner references.
 
-A reflector for each resource that can be deleted and watched maintains a graph of owners and dependents by uid. Resources of
-CustomResourceDefinitions are added and removed by discovery, and watched only once they have an object, because watching an empty resource
-costs as much (upstream watches these too). Before it deletes dependents, the collector reads an owner that is missing in the graph from the
-API.
+A reflector for each resource that can be deleted and watched maintains a graph of owners and dependents by uid.
+Resources of CustomResourceDefinitions are added and removed by discovery, and watched only once they have an object,
+because watching an empty resource costs as much (upstream watches these too). Before it deletes dependents, the
+collector reads an owner that is missing in the graph from the API.
 Upstream: pkg/controller/garbagecollector.
 """
 
@@ -37,19 +37,21 @@ _AFTER_A_DEFINITION: Final = 3.0
 SETTLE: Final = 4.0
 """Seconds from a custom resource's first object until the resource is watched.
 
-Upstream looks for new resources every 30 seconds, and clients that delete in the foreground rely on seeing the object for a while. Tests of
-operators set it to 0.
+Upstream looks for new resources every 30 seconds, and clients that delete in the foreground rely on seeing the object
+for a while. Tests of operators set it to 0.
 """
 _STEP: Final = 16
-"""Owners or dependents of an object that are examined in one step of the event loop. Reads of this process' own resources do not wait, and
-take 40 µs each: the 7,000 owners of a ConfigMap of 500 kB took a step of 290 ms.
+"""Owners or dependents of an object that are examined in one step of the event loop. Reads of this process' own
+resources do not wait, and take 40 µs each: the 7,000 owners of a ConfigMap of 500 kB took a step of 290 ms.
 """
 _CRDS: Final = GroupVersionResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _BUILTIN: Final = frozenset(group.name for group in builtin_groups())
 
 
 class GarbageCollector:
-    """The controller that deletes objects whose owners are gone and handles the finalizers `orphan` and `foregroundDeletion`.
+    """The controller that deletes objects whose owners are gone.
+
+    It also handles the finalizers `orphan` and `foregroundDeletion`.
 
     Args:
         presence: which resources have objects in the store.
@@ -64,7 +66,9 @@ class GarbageCollector:
         self._discovery = Discovery(client)
         self._presence = presence
         self._nodes: dict[str, Node] = {}
-        self._dependents: dict[str, set[str]] = {}  # uid of the owner → uids of dependents; also for owners that do not exist
+        self._dependents: dict[
+            str, set[str]
+        ] = {}  # uid of the owner → uids of dependents; also for owners that do not exist
         self._first_seen: dict[GroupVersionResource, float] = {}
         self._look_until = 0.0
         self._absent: set[str] = set()  # uids of owners that are known to be deleted
@@ -84,7 +88,11 @@ class GarbageCollector:
         while True:
             try:
                 await self._refresh(group)
-            except (StatusError, Unavailable, OSError) as error:  # the aggregator may be unavailable; the next attempt retries
+            except (
+                StatusError,
+                Unavailable,
+                OSError,
+            ) as error:  # the aggregator may be unavailable; the next attempt retries
                 log.debug("discovery: %s", error)
             with contextlib.suppress(TimeoutError):
                 soon = (
@@ -103,7 +111,9 @@ class GarbageCollector:
         self._presence.changed.clear()
         discovered = await self._discovery.resources()
         watchable = {
-            r.gvr: r for r in discovered.resources if r.preferred and r.verbs >= _NEEDED and (r.gvr.group, r.gvr.resource) not in _IGNORED
+            r.gvr: r
+            for r in discovered.resources
+            if r.preferred and r.verbs >= _NEEDED and (r.gvr.group, r.gvr.resource) not in _IGNORED
         }
         self._resources = {(r.kind.group, r.kind.kind): r for r in discovered.resources if r.preferred}
         custom = {gvr for gvr in watchable if self._is_custom(gvr)}
@@ -113,7 +123,11 @@ class GarbageCollector:
                 continue
             reflector = NodeReflector(self._client, gvr, self._changed)
             self._reflectors[gvr] = (reflector, group.create_task(reflector.run()))
-        removed = {gvr for gvr in (self._first_seen.keys() | self._reflectors.keys()) - watchable.keys() if not discovered.may_have(gvr)}
+        removed = {
+            gvr
+            for gvr in (self._first_seen.keys() | self._reflectors.keys()) - watchable.keys()
+            if not discovered.may_have(gvr)
+        }
         for gvr in removed:
             self._first_seen.pop(gvr, None)
             if gvr in self._reflectors:
@@ -137,7 +151,11 @@ class GarbageCollector:
         if gvr.group in _BUILTIN:
             return False
         definitions, _ = self._reflectors.get(_CRDS, (None, None))
-        return definitions is None or not definitions.synced.is_set() or ("", f"{gvr.resource}.{gvr.group}") in definitions.nodes
+        return (
+            definitions is None
+            or not definitions.synced.is_set()
+            or ("", f"{gvr.resource}.{gvr.group}") in definitions.nodes
+        )
 
     def _changed(self, gvr: GroupVersionResource, old: Node | None, new: Node | None) -> None:
         """Update the graph for one event of a reflector."""
@@ -206,7 +224,10 @@ class GarbageCollector:
             await self._attempt_to_delete(node)
 
     async def _attempt_to_delete(self, node: Node) -> None:
-        """Delete the object if none of its owners exists, or drop its references to missing owners. Upstream: attemptToDeleteItem."""
+        """Delete the object if none of its owners exists, or drop its references to missing owners.
+
+        Upstream: attemptToDeleteItem.
+        """
         live = await self._live(node)
         if live is None:
             return
@@ -218,7 +239,9 @@ class GarbageCollector:
             owner = await self._owner(reference, node.namespace)
             if owner is None:
                 dangling.append(reference)
-            elif owner["metadata"].get("deletionTimestamp") and _FOREGROUND in (owner["metadata"].get("finalizers") or ()):
+            elif owner["metadata"].get("deletionTimestamp") and _FOREGROUND in (
+                owner["metadata"].get("finalizers") or ()
+            ):
                 waiting.append(reference)
             else:
                 solid.append(reference)
@@ -240,11 +263,16 @@ class GarbageCollector:
             return
         preconditions = {"uid": node.uid, "resourceVersion": live["metadata"]["resourceVersion"]}
         await self._quietly(
-            self._client.delete(node.gvr, node.namespace, node.name, {"preconditions": preconditions, "propagationPolicy": policy})
+            self._client.delete(
+                node.gvr, node.namespace, node.name, {"preconditions": preconditions, "propagationPolicy": policy}
+            )
         )
 
     async def _foreground(self, node: Node) -> None:
-        """Queue the dependents for deletion, and drop the finalizer when no dependent with blockOwnerDeletion remains."""
+        """Queue the dependents for deletion.
+
+        The finalizer is dropped when no dependent with blockOwnerDeletion remains.
+        """
         blocking = False
         for i, uid in enumerate(list(self._dependents.get(node.uid, ()))):
             if i % _STEP == _STEP - 1:

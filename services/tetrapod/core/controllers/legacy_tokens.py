@@ -1,7 +1,7 @@
 """The controller that invalidates and later deletes unused token Secrets of service accounts.
 
-It considers only Secrets that are listed in their account's `secrets`: former Kubernetes versions created those automatically, users did
-not.
+It considers only Secrets that are listed in their account's `secrets`: former Kubernetes versions created those
+automatically, users did not.
 Upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go.
 """
 
@@ -53,7 +53,9 @@ class LegacyTokenCleaner:
             StatusError: 404, the ConfigMap that records the start of tracking does not exist.
         """
         moment = self._clock()
-        tracking = await self._client.get(_CONFIG_MAPS, "kube-system", "kube-apiserver-legacy-service-account-token-tracking")
+        tracking = await self._client.get(
+            _CONFIG_MAPS, "kube-system", "kube-apiserver-legacy-service-account-token-tracking"
+        )
         tracked_since = _day((tracking.get("data") or {}).get("since", ""))
         if tracked_since is None or moment.date() < tracked_since.date() + timedelta(days=1) + _UNUSED_FOR:
             return
@@ -73,10 +75,16 @@ class LegacyTokenCleaner:
         return _day(last_used) is not None and last_used < (moment - _UNUSED_FOR).strftime(_DAY)
 
     async def _is_left_over(self, secret: Object) -> bool:
-        """Return whether the Secret was created automatically for an account that still exists and no pod refers to it."""
+        """Return whether the Secret is a leftover.
+
+        It is one if it was created automatically for an account that still exists and no pod refers to it.
+        """
         meta = secret["metadata"]
         annotations = meta.get("annotations") or {}
-        name, uid = annotations.get("kubernetes.io/service-account.name"), annotations.get("kubernetes.io/service-account.uid")
+        name, uid = (
+            annotations.get("kubernetes.io/service-account.name"),
+            annotations.get("kubernetes.io/service-account.uid"),
+        )
         if not name:
             return False
         account = await get_or_none(self._client, _ACCOUNTS, meta["namespace"], name)
@@ -94,7 +102,9 @@ class LegacyTokenCleaner:
         try:
             if _day(since) is None:
                 label = {_INVALID_SINCE: moment.strftime(_DAY)}
-                await self._client.patch(_SECRETS, meta["namespace"], meta["name"], {"metadata": {"uid": meta["uid"], "labels": label}})
+                await self._client.patch(
+                    _SECRETS, meta["namespace"], meta["name"], {"metadata": {"uid": meta["uid"], "labels": label}}
+                )
             elif since < (moment - _UNUSED_FOR).strftime(_DAY):
                 options = {"preconditions": {"resourceVersion": meta["resourceVersion"]}}
                 await self._client.delete(_SECRETS, meta["namespace"], meta["name"], options)

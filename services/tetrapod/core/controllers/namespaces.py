@@ -1,7 +1,7 @@
 """The controller that deletes the content of terminating namespaces and then removes their finalizer.
 
-A group-version whose server does not answer is skipped, where upstream stops: an unavailable extension server must not block every
-namespace of the cluster (see docs/explanation/design.md).
+A group-version whose server does not answer is skipped, where upstream stops: an unavailable extension server must not
+block every namespace of the cluster (see docs/explanation/design.md).
 Upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go.
 """
 
@@ -25,7 +25,10 @@ _AGAIN: Final = 1.0
 _OK: Final = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
-    "NamespaceDeletionContentFailure": ("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
     "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
     "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 }
@@ -57,7 +60,9 @@ class NamespaceController:
             if error.code == 404:
                 return
             raise
-        if not namespace["metadata"].get("deletionTimestamp") or _FINALIZER not in (namespace.get("spec") or {}).get("finalizers", ()):
+        if not namespace["metadata"].get("deletionTimestamp") or _FINALIZER not in (namespace.get("spec") or {}).get(
+            "finalizers", ()
+        ):
             return
         outcome = await self._empty(name, namespace)
         if outcome.conditions_changed(namespace):
@@ -75,12 +80,20 @@ class NamespaceController:
         resources = [r for r in discovered.resources if r.namespaced and r.preferred and r.verbs >= _NEEDED]
         await self._delete_all(GroupVersionResource("", "v1", "pods"), name, outcome)
         await asyncio.gather(
-            *(self._delete_all(r.gvr, name, outcome, "deletecollection" in r.verbs) for r in resources if r.gvr.resource != "pods")
+            *(
+                self._delete_all(r.gvr, name, outcome, "deletecollection" in r.verbs)
+                for r in resources
+                if r.gvr.resource != "pods"
+            )
         )
         return outcome
 
-    async def _delete_all(self, gvr: GroupVersionResource, namespace: str, outcome: DeletionOutcome, collection: bool = True) -> None:
-        """Delete all objects of a resource in the namespace; record failures, remaining objects and their finalizers in `outcome`.
+    async def _delete_all(
+        self, gvr: GroupVersionResource, namespace: str, outcome: DeletionOutcome, collection: bool = True
+    ) -> None:
+        """Delete all objects of a resource in the namespace.
+
+        Failures, remaining objects and their finalizers are recorded in `outcome`.
 
         Args:
             collection: whether the resource supports deletecollection.
@@ -160,10 +173,18 @@ class DeletionOutcome:
                 f"Failed to delete all resource types, {len(self.failures)} remaining: {text}",
             )
         if self.remaining:
-            details = ", ".join(f"{gvr} has {count} resource instances" for gvr, count in sorted(self.remaining.items()))
-            conditions["NamespaceContentRemaining"] = ("True", "SomeResourcesRemain", f"Some resources are remaining: {details}")
+            details = ", ".join(
+                f"{gvr} has {count} resource instances" for gvr, count in sorted(self.remaining.items())
+            )
+            conditions["NamespaceContentRemaining"] = (
+                "True",
+                "SomeResourcesRemain",
+                f"Some resources are remaining: {details}",
+            )
         if self.finalizers:
-            details = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(self.finalizers.items()))
+            details = ", ".join(
+                f"{name} in {count} resource instances" for name, count in sorted(self.finalizers.items())
+            )
             conditions["NamespaceFinalizersRemaining"] = (
                 "True",
                 "SomeFinalizersRemain",
@@ -184,14 +205,24 @@ class DeletionOutcome:
         merged = [c for c in old_conditions if c.get("type") not in _OK]
         for condition_type, (status, reason, message) in self._wanted().items():
             existing = by_type.get(condition_type)
-            unchanged = existing is not None and (existing.get("status"), existing.get("reason"), existing.get("message")) == (
+            unchanged = existing is not None and (
+                existing.get("status"),
+                existing.get("reason"),
+                existing.get("message"),
+            ) == (
                 status,
                 reason,
                 message,
             )
             transition_time = existing["lastTransitionTime"] if unchanged and existing is not None else now_rfc3339()
             merged.append(
-                {"type": condition_type, "status": status, "lastTransitionTime": transition_time, "reason": reason, "message": message}
+                {
+                    "type": condition_type,
+                    "status": status,
+                    "lastTransitionTime": transition_time,
+                    "reason": reason,
+                    "message": message,
+                }
             )
         return merged
 

@@ -1,4 +1,7 @@
-"""Nodes of the garbage collector's graph, one for each object of the cluster, with only the fields that the collector needs."""
+"""Nodes of the garbage collector's graph, one for each object of the cluster.
+
+A node has only the fields that the collector needs.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ class _Partial(msgspec.Struct):
 
 
 class Node(msgspec.Struct, gc=False, eq=False, frozen=True):
-    """One object. It refers to its owners by uid, so nodes form no reference cycles and Python's cyclic collector can skip them."""
+    """One object.
+
+    It refers to its owners by uid, so nodes form no reference cycles and Python's cyclic collector can skip them.
+    """
 
     uid: str
     gvr: GroupVersionResource
@@ -65,7 +71,9 @@ class NodeReflector(Reflector):
         return self.nodes.keys()
 
     def _put(self, key: Key, obj: Object) -> None:
-        if not obj["metadata"].get("uid"):  # an object of an external server; without a uid no owner reference can refer to it
+        if not obj["metadata"].get(
+            "uid"
+        ):  # an object of an external server; without a uid no owner reference can refer to it
             return
         namespace, name = key
         node = _node(self.gvr, intern(namespace), name, obj["metadata"])
@@ -79,7 +87,9 @@ class NodeReflector(Reflector):
 
 
 def _node(gvr: GroupVersionResource, namespace: str, name: str, metadata: Object) -> Node:
-    owners = tuple((owner["uid"], bool(owner.get("blockOwnerDeletion"))) for owner in metadata.get("ownerReferences") or ())
+    owners = tuple(
+        (owner["uid"], bool(owner.get("blockOwnerDeletion"))) for owner in metadata.get("ownerReferences") or ()
+    )
     finalizers = metadata.get("finalizers")
     deleting = bool(metadata.get("deletionTimestamp"))
     return Node(metadata["uid"], gvr, namespace, name, owners, deleting, frozenset(finalizers) if finalizers else _NONE)

@@ -1,7 +1,8 @@
 """The controller that type-checks the expressions of ValidatingAdmissionPolicies and reports warnings in their status.
 
 The warnings have no effect on evaluation.
-Upstream: pkg/controller/validatingadmissionpolicystatus and k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go.
+Upstream: pkg/controller/validatingadmissionpolicystatus and
+k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go.
 """
 
 from __future__ import annotations
@@ -49,10 +50,16 @@ class PolicyStatus:
         warnings = await check(self._client, policy)
         checked = {"expressionWarnings": warnings} if warnings else {}
         status = {"observedGeneration": policy["metadata"].get("generation", 0), "typeChecking": checked}
-        config = {"apiVersion": str(POLICIES.group_version), "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}}
+        config = {
+            "apiVersion": str(POLICIES.group_version),
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name},
+        }
         query = {"fieldManager": _MANAGER, "force": "true"}
         try:
-            await self._client.patch(POLICIES, "", name, {**config, "status": status}, type="apply", subresource="status", **query)
+            await self._client.patch(
+                POLICIES, "", name, {**config, "status": status}, type="apply", subresource="status", **query
+            )
         except StatusError as error:
             if error.code != 404:
                 raise

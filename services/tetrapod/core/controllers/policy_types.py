@@ -29,7 +29,10 @@ _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 async def check(client: Client, policy: Object) -> list[Object]:
-    """Return the policy's expressionWarnings, one for each expression that does not compile for at least one matched type."""
+    """Return the policy's expressionWarnings.
+
+    There is one for each expression that does not compile for at least one matched type.
+    """
     spec = policy.get("spec") or {}
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or []
     kinds = _kinds(rules, await _resources(client)) if rules else []
@@ -92,13 +95,18 @@ async def _resources(client: Client) -> list[_Served]:
             for version in group.get("versions") or ():
                 for resource in version.get("resources") or ():
                     kind = resource.get("responseKind") or {}
-                    gvk = GroupVersionKind(kind.get("group") or name, kind.get("version") or version["version"], kind.get("kind") or "")
+                    gvk = GroupVersionKind(
+                        kind.get("group") or name, kind.get("version") or version["version"], kind.get("kind") or ""
+                    )
                     served.append((name, version["version"], resource["resource"], gvk))
     return served
 
 
 def _kinds(rules: list[Object], served: list[_Served]) -> list[GroupVersionKind]:
-    """Return the matched kinds, sorted. The first rule that yields 10 kinds ends the collection; rules with wildcards match no kinds."""
+    """Return the matched kinds, sorted.
+
+    The first rule that yields 10 kinds ends the collection; rules with wildcards match no kinds.
+    """
     kinds: set[GroupVersionKind] = set()
     for rule in rules:
         for count, kind in enumerate(_kinds_of(rule, served), 1):
@@ -118,7 +126,9 @@ def _kinds_of(rule: Object, served: list[_Served]) -> Iterator[GroupVersionKind]
         for version in versions:
             for resource in resources:
                 # An empty group matches any group, as upstream's lookup of resources does.
-                yield from (kind for g, v, r, kind in served if (not group or g == group) and v == version and r == resource)
+                yield from (
+                    kind for g, v, r, kind in served if (not group or g == group) and v == version and r == resource
+                )
 
 
 def _declaration(kind: GroupVersionKind, crds: Object) -> DeclType | None:

@@ -1,7 +1,8 @@
 """Controllers that keep PersistentVolumes and PersistentVolumeClaims from being removed while they are used.
 
-Admission adds a finalizer to every new one. The controllers remove it from objects that are being deleted and that no pod (or no claim)
-uses any more. The claim controller also reports in the status of bound claims whether a pod refers to them.
+Admission adds a finalizer to every new one. The controllers remove it from objects that are being deleted and that no
+pod (or no claim) uses any more. The claim controller also reports in the status of bound claims whether a pod refers to
+them.
 Upstream: pkg/controller/volume/{pvcprotection,pvprotection}.
 """
 
@@ -82,7 +83,13 @@ class ClaimProtection:
         expected = "False" if used else "True"
         if (existing is None and used) or (existing is not None and existing.get("status") == expected):
             return
-        condition = {"type": "Unused", "status": expected, "lastProbeTime": None, "lastTransitionTime": now_rfc3339(), **_USE[used]}
+        condition = {
+            "type": "Unused",
+            "status": expected,
+            "lastProbeTime": None,
+            "lastTransitionTime": now_rfc3339(),
+            **_USE[used],
+        }
         status = {"conditions": [*(c for c in conditions if c is not existing), condition]}
         patch = {"metadata": {key: claim["metadata"][key] for key in ("uid", "resourceVersion")}, "status": status}
         try:
@@ -92,7 +99,10 @@ class ClaimProtection:
                 raise
 
     async def _used(self, namespace: str, name: str) -> bool:
-        """Return whether a running pod uses the claim; also lists pods live, because a pod may be newer than the informer's cache."""
+        """Return whether a running pod uses the claim.
+
+        The method also lists pods live, because a pod may be newer than the informer's cache.
+        """
         cached = [pod for (pod_namespace, _), pod in self._pods.objects.items() if pod_namespace == namespace]
         if any(_runs(pod) and name in claims_of(pod) for pod in cached):
             return True
@@ -140,9 +150,14 @@ def claims_of(pod: Object) -> set[str]:
 
 
 def _claims_alone(pod: Object) -> Object:
-    """Return the fields of a pod that this module needs: there may be very many pods, so the informer keeps nothing else."""
+    """Return the fields of a pod that this module needs.
+
+    There may be very many pods, so the informer keeps nothing else.
+    """
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
-    volumes = [volume for volume in spec.get("volumes") or () if volume.get("persistentVolumeClaim") or volume.get("ephemeral")]
+    volumes = [
+        volume for volume in spec.get("volumes") or () if volume.get("persistentVolumeClaim") or volume.get("ephemeral")
+    ]
     return {
         "metadata": {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if name in metadata},
         "spec": {"nodeName": spec.get("nodeName"), "volumes": volumes},

@@ -1,6 +1,7 @@
 """The controller that recalculates `status` of ResourceQuotas after a changed limit, a deletion or the end of a pod.
 
-Admission charges new objects; this controller recounts when usage decreases. It watches only resources that some quota limits.
+Admission charges new objects; this controller recounts when usage decreases. It watches only resources that some quota
+limits.
 Upstream: pkg/controller/resourcequota.
 """
 
@@ -30,7 +31,9 @@ _CLASSES: Final = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
 _CLAIMS: Final = GroupVersionResource("resource.k8s.io", "v1", "resourceclaims")
 _RESYNC: Final = 300.0
 _LOOK_AGAIN: Final = 5.0
-"""Seconds between attempts to count resources that quotas limit and that no server serves yet (upstream: rediscovery every 30 seconds)."""
+"""Seconds between attempts to count resources that quotas limit and that no server serves yet (upstream: rediscovery
+every 30 seconds).
+"""
 _ZERO: Final = Quantity.from_int(0)
 _SETTLE: Final = 0.1  # seconds; by then a write that was charged just before is stored
 
@@ -66,7 +69,11 @@ class ResourceQuotaController:
     def _on_quota(self, old: Object | None, new: Object | None) -> None:
         if new is None:
             return
-        if old is None or old.get("spec") != new.get("spec") or (new.get("status") or {}).get("hard") != new["spec"].get("hard"):
+        if (
+            old is None
+            or old.get("spec") != new.get("spec")
+            or (new.get("status") or {}).get("hard") != new["spec"].get("hard")
+        ):
             self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
 
     def _on_object(self, resource: GroupResource) -> Any:
@@ -86,7 +93,14 @@ class ResourceQuotaController:
         """Watch a resource that a quota limits and return its GVR, or None if no server serves it."""
         if self._watched.get(resource) is None:
             discovered = await discover(self._client)
-            gvr = next((r.gvr for r in discovered.resources if r.preferred and r.gvr.group_resource == resource and r.namespaced), None)
+            gvr = next(
+                (
+                    r.gvr
+                    for r in discovered.resources
+                    if r.preferred and r.gvr.group_resource == resource and r.namespaced
+                ),
+                None,
+            )
             self._watched[resource] = gvr
             if gvr is not None and self._group is not None:
                 informer = Informer(self._client, gvr, only=counted_fields(resource))
@@ -115,7 +129,11 @@ class ResourceQuotaController:
         """
         totals: dict[str, Quantity] = {}
         lookups = _Lookups(self._client)
-        names = Extended.of(await lookups.classes()) if any(name.startswith(REQUESTS) and "/" in name for name in hard) else NO_NAMES
+        names = (
+            Extended.of(await lookups.classes())
+            if any(name.startswith(REQUESTS) and "/" in name for name in hard)
+            else NO_NAMES
+        )
         for resource in tracked(hard, names):
             gvr = await self._watch(resource)
             if gvr is None:
@@ -133,7 +151,9 @@ class ResourceQuotaController:
 
 def _is_counted(quota: Object) -> bool:
     """Return whether status.used covers all limits."""
-    return ((quota.get("status") or {}).get("used") or {}).keys() >= ((quota.get("spec") or {}).get("hard") or {}).keys()
+    return ((quota.get("status") or {}).get("used") or {}).keys() >= (
+        (quota.get("spec") or {}).get("hard") or {}
+    ).keys()
 
 
 class _Lookups:

@@ -17,8 +17,9 @@ from tetrapod.machinery.gvk import GroupVersionResource, Object
 CONFIG_MAPS: Final = GroupVersionResource("", "v1", "configmaps")
 NAME: Final = "kube-root-ca.crt"
 _DESCRIPTION: Final = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service "
-    "IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
 )
 
 

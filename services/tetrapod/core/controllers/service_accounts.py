@@ -52,7 +52,11 @@ class ServiceAccountController:
             return
         if self._accounts.get(namespace, "default") is not None:
             return
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
+        account = {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "default", "namespace": namespace},
+        }
         await create_quietly(self._client, SERVICE_ACCOUNTS, namespace, account)
 
 

@@ -37,7 +37,9 @@ class ServiceNetworks:
         self._client = client
         self._grace = grace
         self._networks = Informer(client, SERVICE_CIDRS)
-        self._addresses = Informer(client, IP_ADDRESSES, label_selector=f"ipaddress.kubernetes.io/managed-by={MANAGED_BY}")
+        self._addresses = Informer(
+            client, IP_ADDRESSES, label_selector=f"ipaddress.kubernetes.io/managed-by={MANAGED_BY}"
+        )
         self._queue: WorkQueue[str] = WorkQueue(self.name, self._sync)
         self._networks.handlers.append(lambda old, new: self._all_of(networks_of(new or old or {})))
         self._addresses.handlers.append(self._on_address)
@@ -53,7 +55,11 @@ class ServiceNetworks:
     def _all_of(self, changed: list[Network]) -> None:
         """Queue the ServiceCIDRs that overlap one of the changed networks."""
         for (_, name), other in self._networks.objects.items():
-            if any(_overlap(changed_network, other_network) for changed_network in changed for other_network in networks_of(other)):
+            if any(
+                _overlap(changed_network, other_network)
+                for changed_network in changed
+                for other_network in networks_of(other)
+            ):
                 self._queue.add(name)
 
     def _on_address(self, old: Object | None, new: Object | None) -> None:
@@ -71,10 +77,14 @@ class ServiceNetworks:
             return
         if _FINALIZER not in finalizers:
             await self._patch(name, {"metadata": {"finalizers": [_FINALIZER]}})
-        await self._tell(network, {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"})
+        await self._tell(
+            network, {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
+        )
 
     async def _let_go(self, name: str, network: Object, deleted: float) -> None:
-        """Remove the finalizer of a ServiceCIDR that is being deleted, once no address needs it and the grace period is over.
+        """Remove the finalizer of a ServiceCIDR that is being deleted.
+
+        The method does so once no address needs the ServiceCIDR and the grace period is over.
 
         Args:
             deleted: the deletion time in seconds since the epoch.
@@ -96,7 +106,8 @@ class ServiceNetworks:
             return False
         allocated = [ipaddress.ip_network(address) for _, address in self._addresses.objects]
         return any(
-            any(_contains(own_network, address) for own_network in own_networks) and not any(_contains(other, address) for other in others)
+            any(_contains(own_network, address) for own_network in own_networks)
+            and not any(_contains(other, address) for other in others)
             for address in allocated
         )
 
@@ -116,7 +127,9 @@ class ServiceNetworks:
         name = network["metadata"]["name"]
         body = {"kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": name}}
         body["status"] = {"conditions": [{**wanted, "lastTransitionTime": now_rfc3339()}]}
-        await self._client.patch(SERVICE_CIDRS, "", name, body, type="apply", subresource="status", fieldManager=self.name, force="true")
+        await self._client.patch(
+            SERVICE_CIDRS, "", name, body, type="apply", subresource="status", fieldManager=self.name, force="true"
+        )
 
 
 def _overlap(one: Network, other: Network) -> bool:

@@ -1,7 +1,7 @@
 """The controller that rewrites every object of a resource, so that all are stored in the current storage version.
 
-It runs one migration of a resource at a time. For a custom resource it sets the condition StorageMigrating of the CustomResourceDefinition,
-and in the end removes the other storedVersions if the definition has not changed since.
+It runs one migration of a resource at a time. For a custom resource it sets the condition StorageMigrating of the
+CustomResourceDefinition, and in the end removes the other storedVersions if the definition has not changed since.
 Upstream: pkg/controller/storageversionmigrator, whose three controllers are the three steps of `_advance` here.
 """
 
@@ -67,7 +67,9 @@ class StorageVersionMigrator:
         if (active := next((m for m in running if not _ended(m)), None)) is not None:
             await self._advance(resource, active)
         elif waiting := [m for m in migrations if not is_true(m, "Running") and not _ended(m)]:
-            await self._begin(resource, min(waiting, key=lambda m: (m["metadata"]["creationTimestamp"], m["metadata"]["name"])))
+            await self._begin(
+                resource, min(waiting, key=lambda m: (m["metadata"]["creationTimestamp"], m["metadata"]["name"]))
+            )
 
     async def _begin(self, resource: GroupResource, migration: Object) -> None:
         """Mark the migration as running, in the CustomResourceDefinition first."""
@@ -81,7 +83,11 @@ class StorageVersionMigrator:
         await self._update_status(migration)
 
     async def _advance(self, resource: GroupResource, migration: Object) -> None:
-        """Do the next step: find the resource in discovery, record the resource version up to which objects are migrated, or migrate."""
+        """Do the next step of the migration.
+
+        The steps are to find the resource in discovery, to record the resource version up to which objects are
+        migrated, and to migrate.
+        """
         discovered = await self._find(resource)
         if discovered is None:
             if time.time() - parse(migration["metadata"]["creationTimestamp"]).timestamp() < _PATIENCE:
@@ -91,7 +97,9 @@ class StorageVersionMigrator:
             return
         gvr = discovered.gvr
         if not discovered.verbs.issuperset(_VERBS):
-            text = f'resource "{gvr.group}/{gvr.version}, Resource={gvr.resource}" does not support discovery operations: '
+            text = (
+                f'resource "{gvr.group}/{gvr.version}, Resource={gvr.resource}" does not support discovery operations: '
+            )
             await self._fail(migration, f"{text}[{' '.join(_VERBS)}]")
             return
         if not (migration.get("status") or {}).get("resourceVersion"):
@@ -107,7 +115,9 @@ class StorageVersionMigrator:
         total, candidates = 0, []
         async for metadata in self._metadata(resource.gvr):
             total += 1
-            if int(metadata["resourceVersion"]) <= last_revision:  # newer objects were written in the current storage version
+            if (
+                int(metadata["resourceVersion"]) <= last_revision
+            ):  # newer objects were written in the current storage version
                 candidates.append((metadata.get("namespace") or "", metadata["name"], metadata["resourceVersion"]))
         remaining = len(candidates)
         kind = {"apiVersion": str(resource.gvr.group_version), "kind": resource.kind.kind}
@@ -131,18 +141,30 @@ class StorageVersionMigrator:
         await self._update_status(migration)
 
     async def _clean_up(self, resource: GroupResource, migration: Object) -> None:
-        """Report the end in the CustomResourceDefinition's condition and storedVersions, then in the migration's condition Running."""
+        """Report the end of the migration.
+
+        It is reported in the CustomResourceDefinition's condition and storedVersions, then in the migration's condition
+        Running.
+        """
         success = is_true(migration, "Succeeded")
 
         def over(definition: Object) -> Object:
             existing = find_condition(definition, "StorageMigrating")
-            unchanged = existing is not None and existing.get("observedGeneration") == definition["metadata"].get("generation")
+            unchanged = existing is not None and existing.get("observedGeneration") == definition["metadata"].get(
+                "generation"
+            )
             if not success:
                 reason, message = "MigrationFailed", "The migration has failed"
             elif unchanged:
-                reason, message = "MigrationSucceeded", "The migration has succeeded and the stored versions have been updated"
+                reason, message = (
+                    "MigrationSucceeded",
+                    "The migration has succeeded and the stored versions have been updated",
+                )
             else:
-                text = "The migration has succeeded but the stored versions have not been updated due to a generation mismatch"
+                text = (
+                    "The migration has succeeded but the stored versions have not been updated due to a generation "
+                    "mismatch"
+                )
                 reason, message = "MigrationSucceeded", text
             status: Object = {"conditions": [_told(definition, "False", reason, message)]}
             if unchanged:
@@ -173,11 +195,17 @@ class StorageVersionMigrator:
                     return
                 raise
             metadata = {"name": name, "resourceVersion": definition["metadata"]["resourceVersion"]}
-            config = {"apiVersion": str(DEFINITIONS.group_version), "kind": "CustomResourceDefinition", "metadata": metadata}
+            config = {
+                "apiVersion": str(DEFINITIONS.group_version),
+                "kind": "CustomResourceDefinition",
+                "metadata": metadata,
+            }
             query = {"fieldManager": _RUNNER, "force": "true"}
             try:
                 apply_configuration = {**config, "status": status_of(definition)}
-                await self._client.patch(DEFINITIONS, "", name, apply_configuration, type="apply", subresource="status", **query)
+                await self._client.patch(
+                    DEFINITIONS, "", name, apply_configuration, type="apply", subresource="status", **query
+                )
                 return
             except StatusError as error:
                 if error.reason != "Conflict" or not retries_left:

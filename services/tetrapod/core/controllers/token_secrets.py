@@ -1,6 +1,7 @@
 """The controller that fills Secrets of type kubernetes.io/service-account-token and deletes those without an account.
 
-The auth service signs the tokens, because only it has the key. Upstream: pkg/controller/serviceaccount/tokens_controller.go.
+The auth service signs the tokens, because only it has the key. Upstream:
+pkg/controller/serviceaccount/tokens_controller.go.
 """
 
 from __future__ import annotations

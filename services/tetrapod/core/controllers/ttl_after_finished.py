@@ -1,4 +1,7 @@
-"""The controller that deletes finished Jobs after ttlSecondsAfterFinished. Upstream: pkg/controller/ttlafterfinished."""
+"""The controller that deletes finished Jobs after ttlSecondsAfterFinished.
+
+Upstream: pkg/controller/ttlafterfinished.
+"""
 
 from __future__ import annotations
 

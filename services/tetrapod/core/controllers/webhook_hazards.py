@@ -1,7 +1,9 @@
-"""The controller that warns about admission webhooks that would break the control plane, or block their own recovery, while unavailable.
+"""The controller that warns about admission webhooks that are a hazard while they are unavailable.
 
-Upstream has nothing like it: there such a webhook is noticed only when it fails. Nothing is rejected. An event for the configuration and a
-log line say what to change. `--break-glass` is the way to recover afterwards.
+Such a webhook would then break the control plane or block its own recovery.
+
+Upstream has nothing like it: there such a webhook is noticed only when it fails. Nothing is rejected. An event for the
+configuration and a log line say what to change. `--break-glass` is the way to recover afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Objec
 log = logging.getLogger(__name__)
 
 _GROUP: Final = "admissionregistration.k8s.io"
-CONFIGURATIONS: Final = tuple(GroupVersionResource(_GROUP, "v1", f"{kind}webhookconfigurations") for kind in ("mutating", "validating"))
+CONFIGURATIONS: Final = tuple(
+    GroupVersionResource(_GROUP, "v1", f"{kind}webhookconfigurations") for kind in ("mutating", "validating")
+)
 _ADVICE: Final = "leave that out, or set failurePolicy to Ignore"
 Labels = Callable[[str], Mapping[str, str]]
 """Returns the labels of a namespace."""
@@ -41,10 +45,28 @@ class Vital(NamedTuple):
 
 
 _EVERYWHERE: Final = (
-    Vital("UPDATE", GroupVersionResource("coordination.k8s.io", "v1", "leases"), "Lease", "kube-system", "leader election stops"),
-    Vital("UPDATE", GroupVersionResource("coordination.k8s.io", "v1", "leases"), "Lease", "kube-node-lease", "nodes seem to be dead"),
+    Vital(
+        "UPDATE",
+        GroupVersionResource("coordination.k8s.io", "v1", "leases"),
+        "Lease",
+        "kube-system",
+        "leader election stops",
+    ),
+    Vital(
+        "UPDATE",
+        GroupVersionResource("coordination.k8s.io", "v1", "leases"),
+        "Lease",
+        "kube-node-lease",
+        "nodes seem to be dead",
+    ),
     Vital("UPDATE", GroupVersionResource("", "v1", "nodes"), "Node", "", "nodes cannot report"),
-    Vital("CREATE", GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews"), "TokenReview", "", "nobody is let in by token"),
+    Vital(
+        "CREATE",
+        GroupVersionResource("authentication.k8s.io", "v1", "tokenreviews"),
+        "TokenReview",
+        "",
+        "nobody is let in by token",
+    ),
     Vital(
         "CREATE",
         GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews"),
@@ -60,7 +82,13 @@ def _of_service(namespace: str) -> tuple[Vital, ...]:
     reason = "its own server cannot be started again"
     return (
         Vital("CREATE", GroupVersionResource("", "v1", "pods"), "Pod", namespace, reason),
-        Vital("CREATE", GroupVersionResource("discovery.k8s.io", "v1", "endpointslices"), "EndpointSlice", namespace, reason),
+        Vital(
+            "CREATE",
+            GroupVersionResource("discovery.k8s.io", "v1", "endpointslices"),
+            "EndpointSlice",
+            namespace,
+            reason,
+        ),
     )
 
 
@@ -72,7 +100,11 @@ def hazards(webhook: Object, labels_of: Labels) -> list[str]:
     Args:
         labels_of: returns the labels of a namespace.
     """
-    if webhook.get("failurePolicy", "Fail") != "Fail" or webhook.get("matchConditions") or webhook.get("objectSelector"):
+    if (
+        webhook.get("failurePolicy", "Fail") != "Fail"
+        or webhook.get("matchConditions")
+        or webhook.get("objectSelector")
+    ):
         return []
     service = (webhook.get("clientConfig") or {}).get("service") or {}
     writes = _EVERYWHERE + (_of_service(service["namespace"]) if service.get("namespace") else ())

@@ -20,7 +20,10 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 class LeaseStrategy(KindStrategy):
-    """The strategy of Lease. The fields of coordinated leader election are dropped, because its feature gate is off, as upstream."""
+    """The strategy of Lease.
+
+    The fields of coordinated leader election are dropped, because its feature gate is off, as upstream.
+    """
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         for key in ("strategy", "preferredHolder"):

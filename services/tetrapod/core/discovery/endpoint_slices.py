@@ -18,7 +18,12 @@ from tetrapod.machinery.addresses import ip_warnings, is_ipv4, is_ipv6, is_valid
 from tetrapod.machinery.equality import same
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
-from tetrapod.machinery.names import is_dns1123_subdomain, is_fully_qualified_domain_name, is_qualified_name, is_valid_label_value
+from tetrapod.machinery.names import (
+    is_dns1123_subdomain,
+    is_fully_qualified_domain_name,
+    is_qualified_name,
+    is_valid_label_value,
+)
 from tetrapod.machinery.table import Column, TableConvertor
 
 _HOST_NAME = "kubernetes.io/hostname"
@@ -37,7 +42,10 @@ _OUR_CONTROLLERS: Final = frozenset({"endpointslice-controller.k8s.io", "endpoin
 
 
 class EndpointSliceStrategy(KindStrategy):
-    """The strategy of EndpointSlice: a change of labels increments the generation too; deprecatedTopology is dropped."""
+    """The strategy of EndpointSlice.
+
+    A change of labels increments the generation too. The field deprecatedTopology is dropped.
+    """
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         _drop_topology(obj, frozenset())
@@ -45,8 +53,12 @@ class EndpointSliceStrategy(KindStrategy):
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         old_endpoints = old.get("endpoints") or ()
         if not same(new.get("endpoints"), old_endpoints or None):
-            new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1  # even if the changed fields are dropped
-            _drop_topology(new, frozenset((e.get("deprecatedTopology") or {}).get(_HOST_NAME, "") for e in old_endpoints))
+            new["metadata"]["generation"] = (
+                old["metadata"].get("generation") or 0
+            ) + 1  # even if the changed fields are dropped
+            _drop_topology(
+                new, frozenset((e.get("deprecatedTopology") or {}).get(_HOST_NAME, "") for e in old_endpoints)
+            )
 
     def changes_generation(self, new: Object, old: Object) -> bool:
         return super().changes_generation(new, old) or new["metadata"].get("labels") != old["metadata"].get("labels")
@@ -185,7 +197,9 @@ def _ports(ports: list[Object]) -> list[FieldError]:
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
     """Return warnings about an EndpointSlice."""
-    warnings = ["spec.addressType: FQDN endpoints are deprecated"] if old is None and obj.get("addressType") == "FQDN" else []
+    warnings = (
+        ["spec.addressType: FQDN endpoints are deprecated"] if old is None and obj.get("addressType") == "FQDN" else []
+    )
     if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) in _OUR_CONTROLLERS:
         return warnings
     for i, endpoint in enumerate(obj.get("endpoints") or ()):

@@ -28,7 +28,10 @@ _CORE_FIELDS: Final = (
 
 
 def convert_event(obj: Object, version: str) -> Object:
-    """Return a copy in the other form. Both groups have only v1, so the object's own apiVersion determines the direction."""
+    """Return a copy in the other form.
+
+    Both groups have only v1, so the object's own apiVersion determines the direction.
+    """
     return _to_events(obj) if obj.get("apiVersion") == "v1" else _to_core(obj)
 
 

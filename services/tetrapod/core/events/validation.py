@@ -45,10 +45,17 @@ def _common(obj: Object, *, new_group: bool) -> list[FieldError]:
 
     Both store the core/v1 form, so error paths use its field names; reportingController is upstream's exception.
     """
-    namespace, involved_namespace = obj["metadata"].get("namespace") or "", (obj.get("involvedObject") or {}).get("namespace") or ""
+    namespace, involved_namespace = (
+        obj["metadata"].get("namespace") or "",
+        (obj.get("involvedObject") or {}).get("namespace") or "",
+    )
     errors: list[FieldError] = []
     default_namespaces = ("", "default", "kube-system") if obj.get("eventTime") else ("", "default")
-    if namespace not in default_namespaces if not involved_namespace else namespace != involved_namespace and not obj.get("eventTime"):
+    if (
+        namespace not in default_namespaces
+        if not involved_namespace
+        else namespace != involved_namespace and not obj.get("eventTime")
+    ):
         errors.append(field.invalid("involvedObject.namespace", involved_namespace, "does not match event.namespace"))
     if not obj.get("eventTime"):
         return errors
@@ -99,7 +106,9 @@ def validate_update(new: Object, old: Object, *, new_group: bool) -> list[FieldE
     errors += _fixed(new, old, "count", 0) + _fixed(new, old, "type", "") + _fixed(new, old, "eventTime", None)
     errors += _fixed(new, old, "action", "")
     if new.get("related") != old.get("related"):
-        errors.append(field.invalid("related", _reference(new, "related") if new.get("related") is not None else None, IMMUTABLE))
+        errors.append(
+            field.invalid("related", _reference(new, "related") if new.get("related") is not None else None, IMMUTABLE)
+        )
     if (new.get("reportingComponent") or "") != (old.get("reportingComponent") or ""):
         errors.append(field.invalid("reportingController", new.get("reportingComponent") or "", IMMUTABLE))
     return errors + _fixed(new, old, "reportingInstance", "")

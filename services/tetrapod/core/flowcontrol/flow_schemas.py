@@ -41,7 +41,9 @@ def definition() -> ResourceDefinition:
         revalidates_generate_name=True,
     )
     status = status_strategy(strategy, keep_metadata=WHOLE_METADATA, validate=validate_status)
-    return builtin("flowcontrol.apiserver.k8s.io", "flowschemas", strategy, table=TABLE, subresources={"status": status})
+    return builtin(
+        "flowcontrol.apiserver.k8s.io", "flowschemas", strategy, table=TABLE, subresources={"status": status}
+    )
 
 
 def set_defaults(obj: Object) -> None:
@@ -65,13 +67,18 @@ def validate(obj: Object) -> list[FieldError]:
     method = spec.get("distinguisherMethod")
     if method is not None and (kind := method.get("type") or "") not in _DISTINGUISHERS:
         errors.append(field.not_supported("spec.distinguisherMethod.type", {"Type": kind}, _DISTINGUISHERS))
-    level, path = (spec.get("priorityLevelConfiguration") or {}).get("name") or "", "spec.priorityLevelConfiguration.name"
+    level, path = (
+        (spec.get("priorityLevelConfiguration") or {}).get("name") or "",
+        "spec.priorityLevelConfiguration.name",
+    )
     errors += dns_subdomain(level, path) if level else [field.required(path, "must reference a priority level")]
     for i, rule in enumerate(spec.get("rules") or ()):
         errors += _rule(rule, f"spec.rules[{i}]")
     fixed = _mandatory("flowschemas").get(name)
     if fixed is not None and internal("FlowSchemaSpec", spec) != internal("FlowSchemaSpec", fixed):
-        errors.append(field.invalid("spec", internal("FlowSchemaSpec", spec), f"spec of '{name}' must equal the fixed value"))
+        errors.append(
+            field.invalid("spec", internal("FlowSchemaSpec", spec), f"spec of '{name}' must equal the fixed value")
+        )
     return errors
 
 
@@ -83,7 +90,11 @@ def _mandatory(resource: str) -> dict[str, Object]:
 
 
 def _rule(rule: Object, path: str) -> list[FieldError]:
-    subjects, resources, urls = rule.get("subjects") or [], rule.get("resourceRules") or [], rule.get("nonResourceRules") or []
+    subjects, resources, urls = (
+        rule.get("subjects") or [],
+        rule.get("resourceRules") or [],
+        rule.get("nonResourceRules") or [],
+    )
     errors = [error for i, subject in enumerate(subjects) for error in _subject(subject, f"{path}.subjects[{i}]")]
     if not subjects:
         errors.append(field.required(f"{path}.subjects", "subjects must contain at least one value"))
@@ -102,7 +113,9 @@ def _subject(subject: Object, path: str) -> list[FieldError]:
         return [field.not_supported(f"{path}.kind", kind, frozenset(_SUBJECTS))]
     key = _SUBJECTS[kind]
     member = subject.get(key)
-    errors = [field.required(f"{path}.{key}", f"{key} is required when subject kind is '{kind}'")] if member is None else []
+    errors = (
+        [field.required(f"{path}.{key}", f"{key} is required when subject kind is '{kind}'")] if member is None else []
+    )
     if member is not None:
         errors += _subject_name(member, kind, f"{path}.{key}")
     for other in ("ServiceAccount", "User", "Group"):
@@ -121,7 +134,9 @@ def _subject_name(subject: Object, kind: str, path: str) -> list[FieldError]:
         errors += errors_from(is_dns1123_subdomain, name, f"{path}.name")
     if not namespace:
         return [*errors, field.required(f"{path}.namespace", "must specify namespace for service account")]
-    return errors + [field.invalid(f"{path}.namespace", namespace, text) for text in validate_namespace_name(namespace, False)]
+    return errors + [
+        field.invalid(f"{path}.namespace", namespace, text) for text in validate_namespace_name(namespace, False)
+    ]
 
 
 def _verbs(rule: Object, path: str) -> list[FieldError]:
@@ -210,7 +225,9 @@ def _flow_schema_order(obj: Object) -> tuple[int, str]:
 
 def _row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
-    dangling = next((c.get("status") for c in status_of(obj).get("conditions") or [] if c.get("type") == "Dangling"), "?")
+    dangling = next(
+        (c.get("status") for c in status_of(obj).get("conditions") or [] if c.get("type") == "Dangling"), "?"
+    )
     return [
         name_of(obj),
         (spec.get("priorityLevelConfiguration") or {}).get("name", ""),

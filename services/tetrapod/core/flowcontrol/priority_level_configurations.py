@@ -92,7 +92,10 @@ def _fixed_level(name: str, spec: Object) -> list[FieldError]:
 
 
 def _declared(spec: Object) -> list[FieldError]:
-    """Validate the rules that upstream declares on the fields: required types, and the union member that each type selects."""
+    """Validate the rules that upstream declares on the fields.
+
+    They cover required types, and the union member that each type selects.
+    """
     kind, limited = spec.get("type") or "", spec.get("limited")
     errors = [field.forbidden("spec.exempt")] if spec.get("exempt") is not None and kind != "Exempt" else []
     errors += _member(limited, kind == "Limited", "spec.limited")
@@ -113,7 +116,11 @@ def _member(value: Object | None, required: bool, path: str) -> list[FieldError]
 
 def _shares(config: Object, path: str) -> list[FieldError]:
     shares = config.get("nominalConcurrencyShares") or 0
-    return [field.invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer")] if shares < 0 else []
+    return (
+        [field.invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer")]
+        if shares < 0
+        else []
+    )
 
 
 def _percents(config: Object, path: str) -> list[FieldError]:
@@ -122,7 +129,9 @@ def _percents(config: Object, path: str) -> list[FieldError]:
     if lendable is not None and not 0 <= lendable <= 100:
         errors.append(field.invalid(f"{path}.lendablePercent", lendable, "must be between 0 and 100, inclusive"))
     if borrowed is not None and borrowed < 0:
-        errors.append(field.invalid(f"{path}.borrowingLimitPercent", borrowed, "if specified, must be a non-negative integer"))
+        errors.append(
+            field.invalid(f"{path}.borrowingLimitPercent", borrowed, "if specified, must be a non-negative integer")
+        )
     return errors
 
 

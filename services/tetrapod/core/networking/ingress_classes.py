@@ -84,7 +84,12 @@ def _row(obj: Object) -> list[Any]:
         group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") is not None else ""
         text = f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
     default = (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
-    return [f"{name_of(obj)} (default)" if default else name_of(obj), spec_of(obj).get("controller", ""), text, age(obj)]
+    return [
+        f"{name_of(obj)} (default)" if default else name_of(obj),
+        spec_of(obj).get("controller", ""),
+        text,
+        age(obj),
+    ]
 
 
 TABLE: Final = TableConvertor(

@@ -190,7 +190,9 @@ def object_reference(reference: Object, path: str, no_kind: str | None) -> list[
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
     """Validate the load balancer status of an Ingress. Stored addresses in a legacy format are accepted."""
-    old_addresses = [i.get("ip") or "" for i in ((old.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()]
+    old_addresses = [
+        i.get("ip") or "" for i in ((old.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    ]
     errors: list[FieldError] = []
     for i, ingress in enumerate(((new.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
         path = f"status.loadBalancer.ingress[{i}]"
@@ -213,7 +215,9 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
 def _row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
     hosts = [r["host"] for r in spec.get("rules") or [] if r.get("host")]
-    addresses = [i.get("ip") or i.get("hostname") or "" for i in (status_of(obj).get("loadBalancer") or {}).get("ingress") or []]
+    addresses = [
+        i.get("ip") or i.get("hostname") or "" for i in (status_of(obj).get("loadBalancer") or {}).get("ingress") or []
+    ]
     return [
         name_of(obj),
         NONE if (name := spec.get("ingressClassName")) is None else name,

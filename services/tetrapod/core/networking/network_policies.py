@@ -97,7 +97,11 @@ def _spec(spec: Object, known: list[str]) -> list[FieldError]:
 def _policy_types(types: list[str]) -> list[FieldError]:
     if len(types) > len(_TYPES):
         return [field.invalid("spec.policyTypes", types, "may not specify more than two policyTypes")]
-    return [field.not_supported(f"spec.policyTypes[{i}]", kind, _TYPES) for i, kind in enumerate(types) if kind not in _TYPES]
+    return [
+        field.not_supported(f"spec.policyTypes[{i}]", kind, _TYPES)
+        for i, kind in enumerate(types)
+        if kind not in _TYPES
+    ]
 
 
 def _port(port: Object, path: str) -> list[FieldError]:
@@ -127,7 +131,11 @@ def _peer(peer: Object, path: str, known: list[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     set_fields = [key for key in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(key) is not None]
     for key in set_fields:
-        errors += _block(peer[key], f"{path}.{key}", known) if key == "ipBlock" else validate_label_selector(peer[key], f"{path}.{key}")
+        errors += (
+            _block(peer[key], f"{path}.{key}", known)
+            if key == "ipBlock"
+            else validate_label_selector(peer[key], f"{path}.{key}")
+        )
     if not set_fields:
         errors.append(field.required(path, "must specify a peer"))
     elif len(set_fields) > 1 and "ipBlock" in set_fields:
@@ -150,7 +158,11 @@ def _block(block: Object, path: str, known: list[str]) -> list[FieldError]:
         if parsed_part is None:
             continue
         outer, smaller = whole[1], parsed_part[1]
-        if smaller.version != outer.version or smaller.network_address not in outer or outer.prefixlen >= smaller.prefixlen:
+        if (
+            smaller.version != outer.version
+            or smaller.network_address not in outer
+            or outer.prefixlen >= smaller.prefixlen
+        ):
             errors.append(field.invalid(at, part, "must be a strict subset of `cidr`"))
     return errors
 
@@ -164,6 +176,8 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
                 block, path = peer.get("ipBlock") or {}, f"spec.{direction}[{i}].{peers}[{j}].ipBlock"
                 warnings += cidr_warnings(f"{path}.cidr", block.get("cidr") or "")
                 warnings += [
-                    text for k, cidr in enumerate(block.get("except") or ()) for text in cidr_warnings(f"{path}.except[{k}]", cidr)
+                    text
+                    for k, cidr in enumerate(block.get("except") or ())
+                    for text in cidr_warnings(f"{path}.except[{k}]", cidr)
                 ]
     return warnings

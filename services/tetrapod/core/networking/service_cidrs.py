@@ -60,4 +60,8 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         return errors + validate(new)
     if len(old_cidrs) != len(cidrs):
         return [field.invalid(path, (new.get("spec") or {}).get("cidrs"), IMMUTABLE)]
-    return [field.invalid(f"{path}[{i}]", new, IMMUTABLE) for i, (new, old) in enumerate(zip(cidrs, old_cidrs, strict=True)) if new != old]
+    return [
+        field.invalid(f"{path}[{i}]", new, IMMUTABLE)
+        for i, (new, old) in enumerate(zip(cidrs, old_cidrs, strict=True))
+        if new != old
+    ]

@@ -64,9 +64,14 @@ def _written(obj: Object) -> list[FieldError]:
 
 
 def _tolerations(listed: list[Object], path: str) -> list[FieldError]:
-    """Validate tolerations, which must be unique by key, operator, value and effect; tolerationSeconds is not compared."""
+    """Validate tolerations.
+
+    They must be unique by key, operator, value and effect; tolerationSeconds is not compared.
+    """
     errors = tolerations(listed, path)
-    keys = [tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect")) for toleration in listed]
+    keys = [
+        tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect")) for toleration in listed
+    ]
     repeated_indexes = repeated(keys)
     for i, toleration in enumerate(listed):
         if i in repeated_indexes:

@@ -1,7 +1,7 @@
 """Evaluation of a pod against the checks of a level and a version of the Pod Security Standards.
 
-"latest" and future versions mean the newest version that a check has. Follows k8s.io/pod-security-admission/policy/registry.go and
-checks.go.
+"latest" and future versions mean the newest version that a check has. Follows
+k8s.io/pod-security-admission/policy/registry.go and checks.go.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ NEWEST: Final = max(since for check in CHECKS for since in check.revisions)
 
 def _in_force(level: str, minor: int) -> tuple[CheckPod, ...]:
     """Return the checks of a level at a minor version, without overridden ones."""
-    current = {check.id: check for check in CHECKS if check.level in (BASELINE, level) and min(check.revisions) <= minor}
+    current = {
+        check.id: check for check in CHECKS if check.level in (BASELINE, level) and min(check.revisions) <= minor
+    }
     overridden = {check.overrides for check in current.values()}
     return tuple(
         check.revisions[max(since for since in check.revisions if since <= minor)]
@@ -34,7 +36,9 @@ def _in_force(level: str, minor: int) -> tuple[CheckPod, ...]:
     )
 
 
-_TABLE: Final = {level: tuple(_in_force(level, minor) for minor in range(NEWEST + 1)) for level in (BASELINE, RESTRICTED)}
+_TABLE: Final = {
+    level: tuple(_in_force(level, minor) for minor in range(NEWEST + 1)) for level in (BASELINE, RESTRICTED)
+}
 
 
 def evaluate(asked: LevelVersion, metadata: Object, spec: Object) -> list[Violation]:

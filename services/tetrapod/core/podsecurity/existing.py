@@ -13,7 +13,10 @@ from tetrapod.machinery.gvk import Object
 
 
 def by_priority(pods: Iterable[Object], exempt_runtime_classes: Collection[str]) -> list[Object]:
-    """Return the pods without exempt ones, with one pod of each controller first, because the controller's other pods are likely equal."""
+    """Return the pods without exempt ones, with one pod of each controller first.
+
+    The other pods of a controller come later, because they are likely equal.
+    """
     first: list[Object] = []
     replicas: list[Object] = []
     seen_controllers: set[str] = set()
@@ -46,7 +49,9 @@ class Findings:
         """Return the warnings, with a note if not all pods were checked."""
         messages = []
         if checked < total:
-            messages.append(f"new PodSecurity enforce level only checked against the first {checked} of {total} existing pods")
+            messages.append(
+                f"new PodSecurity enforce level only checked against the first {checked} of {total} existing pods"
+            )
         if self._pods:
             violation = f"violate the new PodSecurity enforce level {go_quote(str(enforce))}"
             messages.append(f"existing pods in namespace {go_quote(namespace)} {violation}")

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tetrapod.core.podsecurity.check import Check, Violation, containers, containers_named, names, plural, quoted, security_option, setters
+from tetrapod.core.podsecurity.check import (
+    Check,
+    Violation,
+    containers,
+    containers_named,
+    names,
+    plural,
+    quoted,
+    security_option,
+    setters,
+)
 from tetrapod.core.podsecurity.policy import BASELINE
 from tetrapod.machinery.gvk import Object
 
@@ -47,7 +57,10 @@ def _probes(metadata: Object, spec: Object) -> Violation | None:
     if not violating:
         return None
     host_list = f"{plural(hosts, 'probe or lifecycle host')} {quoted(sorted(hosts))}"
-    return Violation("probe or lifecycle host", f"{containers_named(sorted(violating))} {plural(violating, 'uses', 'use')} {host_list}")
+    return Violation(
+        "probe or lifecycle host",
+        f"{containers_named(sorted(violating))} {plural(violating, 'uses', 'use')} {host_list}",
+    )
 
 
 def _hosts(container: Object) -> Iterator[str]:
@@ -62,7 +75,11 @@ def _hosts(container: Object) -> Iterator[str]:
 
 def _windows_process(metadata: Object, spec: Object) -> Violation | None:
     subject = setters(_is_host_process(spec), names(filter(_is_host_process, containers(spec))))
-    return Violation("hostProcess", f"{subject} must not set securityContext.windowsOptions.hostProcess=true") if subject else None
+    return (
+        Violation("hostProcess", f"{subject} must not set securityContext.windowsOptions.hostProcess=true")
+        if subject
+        else None
+    )
 
 
 def _is_host_process(owner: Object) -> bool:

@@ -1,6 +1,7 @@
 """Checks of kernel settings: procMount and sysctls.
 
-Upstream: k8s.io/pod-security-admission/policy (check_procMount_baseline.go, check_procMount_restricted.go, check_sysctls.go).
+Upstream: k8s.io/pod-security-admission/policy (check_procMount_baseline.go, check_procMount_restricted.go,
+check_sysctls.go).
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def _proc_mount(metadata: Object, spec: Object) -> Violation | None:
     if not violating:
         return None
     types = sorted({security_option(each, "procMount") for each in violating})
-    return Violation("procMount", f"{containers_named(names(violating))} must not set securityContext.procMount to {quoted(types)}")
+    return Violation(
+        "procMount", f"{containers_named(names(violating))} must not set securityContext.procMount to {quoted(types)}"
+    )
 
 
 def _sysctls(since: int) -> CheckPod:

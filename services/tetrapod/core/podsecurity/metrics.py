@@ -20,8 +20,8 @@ _EXEMPTIONS: Final = Counter(
 )
 _ERRORS: Final = Counter(
     "pod_security_errors_total",
-    "Number of errors preventing normal evaluation. Non-fatal errors may result in the latest restricted profile being used for "
-    "evaluation.",
+    "Number of errors preventing normal evaluation. Non-fatal errors may result in the latest restricted profile "
+    "being used for evaluation.",
     ("fatal", *_OF),
 )
 _RESOURCES: Final = {"pods": "pod", "namespaces": "namespace"}

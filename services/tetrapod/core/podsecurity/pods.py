@@ -1,6 +1,7 @@
 """The paths of pod templates in workloads, and the pod updates that must be evaluated again.
 
-Without I/O. Follows k8s.io/pod-security-admission/admission/admission.go (DefaultPodSpecExtractor, isSignificantPodUpdate).
+Without I/O. Follows k8s.io/pod-security-admission/admission/admission.go (DefaultPodSpecExtractor,
+isSignificantPodUpdate).
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def template_of(group: str, resource: str, obj: Object) -> Object | None:
 
 
 def is_significant_update(new: Object, old: Object) -> bool:
-    """Return whether an image or a container annotation changed or a container was added; other relevant fields are immutable."""
+    """Return whether an image or a container annotation changed or a container was added.
+
+    Other relevant fields are immutable.
+    """
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     annotations = [(pod.get("metadata") or {}).get("annotations") or {} for pod in (new, old)]
     pairs: list[tuple[Object, Object]] = []

@@ -1,4 +1,6 @@
-"""The policy in a namespace's labels: a level and a version of the Pod Security Standards to enforce, to audit and to warn about.
+"""The Pod Security policy in a namespace's labels.
+
+The labels name a level and a version of the Pod Security Standards to enforce, to audit and to warn about.
 
 Without I/O; used by the admission plugin PodSecurity. Follows k8s.io/pod-security-admission/api/helpers.go.
 """
@@ -61,14 +63,17 @@ class Policy(NamedTuple):
         return ", ".join(
             f"{mode}={level_version}"
             for mode, level_version in zip(self._fields, self, strict=True)
-            if level_version.level != PRIVILEGED and not labels.keys().isdisjoint((PREFIX + mode, f"{PREFIX}{mode}-version"))
+            if level_version.level != PRIVILEGED
+            and not labels.keys().isdisjoint((PREFIX + mode, f"{PREFIX}{mode}-version"))
         )
 
 
 PRIVILEGED_POLICY: Final = Policy()
 
 
-def from_labels(labels: Mapping[str, str] | None, defaults: Policy = PRIVILEGED_POLICY) -> tuple[Policy, list[FieldError]]:
+def from_labels(
+    labels: Mapping[str, str] | None, defaults: Policy = PRIVILEGED_POLICY
+) -> tuple[Policy, list[FieldError]]:
     """Return the policy in the labels, and the errors in the labels.
 
     An invalid level is replaced: by restricted for enforce, by privileged for audit and warn.
@@ -86,7 +91,9 @@ def from_labels(labels: Mapping[str, str] | None, defaults: Policy = PRIVILEGED_
     return Policy(enforce, audit, warn), errors
 
 
-def _asked(labels: Mapping[str, str], mode: str, default: LevelVersion, fallback: str, errors: list[FieldError]) -> LevelVersion:
+def _asked(
+    labels: Mapping[str, str], mode: str, default: LevelVersion, fallback: str, errors: list[FieldError]
+) -> LevelVersion:
     """Return the level and version of one mode and append errors.
 
     Args:

@@ -1,7 +1,7 @@
 """Checks of container privileges: privileged mode, capabilities, privilege escalation.
 
-Upstream: k8s.io/pod-security-admission/policy (check_privileged.go, check_capabilities_baseline.go, check_capabilities_restricted.go,
-check_allowPrivilegeEscalation.go).
+Upstream: k8s.io/pod-security-admission/policy (check_privileged.go, check_capabilities_baseline.go,
+check_capabilities_restricted.go, check_allowPrivilegeEscalation.go).
 """
 
 from __future__ import annotations
@@ -44,15 +44,22 @@ _DEFAULT_CAPABILITIES: Final = frozenset(
 
 def _privileged(metadata: Object, spec: Object) -> Violation | None:
     violating = names(each for each in containers(spec) if security_option(each, "privileged"))
-    return Violation("privileged", f"{containers_named(violating)} must not set securityContext.privileged=true") if violating else None
+    return (
+        Violation("privileged", f"{containers_named(violating)} must not set securityContext.privileged=true")
+        if violating
+        else None
+    )
 
 
 def _escalation(metadata: Object, spec: Object) -> Violation | None:
-    violating = names(each for each in containers(spec) if security_option(each, "allowPrivilegeEscalation") is not False)
+    violating = names(
+        each for each in containers(spec) if security_option(each, "allowPrivilegeEscalation") is not False
+    )
     if not violating:
         return None
     return Violation(
-        "allowPrivilegeEscalation != false", f"{containers_named(violating)} must set securityContext.allowPrivilegeEscalation=false"
+        "allowPrivilegeEscalation != false",
+        f"{containers_named(violating)} must set securityContext.allowPrivilegeEscalation=false",
     )
 
 
@@ -79,7 +86,8 @@ def _forbidden_additions(spec: Object, allowed: Collection[str]) -> str:
             violating.append(container.get("name", ""))
             forbidden |= extra
     return (
-        f"{containers_named(violating)} must not include {quoted(sorted(forbidden))} in securityContext.capabilities.add"
+        f"{containers_named(violating)} must not include {quoted(sorted(forbidden))} in "
+        "securityContext.capabilities.add"
         if violating
         else ""
     )

@@ -41,7 +41,10 @@ def _app_armor(metadata: Object, spec: Object) -> Violation | None:
         subject = " and ".join(filter(None, (subject, plural(annotations, "annotation"))))
     if not subject:
         return None
-    return Violation(plural(values, "forbidden AppArmor profile"), f"{subject} must not set AppArmor profile type to {quoted(values)}")
+    return Violation(
+        plural(values, "forbidden AppArmor profile"),
+        f"{subject} must not set AppArmor profile type to {quoted(values)}",
+    )
 
 
 def _app_armor_type(owner: Object) -> str:
@@ -70,13 +73,21 @@ def _selinux(allowed: Collection[str]) -> CheckPod:
         violating_options = [security_option(owner, "seLinuxOptions") or {} for owner in (spec, *violating)]
         types = sorted({options.get("type", "") for options in violating_options} - set(allowed))
         details = [f"{plural(types, 'type')} {quoted(types)}"] if types else []
-        details += [f"{name} may not be set" for name in ("user", "role") if any(options.get(name) for options in violating_options)]
-        return Violation("seLinuxOptions", f"{subject} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}")
+        details += [
+            f"{name} may not be set"
+            for name in ("user", "role")
+            if any(options.get(name) for options in violating_options)
+        ]
+        return Violation(
+            "seLinuxOptions", f"{subject} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}"
+        )
 
     return check
 
 
 CHECKS: Final = (
     Check("appArmorProfile", BASELINE, {0: _app_armor}),
-    Check("seLinuxOptions", BASELINE, {0: _selinux(_SELINUX_TYPES), 31: _selinux(_SELINUX_TYPES | {"container_engine_t"})}),
+    Check(
+        "seLinuxOptions", BASELINE, {0: _selinux(_SELINUX_TYPES), 31: _selinux(_SELINUX_TYPES | {"container_engine_t"})}
+    ),
 )

@@ -33,8 +33,12 @@ _REASON: Final = "seccompProfile"
 def _annotations(metadata: Object, spec: Object) -> Violation | None:
     annotations: dict[str, str] = metadata.get("annotations") or {}
     keys = {POD_ANNOTATION, *(CONTAINER_ANNOTATION + name for name in names(containers(spec)))}
-    violating = sorted(f"{key}={go_quote(annotations[key])}" for key in keys & annotations.keys() if not _is_valid(annotations[key]))
-    return Violation(_REASON, f"forbidden {plural(violating, 'annotation')} {', '.join(violating)}") if violating else None
+    violating = sorted(
+        f"{key}={go_quote(annotations[key])}" for key in keys & annotations.keys() if not _is_valid(annotations[key])
+    )
+    return (
+        Violation(_REASON, f"forbidden {plural(violating, 'annotation')} {', '.join(violating)}") if violating else None
+    )
 
 
 def _is_valid(annotation: str) -> bool:

@@ -27,8 +27,14 @@ def _non_root(metadata: Object, spec: Object) -> Violation | None:
     explicit = names(each for each in containers(spec) if security_option(each, "runAsNonRoot") is False)
     if subject := setters(pod_value is False, explicit):
         return Violation(reason, f"{subject} must not set securityContext.runAsNonRoot=false")
-    implicit = [] if pod_value else names(each for each in containers(spec) if security_option(each, "runAsNonRoot") is None)
-    return Violation(reason, f"pod or {containers_named(implicit)} must set securityContext.runAsNonRoot=true") if implicit else None
+    implicit = (
+        [] if pod_value else names(each for each in containers(spec) if security_option(each, "runAsNonRoot") is None)
+    )
+    return (
+        Violation(reason, f"pod or {containers_named(implicit)} must set securityContext.runAsNonRoot=true")
+        if implicit
+        else None
+    )
 
 
 def _user(metadata: Object, spec: Object) -> Violation | None:

@@ -9,7 +9,17 @@ from tetrapod.core.podsecurity.policy import RESTRICTED
 from tetrapod.machinery.gvk import Object
 
 _ALLOWED: Final = frozenset(
-    {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"}
+    {
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    }
 )
 _FORBIDDEN: Final = (
     "hostPath",
@@ -37,10 +47,14 @@ _FORBIDDEN: Final = (
 
 
 def _restricted(metadata: Object, spec: Object) -> Violation | None:
-    violating = [volume for volume in spec.get("volumes") or () if not any(volume.get(kind) is not None for kind in _ALLOWED)]
+    violating = [
+        volume for volume in spec.get("volumes") or () if not any(volume.get(kind) is not None for kind in _ALLOWED)
+    ]
     if not violating:
         return None
-    kinds = sorted({next((kind for kind in _FORBIDDEN if volume.get(kind) is not None), "unknown") for volume in violating})
+    kinds = sorted(
+        {next((kind for kind in _FORBIDDEN if volume.get(kind) is not None), "unknown") for volume in violating}
+    )
     type_list = f"{plural(kinds, 'restricted volume type')} {quoted(kinds)}"
     return Violation(
         "restricted volume types",

@@ -35,7 +35,11 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
         return []
     errors: list[FieldError] = []
     if MIRROR in annotations and not spec.get("nodeName"):
-        errors.append(field.invalid(f"{path}[{MIRROR}]", annotations[MIRROR], "must set spec.nodeName if mirror pod annotation is set"))
+        errors.append(
+            field.invalid(
+                f"{path}[{MIRROR}]", annotations[MIRROR], "must set spec.nodeName if mirror pod annotation is set"
+            )
+        )
     if annotations.get(TOLERATIONS):
         errors += _tolerations(annotations[TOLERATIONS], path)
     if DELETION_COST in annotations and not _is_int32(annotations[DELETION_COST]):
@@ -50,7 +54,9 @@ def pod_annotations(meta: Object, spec: Object, path: str) -> list[FieldError]:
             if (name := key.removeprefix(APP_ARMOR)) not in names:
                 errors.append(field.invalid(f"{path}[{key}]", name, "container not found"))
             if value not in ("", "runtime/default", "unconfined") and not value.startswith(_LOCALHOST):
-                errors.append(field.invalid(f"{path}[{key}]", value, f"invalid AppArmor profile name: {go_quote(value)}"))
+                errors.append(
+                    field.invalid(f"{path}[{key}]", value, f"invalid AppArmor profile name: {go_quote(value)}")
+                )
     return errors
 
 
@@ -98,14 +104,21 @@ def annotation_changes(new: Object, old: Object, path: str) -> list[FieldError]:
 
 
 def match_fields(meta: Object, spec: Object, path: str) -> list[FieldError]:
-    """Reject a seccomp or AppArmor profile whose annotation and field differ; profiles set in one place only are accepted."""
+    """Reject a seccomp or AppArmor profile whose annotation and field differ.
+
+    Profiles that are set in one place only are accepted.
+    """
     annotations = meta.get("annotations")
-    if not annotations or not any(key.startswith((APP_ARMOR, _SECCOMP_CONTAINER)) or key == _SECCOMP_POD for key in annotations):
+    if not annotations or not any(
+        key.startswith((APP_ARMOR, _SECCOMP_CONTAINER)) or key == _SECCOMP_POD for key in annotations
+    ):
         return []
     pod = spec.get("securityContext") or {}
     errors: list[FieldError] = []
     if pod.get("seccompProfile") and _SECCOMP_POD in annotations:
-        errors += _matches_field("seccomp", annotations[_SECCOMP_POD], pod["seccompProfile"], f"{path}.securityContext.seccompProfile")
+        errors += _matches_field(
+            "seccomp", annotations[_SECCOMP_POD], pod["seccompProfile"], f"{path}.securityContext.seccompProfile"
+        )
     containers = list(all_containers(spec, path))
     for container, at in containers:
         profile = (container.get("securityContext") or {}).get("seccompProfile")
@@ -128,9 +141,16 @@ def _matches_field(profile_kind: str, annotation: str, profile: Object, path: st
         if not annotation.startswith(_LOCALHOST):
             return [field.forbidden(f"{path}.type", f"{profile_kind} {_MATCH}")]
         if profile.get("localhostProfile") != annotation.removeprefix(_LOCALHOST):
-            return [field.forbidden(f"{path}.localhostProfile", f"{profile_kind} profile in annotation and field must match")]
+            return [
+                field.forbidden(
+                    f"{path}.localhostProfile", f"{profile_kind} profile in annotation and field must match"
+                )
+            ]
         return []
-    allowed = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default", "docker/default" if profile_kind == "seccomp" else "")}
+    allowed = {
+        "Unconfined": ("unconfined",),
+        "RuntimeDefault": ("runtime/default", "docker/default" if profile_kind == "seccomp" else ""),
+    }
     if kind in allowed and annotation not in allowed[kind]:
         return [field.forbidden(f"{path}.type", f"{profile_kind} {_MATCH}")]
     return []

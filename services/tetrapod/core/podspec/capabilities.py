@@ -1,7 +1,7 @@
 """The process-wide setting `--allow-privileged`.
 
-It is global, as upstream's pkg/capabilities, because the validation of every pod and pod template needs it. The assembly of core sets it
-once, before serving.
+It is global, as upstream's pkg/capabilities, because the validation of every pod and pod template needs it. The
+assembly of core sets it once, before serving.
 """
 
 from __future__ import annotations

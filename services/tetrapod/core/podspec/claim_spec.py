@@ -46,7 +46,9 @@ def claim_spec(spec: Object, path: str) -> list[FieldError]:
     errors = [] if modes else [field.required(f"{path}.accessModes", "at least 1 access mode is required")]
     errors += validate_label_selector(spec.get("selector"), f"{path}.selector")
     errors += access_modes(modes, f"{path}.accessModes")
-    errors += _storage(((spec.get("resources") or {}).get("requests") or {}).get("storage"), f"{path}.resources[storage]")
+    errors += _storage(
+        ((spec.get("resources") or {}).get("requests") or {}).get("storage"), f"{path}.resources[storage]"
+    )
     if name := spec.get("storageClassName"):
         errors += dns_subdomain(name, f"{path}.storageClassName")
     if (mode := spec.get("volumeMode")) is not None:
@@ -87,7 +89,9 @@ def _data_source(source: Object, path: str) -> list[FieldError]:
     errors = [field.required(f"{path}.{key}") for key in ("name", "kind") if not source.get(key)]
     group, kind = source.get("apiGroup") or "", source.get("kind") or ""
     if not group and kind != "PersistentVolumeClaim":
-        errors.append(field.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
+        errors.append(
+            field.invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+        )
     return errors + (dns_subdomain(group, f"{path}.apiGroup") if group else [])
 
 
@@ -110,7 +114,9 @@ def claim_spec_warnings(spec: Object, path: str) -> list[str]:
 
 def template_metadata(meta: Object, path: str) -> list[FieldError]:
     """Validate the labels and annotations of a template, and reject all other metadata."""
-    errors = validate_annotations(meta.get("annotations"), f"{path}.annotations") + validate_labels(meta.get("labels"), f"{path}.labels")
+    errors = validate_annotations(meta.get("annotations"), f"{path}.annotations") + validate_labels(
+        meta.get("labels"), f"{path}.labels"
+    )
     return errors + [
         # Upstream prints the Go field name with a lower-case first letter, hence "uID".
         field.forbidden(f"{path}.{'uID' if key == 'uid' else key}", "cannot be set")

@@ -116,13 +116,18 @@ def ephemeral_containers(
         errors += [field.forbidden(f"{at}.{key}", _EPHEMERAL_NO) for key in _NOT_EPHEMERAL if _is_set(container, key)]
         for j, mount in enumerate(container.get("volumeMounts") or ()):
             errors += [
-                field.forbidden(f"{at}.volumeMounts[{j}].{key}", _EPHEMERAL_NO) for key in ("subPath", "subPathExpr") if mount.get(key)
+                field.forbidden(f"{at}.volumeMounts[{j}].{key}", _EPHEMERAL_NO)
+                for key in ("subPath", "subPathExpr")
+                if mount.get(key)
             ]
     return errors
 
 
 def _is_set(container: Object, name: str) -> bool:
-    """Return whether a field differs from its Go zero value: resources is a struct, all other fields are pointers or slices."""
+    """Return whether a field differs from its Go zero value.
+
+    The field resources is a struct, all other fields are pointers or slices.
+    """
     value = container.get(name)
     return any(part is not None for part in (value or {}).values()) if name == "resources" else value is not None
 
@@ -130,7 +135,11 @@ def _is_set(container: Object, name: str) -> bool:
 def image_padding(container: Object, path: str) -> list[FieldError]:
     """Reject an image with leading or trailing whitespace."""
     image = container.get("image") or ""
-    return [] if image == image.strip() else [field.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")]
+    return (
+        []
+        if image == image.strip()
+        else [field.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")]
+    )
 
 
 def _common(container: Object, around: PodContext, path: str) -> list[FieldError]:
@@ -227,7 +236,9 @@ def _restart_rules(container: Object, path: str) -> list[FieldError]:
     for i, rule in enumerate(rules):
         at = f"{path}.restartPolicyRules[{i}]"
         if rule.get("action") not in ("Restart", "RestartAllContainers"):
-            errors.append(field.not_supported(f"{at}.action", rule.get("action") or "", ["Restart", "RestartAllContainers"]))
+            errors.append(
+                field.not_supported(f"{at}.action", rule.get("action") or "", ["Restart", "RestartAllContainers"])
+            )
         codes = rule.get("exitCodes")
         if codes is None:
             errors.append(field.required(f"{at}.exitCodes", "must be specified"))

@@ -26,7 +26,9 @@ def default_pod_template(template: Object | None) -> None:
 def default_pod_spec(spec: Object) -> None:
     """Set the defaults that pods and pod templates share."""
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
-        spec["serviceAccountName"] = spec["serviceAccount"] = account  # serviceAccount is the deprecated name of serviceAccountName
+        spec["serviceAccountName"] = spec["serviceAccount"] = (
+            account  # serviceAccount is the deprecated name of serviceAccountName
+        )
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("restartPolicy", "Always")
     if spec.get("securityContext") is None:
@@ -73,7 +75,12 @@ def _default_container(container: Object) -> None:
 
 
 def _default_probe(probe: Object) -> None:
-    for field, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
+    for field, value in (
+        ("timeoutSeconds", 1),
+        ("periodSeconds", 10),
+        ("successThreshold", 1),
+        ("failureThreshold", 3),
+    ):
         if not probe.get(field):
             probe[field] = value
     if probe.get("httpGet") is not None:

@@ -27,11 +27,15 @@ ENV_FIELDS: Final = frozenset(
         "status.podIPs",
     }
 )
-VOLUME_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"})
+VOLUME_FIELDS: Final = frozenset(
+    {"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"}
+)
 _KNOWN: Final = ENV_FIELDS | VOLUME_FIELDS | {"spec.restartPolicy", "spec.schedulerName", "status.phase"}
 _SUBSCRIPTED = re.compile(r"(.*)\['(.*)'\]", re.DOTALL).fullmatch
 
-RESOURCES: Final = frozenset(f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage"))
+RESOURCES: Final = frozenset(
+    f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
+)
 _HUGE_PAGES: Final = ("requests.hugepages-", "limits.hugepages-")
 _SIZES: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
 

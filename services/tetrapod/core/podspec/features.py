@@ -1,7 +1,8 @@
 """Removal of pod fields whose feature gates are off, unless the stored object already has them.
 
-Used for pods and for every kind with a pod template. The gates are ContainerStopSignals, H2CContainerProbe, GRPCContainerProbeTLS,
-AtomicWriteVolumeUserFields, EmptyDirVolumeMode, VolumeBindMountOptions, GenericWorkload and EvictionRequestAPI.
+Used for pods and for every kind with a pod template. The gates are ContainerStopSignals, H2CContainerProbe,
+GRPCContainerProbeTLS, AtomicWriteVolumeUserFields, EmptyDirVolumeMode, VolumeBindMountOptions, GenericWorkload and
+EvictionRequestAPI.
 Upstream: pkg/api/pod/util.go, DropDisabledPodFields and DropDisabledTemplateFields.
 """
 

@@ -36,7 +36,11 @@ def lifecycle_and_probes(container: Object, grace: int | None, path: str) -> lis
 
 def no_lifecycle_or_probes(container: Object, path: str) -> list[FieldError]:
     """Reject lifecycle hooks and probes of an init container that runs to completion."""
-    return [field.forbidden(f"{path}.{name}", _ONLY_ALWAYS) for name in ("lifecycle", *PROBES) if container.get(name) is not None]
+    return [
+        field.forbidden(f"{path}.{name}", _ONLY_ALWAYS)
+        for name in ("lifecycle", *PROBES)
+        if container.get(name) is not None
+    ]
 
 
 def _lifecycle(lifecycle: Object, grace: int | None, path: str) -> list[FieldError]:
@@ -56,7 +60,9 @@ def _probe(probe: Object, kind: str, grace: int | None, path: str) -> list[Field
         errors.append(field.invalid(f"{path}.terminationGracePeriodSeconds", period, "must be greater than 0"))
     if kind == "readinessProbe":
         if period is not None:
-            errors.append(field.invalid(f"{path}.terminationGracePeriodSeconds", period, "must not be set for readinessProbes"))
+            errors.append(
+                field.invalid(f"{path}.terminationGracePeriodSeconds", period, "must not be set for readinessProbes")
+            )
     elif probe.get("successThreshold", 0) != 1:
         errors.append(field.invalid(f"{path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
     return errors

@@ -1,4 +1,7 @@
-"""Parsing of container image references, to find the tag. Upstream: pkg/util/parsers, over github.com/distribution/reference."""
+"""Parsing of container image references, to find the tag.
+
+Upstream: pkg/util/parsers, over github.com/distribution/reference.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,19 @@ _LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _DOMAIN: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _DIGEST: Final = r"([A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*):([0-9A-Fa-f]{32,})"
-_reference = re.compile(rf"{_DOMAIN}/({_PART}(?:/{_PART})*)(?::(\w[\w.-]{{0,127}}))?(?:@{_DIGEST})?", re.ASCII).fullmatch
+_reference = re.compile(
+    rf"{_DOMAIN}/({_PART}(?:/{_PART})*)(?::(\w[\w.-]{{0,127}}))?(?:@{_DIGEST})?", re.ASCII
+).fullmatch
 _identifier = re.compile(r"[a-f0-9]{64}").fullmatch
 
 
 @bounded(count=2048, size=1 << 20, largest=2048)
 def tag_of(image: str) -> str:
-    """Return the tag of an image: "latest" if it has neither tag nor digest, "" if the reference is invalid or has only a digest."""
+    """Return the tag of an image.
+
+    The tag is "latest" if the image has neither tag nor digest, and "" if the reference is invalid or has only a
+    digest.
+    """
     if _identifier(image):
         return ""
     match = _reference("/".join(_split(image)))

@@ -35,5 +35,7 @@ def node_selector_term(term: Object, path: str, *, values: bool) -> list[str]:
         if text := deprecated_label(key):
             out.append(f"{expression_path}.key: {key} is {text}")
         for j, value in enumerate(expression.get("values") or ()) if values else ():
-            out += [f"{expression_path}.values[{j}]: {value} is invalid, {text}" for text in is_valid_label_value(value)]
+            out += [
+                f"{expression_path}.values[{j}]: {value} is invalid, {text}" for text in is_valid_label_value(value)
+            ]
     return out

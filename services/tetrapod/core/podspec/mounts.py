@@ -17,7 +17,9 @@ _PROPAGATIONS: Final = frozenset({"Bidirectional", "HostToContainer", "None"})
 _READ_ONLY: Final = frozenset({"Disabled", "Enabled", "IfPossible"})
 
 
-def mounts(listed: list[Object], raw: list[Object], volumes: dict[str, Object], container: Object, path: str) -> list[FieldError]:
+def mounts(
+    listed: list[Object], raw: list[Object], volumes: dict[str, Object], container: Object, path: str
+) -> list[FieldError]:
     """Validate volumeMounts.
 
     Args:
@@ -41,7 +43,9 @@ def mounts(listed: list[Object], raw: list[Object], volumes: dict[str, Object], 
         if name in by_device:
             errors.append(field.invalid(f"{at}.name", name, "must not already exist in volumeDevices"))
         if mount_path in by_device.values():
-            errors.append(field.invalid(f"{at}.mountPath", mount_path, "must not already exist as a path in volumeDevices"))
+            errors.append(
+                field.invalid(f"{at}.mountPath", mount_path, "must not already exist as a path in volumeDevices")
+            )
         errors += _parts(mount, volumes.get(name), container, path, at)
     return errors
 
@@ -54,12 +58,18 @@ def _parts(mount: Object, volume: Object | None, container: Object, path: str, a
     errors: list[FieldError] = []
     sub, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
     if volume is not None and volume.get("image") is not None:
-        errors += [field.invalid(f"{at}.subPathExpr", expression, "not allowed in image volume sources")] if expression else []
+        errors += (
+            [field.invalid(f"{at}.subPathExpr", expression, "not allowed in image volume sources")]
+            if expression
+            else []
+        )
     if sub:
         errors += descending(sub, f"{path}.subPath")
     if expression:
         if sub:
-            errors.append(field.invalid(f"{at}.subPathExpr", expression, "subPathExpr and subPath are mutually exclusive"))
+            errors.append(
+                field.invalid(f"{at}.subPathExpr", expression, "subPathExpr and subPath are mutually exclusive")
+            )
         errors += descending(expression, f"{path}.subPathExpr")
     propagation = mount.get("mountPropagation")
     if propagation is not None:
@@ -111,7 +121,9 @@ def devices(listed: list[Object], mounted: list[Object], volumes: dict[str, Obje
         if name in by_mount:
             errors.append(field.invalid(f"{at}.name", name, "must not already exist in volumeMounts"))
         if device_path in by_mount.values():
-            errors.append(field.invalid(f"{at}.devicePath", device_path, "must not already exist as a path in volumeMounts"))
+            errors.append(
+                field.invalid(f"{at}.devicePath", device_path, "must not already exist as a path in volumeMounts")
+            )
         if name:
             names.add(name)
     return errors

@@ -40,7 +40,8 @@ def _of(container: Object, kind: str) -> Amounts:
 def aggregate(spec: Object, kind: str) -> Amounts:
     """Return the total over the containers of a pod spec.
 
-    Containers and sidecars run together; other init containers run one at a time before, and count if one exceeds the sum.
+    Containers and sidecars run together; other init containers run one at a time before, and count if one exceeds the
+    sum.
 
     Args:
         kind: "requests" or "limits".
@@ -64,7 +65,10 @@ def aggregate(spec: Object, kind: str) -> Amounts:
 
 
 def pod_amounts(spec: Object, kind: str) -> Amounts:
-    """Return the total of a pod: pod-level resources take precedence over those of containers, and overhead is added."""
+    """Return the total of a pod.
+
+    Pod-level resources take precedence over those of containers, and overhead is added.
+    """
     total = aggregate(spec, kind)
     total.update(amounts((spec.get("resources") or {}).get(kind)))
     for name, value in amounts(spec.get("overhead")).items():

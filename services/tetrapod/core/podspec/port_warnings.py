@@ -40,7 +40,11 @@ class _OtherPorts:
 
 def port_warnings(containers: list[tuple[Object, str]]) -> list[str]:
     """Return the warnings about the ports of all containers of a pod."""
-    ports = [(f"{path}.ports[{i}]", port) for container, path in containers for i, port in enumerate(container.get("ports") or ())]
+    ports = [
+        (f"{path}.ports[{i}]", port)
+        for container, path in containers
+        for i, port in enumerate(container.get("ports") or ())
+    ]
     if not ports:
         return []
     return _definitions(ports) + _names(containers)
@@ -82,7 +86,9 @@ def _names(containers: list[tuple[Object, str]]) -> list[str]:
             if name in first:
                 first_path = first[name]
                 explanation = "services and probes that select ports by name will use"
-                out.append(f"{port_path}: duplicate port name {go_quote(name)} with {first_path}, {explanation} {first_path}")
+                out.append(
+                    f"{port_path}: duplicate port name {go_quote(name)} with {first_path}, {explanation} {first_path}"
+                )
             elif name:
                 first[name] = port_path
     return out

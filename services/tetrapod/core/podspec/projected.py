@@ -23,7 +23,9 @@ _DUPLICATE: Final = "conflicting duplicate paths"
 _KINDS: Final = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
 _TEN_MINUTES: Final = 600
 _Part: TypeAlias = tuple[list[FieldError], str | None, str]
-"""The errors of a part, the file that it creates (None for none), and the value to print if another part creates it too."""
+"""The errors of a part, the file that it creates (None for none), and the value to print if another part creates it
+too.
+"""
 _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 
 
@@ -44,7 +46,9 @@ def projected(source: Object, path: str, downward_file: Callable[[Object, str], 
     return errors
 
 
-def _parts(projection: Object, volume: str, path: str, downward_file: Callable[[Object, str], list[FieldError]]) -> Iterator[_Part]:
+def _parts(
+    projection: Object, volume: str, path: str, downward_file: Callable[[Object, str], list[FieldError]]
+) -> Iterator[_Part]:
     """Validate the parts of one projection."""
     for kind in ("secret", "configMap"):
         if (keys := projection.get(kind)) is not None:
@@ -77,9 +81,13 @@ def _token(token: Object, volume: str, path: str) -> list[FieldError]:
     errors = []
     seconds = token.get("expirationSeconds") or 0
     if seconds < _TEN_MINUTES:
-        errors.append(field.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"))
+        errors.append(
+            field.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
+        )
     if seconds > 1 << 32:
-        errors.append(field.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds"))
+        errors.append(
+            field.invalid(f"{path}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
+        )
     # Upstream reports this error at the volume, not at the source.
     file = token.get("path") or ""
     return errors + (not_reserved(file, f"{volume}.path") if file else [field.required(f"{volume}.path")])
@@ -89,12 +97,17 @@ def _trust_bundle(bundle: Object, path: str) -> list[FieldError]:
     name, signer = bundle.get("name"), bundle.get("signerName")
     errors: list[FieldError] = []
     if name is not None and signer is not None:
-        errors.append(field.invalid(path, internal("TrustBundle", bundle), "only one of name and signerName may be used"))
+        errors.append(
+            field.invalid(path, internal("TrustBundle", bundle), "only one of name and signerName may be used")
+        )
     elif name is not None:
         if not name:
             errors.append(field.required(f"{path}.name", "must be a valid object name"))
         last = name.rpartition(":")[2]
-        errors += [field.invalid(f"{path}.name", name, f"not a valid clustertrustbundlename: {t}") for t in is_dns1123_subdomain(last)]
+        errors += [
+            field.invalid(f"{path}.name", name, f"not a valid clustertrustbundlename: {t}")
+            for t in is_dns1123_subdomain(last)
+        ]
         if bundle.get("labelSelector") is not None:
             text = "labelSelector must be unset if name is specified"
             errors.append(field.invalid(f"{path}.labelSelector", bundle["labelSelector"], text))
@@ -119,10 +132,16 @@ def _certificate(certificate: Object, path: str) -> list[FieldError]:
         errors.append(field.not_supported(f"{path}.keyType", key, _KEY_TYPES))
     seconds = certificate.get("maxExpirationSeconds")
     if seconds is not None and seconds < 3600:
-        errors.append(field.invalid(f"{path}.maxExpirationSeconds", seconds, "if provided, maxExpirationSeconds must be >= 3600"))
+        errors.append(
+            field.invalid(f"{path}.maxExpirationSeconds", seconds, "if provided, maxExpirationSeconds must be >= 3600")
+        )
     longest = 86400 if (certificate.get("signerName") or "").startswith("kubernetes.io/") else 91 * 86400
     if seconds is not None and seconds > longest:
-        errors.append(field.invalid(f"{path}.maxExpirationSeconds", seconds, f"if provided, maxExpirationSeconds must be <= {longest}"))
+        errors.append(
+            field.invalid(
+                f"{path}.maxExpirationSeconds", seconds, f"if provided, maxExpirationSeconds must be <= {longest}"
+            )
+        )
     files = {key: certificate.get(key) or "" for key in ("credentialBundlePath", "keyPath", "certificateChainPath")}
     if not any(files.values()):
         text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"

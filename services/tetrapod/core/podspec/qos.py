@@ -30,7 +30,9 @@ def _of(resources: Object) -> str:
     requests, limits = (resources.get(kind) or {} for kind in ("requests", "limits"))
     return _common(
         [
-            _resource(*(Quantity.of(quantities[name]) if name in quantities else _ZERO for quantities in (requests, limits)))
+            _resource(
+                *(Quantity.of(quantities[name]) if name in quantities else _ZERO for quantities in (requests, limits))
+            )
             for name in _RESOURCES
         ]
     )

@@ -75,7 +75,10 @@ def _huge_pages(name: str, value: Quantity, path: str) -> list[FieldError]:
 
 
 def _claims(claims: list[Object], known: Collection[str], path: str) -> list[FieldError]:
-    """Validate a container's claims: each names an entry of spec.resourceClaims, or one request of it, without duplicates."""
+    """Validate a container's claims.
+
+    Each claim names an entry of spec.resourceClaims, or one request of it, without duplicates.
+    """
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, claim in enumerate(claims):

@@ -1,4 +1,6 @@
-"""Validation of the fields that control scheduling: affinity, tolerations, topology spread constraints, scheduling gates.
+"""Validation of the fields that control scheduling.
+
+The fields are affinity, tolerations, topology spread constraints and scheduling gates.
 
 Upstream: pkg/apis/core/validation/validation.go, validateAffinity, ValidateTolerations,
 validateTopologySpreadConstraints and related functions.
@@ -78,10 +80,14 @@ def _node_requirement(requirement: Object, path: str, any_value: bool) -> list[F
             errors.append(field.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            errors.append(field.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+            errors.append(
+                field.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+            )
     elif operator in ("Gt", "Lt"):
         if len(values) != 1:
-            errors.append(field.required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+            errors.append(
+                field.required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
+            )
     else:
         errors.append(field.invalid(f"{path}.operator", operator, "not a valid selector operator"))
     errors += validate_label_name(requirement.get("key") or "", f"{path}.key")
@@ -92,7 +98,11 @@ def _node_requirement(requirement: Object, path: str, any_value: bool) -> list[F
 
 
 def _node_field(requirement: Object, path: str) -> list[FieldError]:
-    operator, values, key = requirement.get("operator") or "", requirement.get("values") or [], requirement.get("key") or ""
+    operator, values, key = (
+        requirement.get("operator") or "",
+        requirement.get("values") or [],
+        requirement.get("key") or "",
+    )
     errors: list[FieldError] = []
     if operator in ("In", "NotIn"):
         if len(values) != 1:
@@ -149,7 +159,9 @@ def _label_keys(term: Object, selector: Object | None, path: str) -> list[FieldE
                 errors.append(field.invalid(f"{path}[{indexes[key]}]", key, _BOTH))
             selector_keys.add(key)
     both = "exists in both matchLabelKeys and mismatchLabelKeys"
-    return errors + [field.invalid(f"{path}.matchLabelKeys[{i}]", key, both) for i, key in enumerate(matched) if key in mismatched]
+    return errors + [
+        field.invalid(f"{path}.matchLabelKeys[{i}]", key, both) for i, key in enumerate(matched) if key in mismatched
+    ]
 
 
 def tolerations(listed: list[Object], path: str) -> list[FieldError]:
@@ -168,7 +180,9 @@ def _toleration(toleration: Object, path: str) -> list[FieldError]:
         text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
         errors.append(field.invalid(f"{path}.operator", operator, text))
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
-        errors.append(field.invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
+        errors.append(
+            field.invalid(f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+        )
     if operator in ("", "Equal"):
         if texts := is_valid_label_value(value):
             errors.append(field.invalid(f"{path}.operator", value, ";".join(texts)))

@@ -95,7 +95,9 @@ def _seccomp(profile: Object | None, path: str) -> list[FieldError]:
             errors += descending(local, f"{path}.localhostProfile")
     elif local is not None:
         shown = {"Type": kind, "LocalhostProfile": local}
-        errors.append(field.invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost"))
+        errors.append(
+            field.invalid(f"{path}.localhostProfile", shown, "can only be set when seccomp type is Localhost")
+        )
     return errors
 
 

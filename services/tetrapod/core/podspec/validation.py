@@ -14,7 +14,15 @@ from tetrapod.core.podspec.resources import container_resources, pod_resources
 from tetrapod.core.podspec.security import all_containers, host_users, pod_security
 from tetrapod.core.podspec.volumes import volumes
 from tetrapod.core.validation.differences import internal
-from tetrapod.core.validation.names import address, dns_label, dns_subdomain, errors_from, in_range, one_of, qualified_name
+from tetrapod.core.validation.names import (
+    address,
+    dns_label,
+    dns_subdomain,
+    errors_from,
+    in_range,
+    one_of,
+    qualified_name,
+)
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -45,7 +53,11 @@ def pod_spec(spec: Object, path: str, *, pod: bool, pod_name: str = "") -> list[
         errors += _claims(claims, f"{path}.resourceClaims")
     names = [c["name"] for c in claims if c.get("name")]
     around = PodContext(
-        volumes_by_name, names, get("terminationGracePeriodSeconds"), get("restartPolicy") or "", get("hostUsers") is not False
+        volumes_by_name,
+        names,
+        get("terminationGracePeriodSeconds"),
+        get("restartPolicy") or "",
+        get("hostUsers") is not False,
     )
     regular, init = get("containers") or [], get("initContainers") or []
     errors += containers.containers(regular, around, f"{path}.containers")
@@ -185,7 +197,9 @@ def _dns_config(spec: Object, path: str) -> list[FieldError]:
         errors.append(field.invalid(f"{path}.searches", searches, text))
     for i, search in enumerate(searches):
         if search != ".":
-            errors += errors_from(is_dns1123_subdomain_with_underscore, search.removesuffix("."), f"{path}.searches[{i}]")
+            errors += errors_from(
+                is_dns1123_subdomain_with_underscore, search.removesuffix("."), f"{path}.searches[{i}]"
+            )
     for i, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
             errors.append(field.required(f"{path}.options[{i}]", "must not be empty"))

@@ -9,14 +9,24 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.core.validation.names import csi_driver_name, dns_label, dns_subdomain, errors_from, in_range, known, one_of
+from tetrapod.core.validation.names import (
+    csi_driver_name,
+    dns_label,
+    dns_subdomain,
+    errors_from,
+    in_range,
+    known,
+    one_of,
+)
 from tetrapod.core.validation.paths import descending, file_mode, no_backsteps, not_reserved
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain
 
-HOST_PATH_TYPES: Final = frozenset({"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"})
+HOST_PATH_TYPES: Final = frozenset(
+    {"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"}
+)
 PULL_POLICIES: Final = frozenset({"Always", "IfNotPresent", "Never"})
 _CACHING: Final = frozenset({"None", "ReadOnly", "ReadWrite"})
 _DISK_KINDS: Final = frozenset({"Dedicated", "Managed", "Shared"})
@@ -78,7 +88,11 @@ def aws_disk(source: Object, path: str) -> list[FieldError]:
 
 def _partition(source: Object, path: str) -> list[FieldError]:
     partition = source.get("partition") or 0
-    return [] if 0 <= partition <= 255 else [field.invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive")]
+    return (
+        []
+        if 0 <= partition <= 255
+        else [field.invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive")]
+    )
 
 
 def nfs(source: Object, path: str) -> list[FieldError]:
@@ -124,7 +138,9 @@ def _initiator(name: str, path: str, no_prefix: str) -> list[FieldError]:
 
 
 def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list[FieldError]:
-    """Validate the length of `<volume name>:<target portal>`, from which initiator names are built (at most 64 characters).
+    """Validate the length of `<volume name>:<target portal>`.
+
+    Initiator names are built from this text, which may have at most 64 characters.
 
     Args:
         owner: the name of the volume.
@@ -132,7 +148,10 @@ def iscsi_name_length(source: Object, owner: str, path: str, shown: str) -> list
     """
     if source.get("initiatorName") is None or len(f"{owner}:{source.get('targetPortal') or ''}") <= 64:
         return []
-    text = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."
+    text = (
+        "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is "
+        "specified."
+    )
     return [field.invalid(path, shown, text)]
 
 
@@ -148,7 +167,9 @@ def flocker(source: Object, path: str) -> list[FieldError]:
     if not name and not uuid:
         errors.append(field.required(path, "one of datasetName and datasetUUID is required"))
     if name and uuid:
-        errors.append(field.invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously"))
+        errors.append(
+            field.invalid(path, "resource", "datasetName and datasetUUID can not be specified simultaneously")
+        )
     if "/" in name:
         errors.append(field.invalid(f"{path}.datasetName", name, "must not contain '/'"))
     return errors
@@ -167,7 +188,11 @@ def _local_ref(source: Object, path: str) -> list[FieldError]:
 def secret_ref_names(source: Object, path: str) -> list[FieldError]:
     """Require the name and the namespace of a secretRef that can refer to any namespace."""
     ref = source.get("secretRef")
-    return [] if ref is None else [field.required(f"{path}.secretRef.{key}") for key in ("name", "namespace") if not ref.get(key)]
+    return (
+        []
+        if ref is None
+        else [field.required(f"{path}.secretRef.{key}") for key in ("name", "namespace") if not ref.get(key)]
+    )
 
 
 def quobyte(source: Object, path: str) -> list[FieldError]:
@@ -178,7 +203,9 @@ def quobyte(source: Object, path: str) -> list[FieldError]:
     elif len(source.get("tenant") or "") >= 65:
         errors.append(field.required(f"{path}.tenant", "must be a UUID and may not exceed a length of 64 characters"))
     else:
-        errors += [field.invalid(f"{path}.registry", registry, _PAIRS) for pair in registry.split(",") if pair.count(":") != 1]
+        errors += [
+            field.invalid(f"{path}.registry", registry, _PAIRS) for pair in registry.split(",") if pair.count(":") != 1
+        ]
     return errors + requires("volume")(source, path)
 
 
@@ -189,7 +216,9 @@ def fc(source: Object, path: str) -> list[FieldError]:
     if not names and not ids:
         errors.append(field.required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
     if names and ids:
-        errors.append(field.invalid(f"{path}.targetWWNs", names, "targetWWNs and wwids can not be specified simultaneously"))
+        errors.append(
+            field.invalid(f"{path}.targetWWNs", names, "targetWWNs and wwids can not be specified simultaneously")
+        )
     if names and lun is None:
         errors.append(field.required(f"{path}.lun", "lun is required if targetWWNs is specified"))
     elif names and lun is not None:
@@ -202,7 +231,9 @@ def flex_volume(source: Object, path: str) -> list[FieldError]:
     errors = requires("driver")(source, path)
     for key in source.get("options") or {}:
         if f".{key.partition('/')[0].lower()}".endswith(_RESERVED):
-            errors.append(field.invalid(f"{path}.options[{key}]", key, "kubernetes.io and k8s.io namespaces are reserved"))
+            errors.append(
+                field.invalid(f"{path}.options[{key}]", key, "kubernetes.io and k8s.io namespaces are reserved")
+            )
     return errors
 
 
@@ -249,11 +280,20 @@ def csi_inline(source: Object, path: str) -> list[FieldError]:
 def csi_persistent(source: Object, path: str) -> list[FieldError]:
     """Validate a csi persistent volume."""
     errors = csi_driver_name(source.get("driver") or "", f"{path}.driver") + requires("volumeHandle")(source, path)
-    for key in ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"):
+    for key in (
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ):
         if (ref := source.get(key)) is not None:
             name, namespace = ref.get("name") or "", ref.get("namespace") or ""
             errors += dns_subdomain(name, f"{path}.{key}.name") if name else [field.required(f"{path}.{key}.name")]
-            errors += dns_label(namespace, f"{path}.{key}.namespace") if namespace else [field.required(f"{path}.{key}.namespace")]
+            errors += (
+                dns_label(namespace, f"{path}.{key}.namespace")
+                if namespace
+                else [field.required(f"{path}.{key}.namespace")]
+            )
     return errors
 
 

@@ -31,7 +31,9 @@ _CERTIFICATE_PATHS: Final = (
     ("credentialBundlePath", "credential bundle"),
 )
 _Path = tuple[str | None, str]
-"""The path of a file in a volume and a description of its source. The path is None for a projected source without any field."""
+"""The path of a file in a volume and a description of its source. The path is None for a projected source without any
+field.
+"""
 
 
 def deprecated_source(holder: Object, path: str) -> list[str]:
@@ -50,7 +52,10 @@ def fractional(value: Any, path: str) -> list[str]:
 
 
 def overlapping_paths(volumes: list[Object]) -> list[str]:
-    """Return warnings about files of one volume with equal paths, or of which one would have to be a directory of the other."""
+    """Return warnings about files of one volume whose paths conflict.
+
+    The paths of two files conflict if they are equal, or if one file would have to be a directory of the other.
+    """
     out: list[str] = []
     for volume in volumes:
         name = go_quote(volume.get("name") or "")
@@ -73,10 +78,15 @@ def overlapping_paths(volumes: list[Object]) -> list[str]:
 
 
 class _Overlaps:
-    """An index of paths that are equal to, above or below others. It visits only those, because there may be 100,000 paths."""
+    """An index of paths that are equal to, above or below others.
+
+    It visits only those, because there may be 100,000 paths.
+    """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._ordered = sorted(set(paths), key=lambda path: path.replace("/", "\0"))  # the paths below a path follow it directly
+        self._ordered = sorted(
+            set(paths), key=lambda path: path.replace("/", "\0")
+        )  # the paths below a path follow it directly
         self._place = {path: index for index, path in enumerate(self._ordered)}
         self._above: list[int] = []
         """For each path, the index of the nearest path above it, or -1."""
@@ -127,7 +137,11 @@ def _projected(source: Object) -> list[_Path]:
         bundle_name = bundle.get("name") if bundle.get("name") is not None else bundle.get("signerName")
         return [_path(bundle.get("path"), f" (ClusterTrustBundle {go_quote(bundle_name or '')})")]
     certificate = source.get("podCertificate") or {}
-    return [_path(certificate[key], f" (PodCertificate {file_kind})") for key, file_kind in _CERTIFICATE_PATHS if certificate.get(key)]
+    return [
+        _path(certificate[key], f" (PodCertificate {file_kind})")
+        for key, file_kind in _CERTIFICATE_PATHS
+        if certificate.get(key)
+    ]
 
 
 def _items(bag: Object, source: str) -> list[_Path]:

@@ -32,7 +32,9 @@ def volumes(listed: list[Object], pod_name: str, path: str) -> tuple[dict[str, O
         The valid volumes by name, and the errors.
     """
     errors: list[FieldError] = []
-    ephemeral_claims = {f"{pod_name}-{v.get('name')}" for v in listed if v.get("ephemeral") is not None} if pod_name else set()
+    ephemeral_claims = (
+        {f"{pod_name}-{v.get('name')}" for v in listed if v.get("ephemeral") is not None} if pod_name else set()
+    )
     valid: dict[str, Object] = {}
     for i, volume in enumerate(listed):
         at = f"{path}[{i}]"
@@ -71,7 +73,10 @@ def _source(volume: Object, name: str, pod_name: str, path: str) -> list[FieldEr
 
 
 def _claim_name(claim: str, name: str, path: str) -> list[FieldError]:
-    return [field.invalid(f"{path}.name", name, f"PVC name {go_quote(claim)}: {text}") for text in is_dns1123_subdomain(claim)]
+    return [
+        field.invalid(f"{path}.name", name, f"PVC name {go_quote(claim)}: {text}")
+        for text in is_dns1123_subdomain(claim)
+    ]
 
 
 def _empty_dir(source: Object, path: str) -> list[FieldError]:
@@ -109,7 +114,9 @@ def downward_file(item: Object, path: str) -> list[FieldError]:
     if ref is not None:
         errors += field_ref(ref, VOLUME_FIELDS, f"{path}.fieldRef")
         if resource is not None:
-            errors.append(field.invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
+            errors.append(
+                field.invalid(path, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
+            )
     elif resource is not None:
         errors += resource_ref(resource, f"{path}.resourceFieldRef", volume=True)
     else:

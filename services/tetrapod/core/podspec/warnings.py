@@ -17,7 +17,10 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_label
 
 _ANNOTATIONS: Final = (
-    ("scheduler.alpha.kubernetes.io/critical-pod", 'non-functional in v1.16+; use the "priorityClassName" field instead'),
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        'non-functional in v1.16+; use the "priorityClassName" field instead',
+    ),
     ("security.alpha.kubernetes.io/sysctls", 'non-functional in v1.11+; use the "sysctls" field instead'),
     ("security.alpha.kubernetes.io/unsafe-sysctls", 'non-functional in v1.11+; use the "sysctls" field instead'),
 )
@@ -30,7 +33,8 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 _NAME: Final = (
-    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: "
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is "
+    "recommended: "
 )
 
 
@@ -75,7 +79,9 @@ def _warnings(spec: Object, meta: Object, prefix: str, *, template: bool) -> lis
         out += _container(container, item_path, spec, annotations, prefix, template=template)
     out += port_warnings(containers)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        out.append(f"{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1")
+        out.append(
+            f"{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
+        )
     return out + _pod_affinity(affinity, f"{path}.affinity") + _addresses(spec, path)
 
 
@@ -131,7 +137,9 @@ def _repeated(values: list[str]) -> list[tuple[int, str]]:
     return [(i, value) for i, value in enumerate(values) if i in indexes]
 
 
-def _container(container: Object, path: str, spec: Object, annotations: Object, prefix: str, *, template: bool) -> list[str]:
+def _container(
+    container: Object, path: str, spec: Object, annotations: Object, prefix: str, *, template: bool
+) -> list[str]:
     out: list[str] = []
     name, context = container.get("name") or "", container.get("securityContext") or {}
     if annotations:
@@ -144,7 +152,9 @@ def _container(container: Object, path: str, spec: Object, annotations: Object, 
             pod_profile is not None and pod_profile == app_armor_field(annotations.get(key) or "")
         )
         if template and key in annotations and not has_field:
-            out.append(f'{prefix}metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead')
+            out.append(
+                f'{prefix}metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
+            )
     resources = container.get("resources")
     if resources:
         for resource in ("memory", "ephemeral-storage"):
@@ -162,7 +172,9 @@ def _environment(env: list[Object], path: str) -> list[str]:
         value, self_reference = variable.get("value") or "", f"$({name})"
         hides = variable.get("valueFrom") is not None or value == self_reference or self_reference not in value
         if name in seen and hides:
-            out.append(f"{path}.env[{i}]: hides previous definition of {go_quote(name)}, which may be dropped when using apply")
+            out.append(
+                f"{path}.env[{i}]: hides previous definition of {go_quote(name)}, which may be dropped when using apply"
+            )
         seen.add(name)
     return out
 
@@ -189,7 +201,9 @@ def same_generation(obj: Object, old: Object | None) -> bool:
 
 def changed_template_warnings(obj: Object, old: Object | None) -> list[str]:
     """Return the warnings about the pod template of a workload, none if its generation is unchanged."""
-    return [] if same_generation(obj, old) else template_warnings((obj.get("spec") or {}).get("template"), "spec.template")
+    return (
+        [] if same_generation(obj, old) else template_warnings((obj.get("spec") or {}).get("template"), "spec.template")
+    )
 
 
 def replicated_warnings(obj: Object, old: Object | None) -> list[str]:

@@ -26,7 +26,10 @@ _bad_user = re.compile(r'["/\\:;|=,+*?<>@\[\]]').search
 _only_dots = re.compile(r"[. ]+").fullmatch
 _NOT_ON_WINDOWS: Final = "cannot be set for a windows pod"
 _POD_ORDER: Final = (
-    *(("securityContext", key) for key in ("appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy")),
+    *(
+        ("securityContext", key)
+        for key in ("appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy")
+    ),
     *(("securityContext", key) for key in ("sysctls", "runAsUser", "runAsGroup", "supplementalGroups")),
     *(("securityContext", key) for key in ("supplementalGroupsPolicy", "seLinuxChangePolicy")),
     *(("", key) for key in ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")),
@@ -57,7 +60,9 @@ def windows_options(options: Object | None, path: str) -> list[FieldError]:
         errors += errors_from(is_dns1123_subdomain, name, f"{path}.gmsaCredentialSpecName")
     if (content := options.get("gmsaCredentialSpec")) is not None:
         if not content:
-            errors.append(field.invalid(f"{path}.gmsaCredentialSpec", content, "gmsaCredentialSpec cannot be an empty string"))
+            errors.append(
+                field.invalid(f"{path}.gmsaCredentialSpec", content, "gmsaCredentialSpec cannot be an empty string")
+            )
         elif len(content.encode()) > _GMSA_KIB * 1024:
             text = f"gmsaCredentialSpec size must be under {_GMSA_KIB} KiB"
             errors.append(field.invalid(f"{path}.gmsaCredentialSpec", content, text))
@@ -96,7 +101,10 @@ def _host_process(context: Object | None) -> bool | None:
 
 
 def host_process(spec: Object, containers: _Containers, path: str) -> list[FieldError]:
-    """Validate hostProcess: either all containers of a pod are host process containers or none, and they need hostNetwork."""
+    """Validate hostProcess.
+
+    Either all containers of a pod are host process containers or none are, and they need hostNetwork.
+    """
     pod = _host_process(spec.get("securityContext"))
     errors: list[FieldError] = []
     count = host_process_count = 0
@@ -152,5 +160,9 @@ def _windows(spec: Object, containers: _Containers, path: str) -> list[FieldErro
             errors.append(field.forbidden(f"{path}.{part}.{key}" if part else f"{path}.{key}", _NOT_ON_WINDOWS))
     for container, at in containers:
         context = container.get("securityContext") or {}
-        errors += [field.forbidden(f"{at}.securityContext.{k}", _NOT_ON_WINDOWS) for k in _CONTAINER_ORDER if context.get(k) is not None]
+        errors += [
+            field.forbidden(f"{at}.securityContext.{k}", _NOT_ON_WINDOWS)
+            for k in _CONTAINER_ORDER
+            if context.get(k) is not None
+        ]
     return errors

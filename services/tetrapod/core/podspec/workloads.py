@@ -1,4 +1,6 @@
-"""Rules that the kinds with a pod template share: the template, the selector, counters of the status, and the paths of `/scale`.
+"""Rules that the kinds with a pod template share.
+
+They cover the template, the selector, counters of the status, and the paths of `/scale`.
 
 Upstream: pkg/apis/apps/validation/validation.go; pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec.
 """
@@ -33,20 +35,31 @@ def validate_selector(spec: Object, kind: str) -> list[FieldError]:
     return errors
 
 
-def validate_template_labels(spec: Object, path: str = "spec", *, empty_matches: bool = True) -> list[FieldError] | None:
-    """Return an error if spec.selector does not match the labels of the pod template, and None if the selector is invalid.
+def validate_template_labels(
+    spec: Object, path: str = "spec", *, empty_matches: bool = True
+) -> list[FieldError] | None:
+    """Return an error if spec.selector does not match the labels of the pod template.
 
-    With `empty_matches`, an empty selector counts as matching.
+    The function returns None if the selector is invalid. With `empty_matches`, an empty selector counts as matching.
     """
     selector = spec.get("selector")
     try:
         parsed = from_label_selector(selector)
     except ValueError:
         return None
-    if empty_matches and selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+    if (
+        empty_matches
+        and selector is not None
+        and not selector.get("matchLabels")
+        and not selector.get("matchExpressions")
+    ):
         return []
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    return [] if parsed.matches(labels or {}) else [field.invalid(f"{path}.template.metadata.labels", go_structs.labels(labels), MISMATCH)]
+    return (
+        []
+        if parsed.matches(labels or {})
+        else [field.invalid(f"{path}.template.metadata.labels", go_structs.labels(labels), MISMATCH)]
+    )
 
 
 def validate_restart_policy(template: Object, kind: str, path: str = "spec.template") -> list[FieldError]:
@@ -56,7 +69,9 @@ def validate_restart_policy(template: Object, kind: str, path: str = "spec.templ
     if (policy := spec.get("restartPolicy") or "") != "Always":
         errors.append(field.not_supported(f"{path}.spec.restartPolicy", policy, ["Always"]))
     if spec.get("activeDeadlineSeconds") is not None:
-        errors.append(field.forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported"))
+        errors.append(
+            field.forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported")
+        )
     return errors
 
 
@@ -72,7 +87,9 @@ def validate_replicated_template(spec: Object) -> list[FieldError]:
 def internal_strategy(kind: str, update: Object | None) -> Object:
     """Return an update strategy as upstream prints its internal struct."""
     rolling_update = (
-        None if update is None else {name: update.get(name[0].lower() + name[1:], 0) for name in ("MaxUnavailable", "MaxSurge")}
+        None
+        if update is None
+        else {name: update.get(name[0].lower() + name[1:], 0) for name in ("MaxUnavailable", "MaxSurge")}
     )
     return {"Type": kind, "RollingUpdate": rolling_update}
 
@@ -91,7 +108,9 @@ def validate_counters(status: Object, names: tuple[str, ...]) -> list[FieldError
 def validate_maximum(status: Object, names: tuple[str, ...], limit: str, text: str) -> list[FieldError]:
     """Return an error with `text` for each named status field that exceeds the status field `limit`."""
     most = status.get(limit) or 0
-    return [field.invalid(f"status.{name}", status.get(name) or 0, text) for name in names if (status.get(name) or 0) > most]
+    return [
+        field.invalid(f"status.{name}", status.get(name) or 0, text) for name in names if (status.get(name) or 0) > most
+    ]
 
 
 def validate_collision_count(new: Object, old: Object) -> list[FieldError]:
@@ -111,10 +130,14 @@ def pod_template_spec(template: Object, path: str) -> list[FieldError]:
     errors += pod_spec(spec, f"{path}.spec", pod=False)
     errors += match_fields(meta, spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):
-        errors.append(field.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
+        errors.append(
+            field.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
+        )
     return errors
 
 
 def scale() -> ScalePaths:
     """Return the paths of replicas and selector in a workload."""
-    return ScalePaths(spec_replicas=("spec", "replicas"), status_replicas=("status", "replicas"), selector=("spec", "selector"))
+    return ScalePaths(
+        spec_replicas=("spec", "replicas"), status_replicas=("status", "replicas"), selector=("spec", "selector")
+    )

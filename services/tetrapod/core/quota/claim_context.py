@@ -1,4 +1,6 @@
-"""Lookup of the objects that determine the usage of a ResourceClaim: device classes, its pod, and other claims of the pod.
+"""Lookup of the objects that determine the usage of a ResourceClaim.
+
+These are device classes, the claim's pod, and other claims of the pod.
 
 Upstream: pkg/quota/v1/evaluator/core/resource_claims.go, getVerifiedPodUsage and resourceClaimPodOwnerGetter.
 """
@@ -52,7 +54,11 @@ async def _charged(claim: Object, lookups: ClaimLookups) -> Usage:
     claim_status = (pod.get("status") or {}).get("extendedResourceClaimStatus")
     if claim_status is not None:
         return usage_of(_PODS, pod) if claim_status.get("resourceClaimName") == meta.get("name") else {}
-    others = [other for other in await lookups.claims(meta["namespace"]) if (_owner(other) or {}).get("uid") == owner.get("uid")]
+    others = [
+        other
+        for other in await lookups.claims(meta["namespace"])
+        if (_owner(other) or {}).get("uid") == owner.get("uid")
+    ]
     return {} if any(_age(other) < _age(claim) for other in others) else usage_of(_PODS, pod)
 
 
@@ -62,7 +68,11 @@ def _owner(claim: Object) -> Object | None:
     if (meta.get("annotations") or {}).get(_MADE_FOR_A_POD) != "true":
         return None
     controller: Object | None = next((ref for ref in meta.get("ownerReferences") or () if ref.get("controller")), None)
-    return controller if controller is not None and (controller.get("kind"), controller.get("apiVersion")) == ("Pod", "v1") else None
+    return (
+        controller
+        if controller is not None and (controller.get("kind"), controller.get("apiVersion")) == ("Pod", "v1")
+        else None
+    )
 
 
 def _age(claim: Object) -> tuple[str, str]:

@@ -1,4 +1,7 @@
-"""The resources that a pod's containers must specify under a quota. Upstream: pkg/quota/v1/evaluator/core/pods.go, Constraints."""
+"""The resources that a pod's containers must specify under a quota.
+
+Upstream: pkg/quota/v1/evaluator/core/pods.go, Constraints.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ def unspecified_resources(pod: Object, hard: Iterable[str]) -> str:
         for name in required:
             if not _specifies(container.get("resources") or {}, name):
                 missing.setdefault(name, []).append(container.get("name", ""))
-    return "; ".join(f"{name} for: {','.join(sorted(set(container_names)))}" for name, container_names in sorted(missing.items()))
+    return "; ".join(
+        f"{name} for: {','.join(sorted(set(container_names)))}" for name, container_names in sorted(missing.items())
+    )
 
 
 def _specifies(resources: Object, name: str) -> bool:

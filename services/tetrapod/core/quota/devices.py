@@ -1,7 +1,8 @@
 """The usage of a ResourceClaim in quotas that limit devices of a DeviceClass.
 
-Pods can request devices by the extended resource name of a class. A claim that the scheduler creates for such a pod is charged only for
-devices that exceed what its pod is charged for. `claim_context.py` reads the objects that this depends on.
+Pods can request devices by the extended resource name of a class. A claim that the scheduler creates for such a pod is
+charged only for devices that exceed what its pod is charged for. `claim_context.py` reads the objects that this depends
+on.
 Upstream: pkg/quota/v1/evaluator/core/resource_claims.go.
 """
 
@@ -37,7 +38,8 @@ class Extended:
     def of(cls, classes: Iterable[Object]) -> Extended:
         """Return the names of these classes."""
         resource_by_class = {
-            device_class["metadata"]["name"]: (device_class.get("spec") or {}).get("extendedResourceName") for device_class in classes
+            device_class["metadata"]["name"]: (device_class.get("spec") or {}).get("extendedResourceName")
+            for device_class in classes
         }
         explicit = {name: resource for name, resource in resource_by_class.items() if resource}
         return cls(explicit, {*explicit.values(), *(f"{IMPLICIT}{name}" for name in resource_by_class)})
@@ -84,7 +86,9 @@ def device_usage(claim: Object, context: ClaimContext) -> Usage:
         if name:
             resource = context.names.explicit.get(name)
             for extended_name in (f"{IMPLICIT}{name}", *((resource,) if resource else ())):
-                extended[f"{REQUESTS}{extended_name}"] = Quantity.from_int(count) - context.charged.get(f"{REQUESTS}{extended_name}", _ZERO)
+                extended[f"{REQUESTS}{extended_name}"] = Quantity.from_int(count) - context.charged.get(
+                    f"{REQUESTS}{extended_name}", _ZERO
+                )
     return used | {name: remaining for name, remaining in extended.items() if remaining.sign > 0}
 
 

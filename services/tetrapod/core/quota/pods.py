@@ -21,12 +21,17 @@ _OF_A_POD: Final = ("cpu", "memory")
 
 
 def counts_as_pod(pod: Object) -> bool:
-    """Return whether the pod counts: pods that have ended or exceeded their deletion grace period use only an object count."""
+    """Return whether the pod counts.
+
+    Pods that have ended or exceeded their deletion grace period use only an object count.
+    """
     if (pod.get("status") or {}).get("phase") in _ENDED:
         return False
     meta = pod["metadata"]
     since, grace = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")
-    return since is None or grace is None or datetime.now(UTC) <= datetime.fromisoformat(since) + timedelta(seconds=grace)
+    return (
+        since is None or grace is None or datetime.now(UTC) <= datetime.fromisoformat(since) + timedelta(seconds=grace)
+    )
 
 
 def has_pod_level_resources(pod: Object) -> bool:
@@ -36,7 +41,10 @@ def has_pod_level_resources(pod: Object) -> bool:
 
 
 def pod_totals(pod: Object) -> tuple[Usage, Usage]:
-    """Return requests and limits of the pod: the maximum of what it requests, what was allocated and what it has, plus overhead."""
+    """Return requests and limits of the pod.
+
+    They are the maximum of what it requests, what was allocated and what it has, plus overhead.
+    """
     requests, limits = (_containers(pod, ways) for ways in (_requests(pod), _limits(pod)))
     spec = pod.get("spec") or {}
     overhead = {k: Quantity.of(v) for k, v in (spec.get("overhead") or {}).items()}
@@ -104,7 +112,11 @@ def _containers(pod: Object, ways: list[Needs]) -> Usage:
 
 
 def _together(pod: Object, needs_of: Needs) -> Usage:
-    """Return the sum over containers and sidecars, or the peak of an init container with the sidecars before it, if that is higher."""
+    """Return the resources that the pod's containers need at the same time.
+
+    This is the sum over containers and sidecars, or the peak of an init container with the sidecars before it, if that
+    is higher.
+    """
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     container_statuses = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     statuses = {container_status.get("name"): container_status for container_status in container_statuses}

@@ -17,7 +17,9 @@ def may_decrease_usage(resource: GroupResource, old: Object, new: Object) -> boo
     match resource:
         case ("", "pods"):
             scope_changed = is_terminating(old) != is_terminating(new)
-            return scope_changed or _resources(old) != _resources(new) or (counts_as_pod(old) and not counts_as_pod(new))
+            return (
+                scope_changed or _resources(old) != _resources(new) or (counts_as_pod(old) and not counts_as_pod(new))
+            )
         case ("", "services"):
             return _counted_type(old) != _counted_type(new)
         case ("", "persistentvolumeclaims"):

@@ -11,7 +11,10 @@ from tetrapod.machinery.gvk import GroupResource, Object
 
 
 def in_scope(quota: Object, resource: GroupResource, obj: Object) -> bool:
-    """Return whether the object matches all scopes; quotas with scopes count only pods, and claims by VolumeAttributesClass."""
+    """Return whether the object matches all scopes.
+
+    Quotas with scopes count only pods, and claims by VolumeAttributesClass.
+    """
     return all(_matches(scope, resource, obj) for scope in scopes_of(quota))
 
 
@@ -23,7 +26,9 @@ def matching(scopes: Iterable[Object], resource: GroupResource, obj: Object) -> 
 def _matches(scope: Object, resource: GroupResource, obj: Object) -> bool:
     name = scope.get("scopeName")
     if resource == ("", "persistentvolumeclaims"):
-        return name == "VolumeAttributesClass" and any(_selects(scope, class_name) for class_name in _attributes_classes(obj) or (None,))
+        return name == "VolumeAttributesClass" and any(
+            _selects(scope, class_name) for class_name in _attributes_classes(obj) or (None,)
+        )
     if resource != ("", "pods"):
         return False
     spec = obj.get("spec") or {}

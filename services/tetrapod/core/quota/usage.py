@@ -7,7 +7,17 @@ from typing import Final
 
 import msgspec
 
-from tetrapod.core.quota.devices import ALONE, CLAIMS, CLASS_SUFFIX, IMPLICIT, NO_NAMES, REQUESTS, ClaimContext, Extended, device_usage
+from tetrapod.core.quota.devices import (
+    ALONE,
+    CLAIMS,
+    CLASS_SUFFIX,
+    IMPLICIT,
+    NO_NAMES,
+    REQUESTS,
+    ClaimContext,
+    Extended,
+    device_usage,
+)
 from tetrapod.core.quota.pods import counts_as_pod, pod_totals
 from tetrapod.core.validation.quantities import is_native
 from tetrapod.generic.admission.quota.charge import Usage
@@ -40,7 +50,10 @@ _LOOKED_INTO: Final = frozenset({("", "pods"), ("", "services"), ("", "persisten
 
 
 def counted_fields(resource: GroupResource) -> type[msgspec.Struct] | None:
-    """Return the type with the fields that determine an object's usage; None means all fields. Most kinds count only as objects."""
+    """Return the type with the fields that determine an object's usage; None means all fields.
+
+    Most kinds count only as objects.
+    """
     return None if resource in _LOOKED_INTO else _Named
 
 
@@ -93,7 +106,9 @@ def _service(spec: Object, used: Usage) -> None:
 
 def _claim(claim: Object, used: Usage) -> None:
     spec = claim.get("spec") or {}
-    name = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class") or spec.get("storageClassName")
+    name = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class") or spec.get(
+        "storageClassName"
+    )
     prefix = f"{name}{_CLASS_SUFFIX}" if name else ""
     if prefix:
         used[f"{prefix}persistentvolumeclaims"] = ONE

@@ -41,7 +41,10 @@ _MOST_CONDITIONS: Final = 4
 
 @dataclass(slots=True)
 class ErrorLists:
-    """Errors in the order of upstream: those of hand-written rules (`written`) and those of the schema (`declared`), which come last."""
+    """Errors in the order of upstream.
+
+    The errors of hand-written rules (`written`) come first, those of the schema (`declared`) come last.
+    """
 
     written: list[FieldError] = data_field(default_factory=list)
     declared: list[FieldError] = data_field(default_factory=list)
@@ -99,7 +102,10 @@ def declared_driver(name: str, path: str, collected: ErrorLists) -> None:
 
 
 def qualified(name: str, path: str) -> list[FieldError]:
-    """Validate a C identifier with an optional domain before a slash. As upstream, a name with two slashes is accepted."""
+    """Validate a C identifier with an optional domain before a slash.
+
+    As upstream, a name with two slashes is accepted.
+    """
     domain, slash, last = name.partition("/")
     if not slash:
         return identifier(name, path)

@@ -55,13 +55,17 @@ def _wrong_type(actual: CelType, expression: str, path: str) -> list[FieldError]
 
 @cache
 def _environment() -> Environment:
-    """Return the CEL environment with the variable `device`: its driver, and its attributes and capacities by domain and name."""
+    """Return the CEL environment with the variable `device`.
+
+    The variable has the device's driver, and its attributes and capacities by domain and name.
+    """
     from tetrapod.machinery.cel import types
     from tetrapod.machinery.cel.declarations import QUANTITY, DeclType, map_decl, object_decl
     from tetrapod.machinery.cel.environment import Environment
 
     domain, name, driver = (
-        DeclType("string", types.STRING, 2, max_elements=most) for most in (_LONGEST_DOMAIN, _LONGEST_ID, _LONGEST_DOMAIN)
+        DeclType("string", types.STRING, 2, max_elements=most)
+        for most in (_LONGEST_DOMAIN, _LONGEST_ID, _LONGEST_DOMAIN)
     )
     attribute = DeclType("any", types.ANY, 1, max_elements=_LONGEST_VALUE)
     device = object_decl(

@@ -62,7 +62,9 @@ def definition() -> ResourceDefinition:
 class PriorityClassStore(Store):
     """A store that rejects the deletion of the two system priority classes."""
 
-    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
+    async def delete(
+        self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
+    ) -> tuple[Entry, bool]:
         if name in _PROTECTED_CLASSES:
             raise forbidden(self.resource, name, "this is a system priority class and cannot be deleted")
         return await super().delete(ctx, name, options, validate)

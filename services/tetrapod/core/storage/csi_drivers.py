@@ -28,7 +28,10 @@ _UNSET: Final = "serviceAccountTokenInSecrets is set but no tokenRequests are sp
 
 
 class CSIDriverStrategy(KindStrategy):
-    """The strategy of CSIDriver: the generation is unset until the first change of the spec. Upstream: csidriver/strategy.go."""
+    """The strategy of CSIDriver: the generation is unset until the first change of the spec.
+
+    Upstream: csidriver/strategy.go.
+    """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         if new.get("spec") != old.get("spec"):
@@ -95,7 +98,11 @@ def _token_requests(requests: list[Object]) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, request in enumerate(requests):
-        audience, seconds, path = request.get("audience") or "", request.get("expirationSeconds"), f"spec.tokenRequests[{i}]"
+        audience, seconds, path = (
+            request.get("audience") or "",
+            request.get("expirationSeconds"),
+            f"spec.tokenRequests[{i}]",
+        )
         if audience in seen:
             errors.append(field.duplicate(f"{path}.audience", audience))
             continue
@@ -116,7 +123,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = validate(new)
     errors += immutable(spec.get("attachRequired"), old_spec.get("attachRequired"), "spec.attachedRequired")
-    return errors + immutable(spec.get("volumeLifecycleModes"), old_spec.get("volumeLifecycleModes"), "spec.volumeLifecycleModes")
+    return errors + immutable(
+        spec.get("volumeLifecycleModes"), old_spec.get("volumeLifecycleModes"), "spec.volumeLifecycleModes"
+    )
 
 
 def warnings(new: Object, old: Object | None) -> list[str]:

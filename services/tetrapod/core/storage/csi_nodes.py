@@ -73,7 +73,9 @@ def validate(obj: Object) -> list[FieldError]:
 def _node_id(value: str, path: str) -> list[FieldError]:
     if not value:
         return [field.required(path)]
-    return [field.invalid(path, value, f"must be {_NODE_ID} characters or less")] if len(value.encode()) > _NODE_ID else []
+    return (
+        [field.invalid(path, value, f"must be {_NODE_ID} characters or less")] if len(value.encode()) > _NODE_ID else []
+    )
 
 
 def _topology_keys(keys: list[str], path: str) -> list[FieldError]:

@@ -48,7 +48,11 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 def warnings(obj: Object, old: Object | None) -> list[str]:
     """Return warnings about deprecated labels in the node topology."""
     topology = obj.get("nodeTopology") or {}
-    warnings = [f"nodeTopology.matchLabels.{key}: {text}" for key in topology.get("matchLabels") or () if (text := deprecated_label(key))]
+    warnings = [
+        f"nodeTopology.matchLabels.{key}: {text}"
+        for key in topology.get("matchLabels") or ()
+        if (text := deprecated_label(key))
+    ]
     for i, expression in enumerate(topology.get("matchExpressions") or ()):
         if text := deprecated_label(expression.get("key") or ""):
             warnings.append(f"nodeTopology.matchExpressions[{i}].key: {text}")

@@ -54,13 +54,18 @@ def provisioner(name: str, path: str) -> list[FieldError]:
 
 
 def parameters(listed: dict[str, str], path: str, *, needed: bool = False) -> list[FieldError]:
-    """Validate the parameters of a class: at most 512, and 256 KiB in total. With `needed`, at least one is required."""
+    """Validate the parameters of a class: at most 512, and 256 KiB in total.
+
+    With `needed`, at least one is required.
+    """
     if len(listed) > _MOST_PARAMETERS:
         return [field.too_long(path, _MOST_PARAMETERS)]
     errors = [field.invalid(path, key, "field can not be empty.") for key in listed if not key]
     if sum(len(key.encode()) + len(value.encode()) for key, value in listed.items()) > _PARAMETERS_SIZE:
         errors.append(field.too_long(path, _PARAMETERS_SIZE))
-    return [*errors, field.required(path, "must contain at least one key/value pair")] if needed and not listed else errors
+    return (
+        [*errors, field.required(path, "must contain at least one key/value pair")] if needed and not listed else errors
+    )
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -86,12 +91,16 @@ def _topologies(terms: list[Object]) -> list[FieldError]:
             key, values, at = expression.get("key") or "", expression.get("values") or [], f"{path}[{j}]"
             if not values:
                 errors.append(field.required(f"{at}.values"))
-            errors += [field.duplicate(f"{at}.values[{k}]", value) for k, value in enumerate(values) if value in values[:k]]
+            errors += [
+                field.duplicate(f"{at}.values[{k}]", value) for k, value in enumerate(values) if value in values[:k]
+            ]
             errors += qualified_name(key, f"{at}.key")
             if key in values_by_key:
                 errors.append(field.duplicate(f"{at}.key", key))
             values_by_key[key] = set(values)
-        if values_by_key in seen or not values_by_key:  # upstream also compares with unset elements, which equal an empty term
+        if (
+            values_by_key in seen or not values_by_key
+        ):  # upstream also compares with unset elements, which equal an empty term
             errors.append(field.duplicate(path, ""))
         seen.append(values_by_key)
     return errors
@@ -127,9 +136,12 @@ def _row(obj: Object) -> list[Any]:
 def _storage_classes(classes: Sequence[Object]) -> Callable[[Object], list[Any]]:
     """Return the row function of a list, which marks the default class.
 
-    The default is the most recently created class with the annotation; of several created in the same second, the first by name.
+    The default is the most recently created class with the annotation; of several created in the same second, the first
+    by name.
     """
-    candidates = [(obj["metadata"].get("creationTimestamp") or "", name_of(obj)) for obj in classes if _says_default(obj)]
+    candidates = [
+        (obj["metadata"].get("creationTimestamp") or "", name_of(obj)) for obj in classes if _says_default(obj)
+    ]
     latest = max((time for time, _ in candidates), default="")
     default = min((name for time, name in candidates if time == latest), default=None)
 
@@ -143,7 +155,9 @@ def _storage_classes(classes: Sequence[Object]) -> Callable[[Object], list[Any]]
 def _says_default(obj: Object) -> bool:
     """Return whether an annotation marks the class as default."""
     annotations = obj["metadata"].get("annotations") or {}
-    return any(annotations.get(f"storageclass.{word}kubernetes.io/is-default-class") == "true" for word in ("", "beta."))
+    return any(
+        annotations.get(f"storageclass.{word}kubernetes.io/is-default-class") == "true" for word in ("", "beta.")
+    )
 
 
 TABLE: Final = TableConvertor(

@@ -38,7 +38,9 @@ def definition() -> ResourceDefinition:
         unconditional_update=False,
         returns_deleted=True,
     )
-    status = status_strategy(strategy, keep_metadata=ALL_METADATA, validate=validate_status, revalidates_generate_name=True)
+    status = status_strategy(
+        strategy, keep_metadata=ALL_METADATA, validate=validate_status, revalidates_generate_name=True
+    )
     return builtin("storage.k8s.io", "volumeattachments", strategy, table=TABLE, subresources={"status": status})
 
 
@@ -97,11 +99,15 @@ def _status(status: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     if sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items()) > _METADATA:
         errors.append(field.too_long(path, _METADATA))
-    return errors + [error for key in ("attachError", "detachError") for error in _failure(status.get(key) or {}, f"status.{key}")]
+    return errors + [
+        error for key in ("attachError", "detachError") for error in _failure(status.get(key) or {}, f"status.{key}")
+    ]
 
 
 def _failure(failure: Object, path: str) -> list[FieldError]:
-    errors = [field.too_long(f"{path}.message", _MESSAGE)] if len((failure.get("message") or "").encode()) > _MESSAGE else []
+    errors = (
+        [field.too_long(f"{path}.message", _MESSAGE)] if len((failure.get("message") or "").encode()) > _MESSAGE else []
+    )
     if (code := failure.get("errorCode")) is not None and code < 0:
         errors += in_range(code, 0, 2**31 - 1, f"{path}.errorCode")
     return errors

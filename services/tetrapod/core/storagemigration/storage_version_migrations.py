@@ -62,7 +62,10 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status: resourceVersion is set once, and Succeeded and Failed are terminal and exclude each other."""
+    """Validate the status.
+
+    The resourceVersion is set once, and Succeeded and Failed are terminal and exclude each other.
+    """
     status, old_status = new.get("status") or {}, old.get("status") or {}
     version, path = status.get("resourceVersion") or "", "status.resourceVersion"
     errors: list[FieldError] = []

@@ -1,6 +1,7 @@
-"""Rewriting of links in proxied responses, in Location headers and HTML pages, so that they lead back through the proxy.
+"""Rewriting of links in proxied responses, in Location headers and HTML pages.
 
-Everything but start tags is copied unchanged; start tags are written as golang.org/x/net/html writes them.
+The rewritten links lead back through the proxy. Everything but start tags is copied unchanged; start tags are written
+as golang.org/x/net/html writes them.
 Upstream: k8s.io/apimachinery/pkg/util/proxy/transport.go.
 """
 
@@ -45,7 +46,9 @@ _ATTRIBUTES: Final[dict[str, frozenset[str]]] = {
         "video": "poster src",
     }.items()
 }
-_RAW: Final = frozenset({"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "title", "textarea", "xmp"})
+_RAW: Final = frozenset(
+    {"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "title", "textarea", "xmp"}
+)
 """Tags whose content is text, not markup."""
 _MARKUP: Final = re.compile(r"<(?:(?P<tag>[a-zA-Z][^\s/>]*+)|(?P<comment>!--)|[!?/])")
 _REST: Final = re.compile(r"""(?:[^>=]|=\s*+(?:"[^"]*+"|'[^']*+')?)*+>""")
@@ -67,12 +70,19 @@ class Links:
         self._prefix, self._host, self._asked = prefix, host, asked
 
     def rewrite(self, link: str) -> str:
-        """Return the link with the proxy's prefix if it is an absolute path on the backend or the proxy, else unchanged."""
+        """Return the link with the proxy's prefix if it is an absolute path on the backend or the proxy.
+
+        Other links are returned unchanged.
+        """
         try:
             parts = urlsplit(link)
         except ValueError:
             return link
-        if _BAD_ESCAPE.search(link) or parts.netloc not in ("", self._host, self._asked) or not parts.path.startswith("/"):
+        if (
+            _BAD_ESCAPE.search(link)
+            or parts.netloc not in ("", self._host, self._asked)
+            or not parts.path.startswith("/")
+        ):
             return link
         if parts.netloc != self._asked:
             parts = parts._replace(scheme="", netloc="")

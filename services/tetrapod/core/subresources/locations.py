@@ -1,7 +1,7 @@
 """The backends of requests to pods, services, nodes and kubelets: their endpoints, and the addresses that are rejected.
 
-Upstream: pkg/kubelet/client/kubelet_client.go (NodeConnectionInfoGetter), k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go,
-k8s.io/apimachinery/pkg/util/net/port_split.go.
+Upstream: pkg/kubelet/client/kubelet_client.go (NodeConnectionInfoGetter),
+k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go, k8s.io/apimachinery/pkg/util/net/port_split.go.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def kubelet_at(reported_status: Object, backends: Backends, *, verify: bool = Tr
     raise status.StatusError(500, "", f"no preferred addresses found; known addresses: [{listed_addresses}]")
 
 
-async def kubelet_of(stores: Stores, backends: Backends, node: str, asked: GroupResource = PODS, *, verify: bool = True) -> Endpoint:
+async def kubelet_of(
+    stores: Stores, backends: Backends, node: str, asked: GroupResource = PODS, *, verify: bool = True
+) -> Endpoint:
     """Read the node and return the endpoint of its kubelet; see `node_status` and `kubelet_at`."""
     return kubelet_at(await node_status(stores, node, asked), backends, verify=verify)
 
@@ -98,7 +100,10 @@ def split_name(name: str, kind: str) -> tuple[str, str, str]:
 
 
 def endpoint_of(host: str, port: str, scheme: str) -> Endpoint:
-    """Return the endpoint for a host and a port. As upstream, any certificate is accepted for https, because no expected name is known."""
+    """Return the endpoint for a host and a port.
+
+    As upstream, any certificate is accepted for https, because no expected name is known.
+    """
     tls = ClientTLS(insecure=True) if scheme == "https" else None
     if not port:
         return Endpoint(host, 443 if tls else 80, tls)
@@ -139,7 +144,9 @@ def unreachable(why: object) -> status.StatusError:
 
 def not_upgraded(error: BackendError) -> status.StatusError:
     """Return the error 500 for a failed upgrade."""
-    return status.StatusError(500, "", str(error) if isinstance(error, NotUpgraded) else f"error dialing backend: {error}")
+    return status.StatusError(
+        500, "", str(error) if isinstance(error, NotUpgraded) else f"error dialing backend: {error}"
+    )
 
 
 def node_name(pod: Object) -> str:

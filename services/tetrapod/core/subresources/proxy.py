@@ -57,7 +57,14 @@ async def forward_request(pool: BackendPool, endpoint: Endpoint, request: Reques
     host = next((value for name, value in request.headers if name == b"host"), b"").decode("latin-1")
     try:
         response = await forward(
-            pool, endpoint, request, target=target, headers=headers, host=host, only_upgraded=True, dropped=DROPPED_FOR_BROWSERS
+            pool,
+            endpoint,
+            request,
+            target=target,
+            headers=headers,
+            host=host,
+            only_upgraded=True,
+            dropped=DROPPED_FOR_BROWSERS,
         )
         return await _with_rewritten_links(response, request, Links(prefix, endpoint.authority, host))
     except BackendError as error:

@@ -1,4 +1,6 @@
-"""ComponentStatus, deprecated and read-only: the health of the store and of the components that upstream expects on this machine.
+"""ComponentStatus, which is deprecated and read-only.
+
+It shows the health of the store and of the components that upstream expects on this machine.
 
 Upstream: pkg/registry/core/componentstatus, pkg/probe/http.
 """
@@ -61,7 +63,9 @@ class ComponentStatusRest(Rest):
         if labels.parse(options.label_selector).matches({}):
             selector = field_selectors.parse(options.field_selector)
             statuses = [
-                await _component_status(name, probe) for name, probe in self._probes.items() if selector.matches({"metadata.name": name})
+                await _component_status(name, probe)
+                for name, probe in self._probes.items()
+                if selector.matches({"metadata.name": name})
             ]
             items = [{key: obj[key] for key in ("metadata", "conditions")} for obj in statuses]
         return {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items}
@@ -85,7 +89,10 @@ def local_components() -> dict[str, Probe]:
 def _health_at(port: int) -> Probe:
     async def ask() -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # no verification: the server is on this machine
+        context.check_hostname, context.verify_mode = (
+            False,
+            ssl.CERT_NONE,
+        )  # no verification: the server is on this machine
         url = f"https://127.0.0.1:{port}/healthz"
         try:
             async with asyncio.timeout(_PROBE_TIMEOUT):

@@ -1,6 +1,7 @@
 """ConfigMap.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidateConfigMap and ValidateConfigMapUpdate; pkg/registry/core/configmap/strategy.go.
+Upstream: pkg/apis/core/validation/validation.go, ValidateConfigMap and ValidateConfigMapUpdate;
+pkg/registry/core/configmap/strategy.go.
 """
 
 from __future__ import annotations

@@ -11,7 +11,15 @@ from typing import Any, Final
 from tetrapod.core.cells import AGE, MAX_ENDPOINTS, NAME, NONE, age, more, name_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.containers import PROTOCOLS
-from tetrapod.core.validation.names import address, dns_label, dns_subdomain, not_special_address, one_of, port_number, qualified_name
+from tetrapod.core.validation.names import (
+    address,
+    dns_label,
+    dns_subdomain,
+    not_special_address,
+    one_of,
+    port_number,
+    qualified_name,
+)
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
@@ -58,7 +66,12 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _addresses(obj: Object) -> list[str]:
-    return [a.get("ip") or "" for s in obj.get("subsets") or () for key in ("addresses", "notReadyAddresses") for a in s.get(key) or ()]
+    return [
+        a.get("ip") or ""
+        for s in obj.get("subsets") or ()
+        for key in ("addresses", "notReadyAddresses")
+        for a in s.get(key) or ()
+    ]
 
 
 def _subsets(obj: Object, known_before: list[str]) -> list[FieldError]:

@@ -28,7 +28,9 @@ _MAX_MILLI: Final = (1 << 63) // 1000
 
 def definition() -> ResourceDefinition:
     """Return the definition of limitranges."""
-    strategy = LimitRangeStrategy(default=set_defaults, create_on_update=True, validate=validate, revalidates_generate_name=True)
+    strategy = LimitRangeStrategy(
+        default=set_defaults, create_on_update=True, validate=validate, revalidates_generate_name=True
+    )
     return builtin("", "limitranges", strategy)
 
 
@@ -101,21 +103,31 @@ def _item(item: Object, kind: str, path: str) -> list[FieldError]:
             take(part)
         elif item.get(part):
             errors.append(field.forbidden(f"{path}.{part}", "may not be specified when `type` is 'Pod'"))
-    if kind == "PersistentVolumeClaim" and "storage" not in amounts_by_part["min"] and "storage" not in amounts_by_part["max"]:
+    if (
+        kind == "PersistentVolumeClaim"
+        and "storage" not in amounts_by_part["min"]
+        and "storage" not in amounts_by_part["max"]
+    ):
         text = "either minimum or maximum storage value is required, but neither was provided"
         errors.append(field.required(f"{path}.limits", text))
     take("maxLimitRequestRatio")
     for name in dict.fromkeys(name for part in amounts_by_part.values() for name in part):
-        errors += _relations(name, {part: values[name] for part, values in amounts_by_part.items() if name in values}, path)
+        errors += _relations(
+            name, {part: values[name] for part, values in amounts_by_part.items() if name in values}, path
+        )
     return errors
 
 
 def _relations(name: str, bounds: Amounts, path: str) -> list[FieldError]:
     """Validate the order of one resource's amounts: min, defaultRequest, default, max, and maxLimitRequestRatio."""
-    low, high, limit, request, ratio = (bounds.get(key) for key in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio"))
+    low, high, limit, request, ratio = (
+        bounds.get(key) for key in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
+    )
     errors: list[FieldError] = []
 
-    def ordered(a: Quantity | None, a_name: str, b: Quantity | None, b_name: str, at: str, shown: Quantity | None) -> None:
+    def ordered(
+        a: Quantity | None, a_name: str, b: Quantity | None, b_name: str, at: str, shown: Quantity | None
+    ) -> None:
         if a is not None and b is not None and a > b:
             text = f"{a_name} value {a} is greater than {b_name} value {b}"
             errors.append(field.invalid(f"{path}.{at}[{name}]", str(shown), text))

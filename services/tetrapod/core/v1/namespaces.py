@@ -1,7 +1,8 @@
 """Namespace, its status and its `/finalize` subresource.
 
-A namespace is deleted in two steps. DELETE sets the deletion timestamp and the phase Terminating. The namespace controller empties it and
-then removes the finalizer `kubernetes` through `/finalize`. The object is removed when spec.finalizers and metadata.finalizers are empty.
+A namespace is deleted in two steps. DELETE sets the deletion timestamp and the phase Terminating. The namespace
+controller empties it and then removes the finalizer `kubernetes` through `/finalize`. The object is removed when
+spec.finalizers and metadata.finalizers are empty.
 Upstream: pkg/registry/core/namespace/strategy.go and storage/storage.go.
 """
 
@@ -44,11 +45,16 @@ def definition() -> ResourceDefinition:
     subresources = {"finalize": NamespaceFinalizeStrategy(), "status": NamespaceStatusStrategy()}
     for strategy in subresources.values():
         strategy.namespaced = False
-    return replace(builtin("", "namespaces", NamespaceStrategy(), table=TABLE, subresources=subresources), store=NamespaceStore)
+    return replace(
+        builtin("", "namespaces", NamespaceStrategy(), table=TABLE, subresources=subresources), store=NamespaceStore
+    )
 
 
 class NamespaceStrategy(Strategy):
-    """The strategy of Namespace, which adds the finalizer `kubernetes` on create and keeps spec.finalizers on update."""
+    """The strategy of Namespace.
+
+    It adds the finalizer `kubernetes` on create and keeps spec.finalizers on update.
+    """
 
     has_status = True
     initial_status: Mapping[str, Any] = {"phase": "Active"}
@@ -114,7 +120,9 @@ def validate_finalizers(obj: Object, *, indexed: bool = False) -> list[FieldErro
         path = f"spec.finalizers[{i}]" if indexed else "spec.finalizers"
         errors += [field.invalid(path, name, text) for text in is_qualified_name(name)]
         if "/" not in name and name != KUBERNETES:
-            errors.append(field.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified"))
+            errors.append(
+                field.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")
+            )
     return errors
 
 
@@ -163,7 +171,9 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
 class NamespaceStore(Store):
     """A store that marks a namespace as Terminating before it removes it."""
 
-    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
+    async def delete(
+        self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
+    ) -> tuple[Entry, bool]:
         entry = await self.get(ctx, name)
         namespace = entry.peek()
         self._check_preconditions(name, namespace["metadata"], options.get("preconditions") or {})
@@ -172,7 +182,9 @@ class NamespaceStore(Store):
                 return entry, False
             return await super().delete(ctx, name, options, validate)
         requested = options.get("preconditions") or {}
-        preconditions = Preconditions(requested.get("uid") or namespace["metadata"]["uid"], requested.get("resourceVersion"))
+        preconditions = Preconditions(
+            requested.get("uid") or namespace["metadata"]["uid"], requested.get("resourceVersion")
+        )
 
         async def mark(current: Object | None, _: Entry | None) -> Updated | None:
             assert current is not None
@@ -190,9 +202,13 @@ class NamespaceStore(Store):
 
         with Translated(self.resource, name, "delete", self.path(name)):
             if ctx.dry_run:
-                return await dryrun.guaranteed_update(self.storage, self.key(ctx, name), mark, preconditions, False), False
+                return await dryrun.guaranteed_update(
+                    self.storage, self.key(ctx, name), mark, preconditions, False
+                ), False
             marked = await self.storage.guaranteed_update(self.key(ctx, name), mark, preconditions=preconditions)
-        remaining_finalizers = (marked.peek().get("spec") or {}).get("finalizers") or marked.peek()["metadata"].get("finalizers")
+        remaining_finalizers = (marked.peek().get("spec") or {}).get("finalizers") or marked.peek()["metadata"].get(
+            "finalizers"
+        )
         if remaining_finalizers:
             return marked, False
         return await super().delete(ctx, name, {}, None)

@@ -1,7 +1,8 @@
 """ReplicationController and its status.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerSpec; pkg/registry/core/replicationcontroller/strategy.go;
-pkg/printers/internalversion/printers.go, printReplicationController.
+Upstream: pkg/apis/core/validation/validation.go, ValidateReplicationControllerSpec;
+pkg/registry/core/replicationcontroller/strategy.go; pkg/printers/internalversion/printers.go,
+printReplicationController.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def validate(obj: Object) -> list[FieldError]:
     spec = obj.get("spec") or {}
     errors = _controller_template(spec.get("selector") or {}, spec.get("template"))
     # Rules that upstream declares in the schema come after the hand-written ones.
-    errors += not_negative(spec.get("replicas"), "spec.replicas") + not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    errors += not_negative(spec.get("replicas"), "spec.replicas") + not_negative(
+        spec.get("minReadySeconds"), "spec.minReadySeconds"
+    )
     name = obj["metadata"].get("name")
     return errors + (errors_from(is_long_name, name, "metadata.name") if name else [])
 
@@ -71,7 +74,9 @@ def _controller_template(selector: Object, template: Object | None) -> list[Fiel
     errors += pod_template_spec(template, "spec.template")
     pod_spec = template.get("spec") or {}
     if pod_spec.get("restartPolicy") != "Always":
-        errors.append(field.not_supported("spec.template.spec.restartPolicy", pod_spec.get("restartPolicy") or "", ["Always"]))
+        errors.append(
+            field.not_supported("spec.template.spec.restartPolicy", pod_spec.get("restartPolicy") or "", ["Always"])
+        )
     if pod_spec.get("activeDeadlineSeconds") is not None:
         text = "activeDeadlineSeconds in ReplicationController is not Supported"
         errors.append(field.forbidden("spec.template.spec.activeDeadlineSeconds", text))
@@ -84,9 +89,17 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     names = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
     number = {name: status.get(name) or 0 for name in names}
     errors = [error for name in names for error in not_negative(number[name], f"status.{name}")]
-    errors += [field.invalid(f"status.{name}", number[name], _TOO_MANY) for name in names[1:4] if number[name] > number["replicas"]]
+    errors += [
+        field.invalid(f"status.{name}", number[name], _TOO_MANY)
+        for name in names[1:4]
+        if number[name] > number["replicas"]
+    ]
     if number["availableReplicas"] > number["readyReplicas"]:
-        errors.append(field.invalid("status.availableReplicas", number["availableReplicas"], "cannot be greater than readyReplicas"))
+        errors.append(
+            field.invalid(
+                "status.availableReplicas", number["availableReplicas"], "cannot be greater than readyReplicas"
+            )
+        )
     return errors
 
 
@@ -107,7 +120,9 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
     """Return the warnings about a ReplicationController. As upstream, an update warns about the old template."""
     if same_generation(obj, old):
         return []
-    return name_warnings(obj, old) + template_warnings(((old or obj).get("spec") or {}).get("template"), "spec.template")
+    return name_warnings(obj, old) + template_warnings(
+        ((old or obj).get("spec") or {}).get("template"), "spec.template"
+    )
 
 
 def _replication_controller_row(rc: Object) -> list[Any]:

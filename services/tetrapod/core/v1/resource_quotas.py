@@ -22,7 +22,15 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
 SCOPES: Final = frozenset(
-    {"Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass"}
+    {
+        "Terminating",
+        "NotTerminating",
+        "BestEffort",
+        "NotBestEffort",
+        "PriorityClass",
+        "CrossNamespacePodAffinity",
+        "VolumeAttributesClass",
+    }
 )
 _COMPUTE: Final = frozenset({"pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 _STORAGE: Final = frozenset({"persistentvolumeclaims", "requests.storage"})
@@ -120,7 +128,11 @@ def _selector(selector: Object, counted: list[str], spec: Object) -> list[FieldE
     shown = {"MatchExpressions": [_shown(e) for e in expressions]}
     errors: list[FieldError] = []
     for expression in expressions:
-        scope, operator, values = expression.get("scopeName") or "", expression.get("operator") or "", expression.get("values") or []
+        scope, operator, values = (
+            expression.get("scopeName") or "",
+            expression.get("operator") or "",
+            expression.get("values") or [],
+        )
         if scope not in SCOPES:
             errors.append(field.invalid(f"{path}.scopeName", scope, "unsupported scope"))
         text = "unsupported scope applied to resource"

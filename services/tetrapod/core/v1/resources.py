@@ -44,7 +44,8 @@ def definitions(
     """Return the definitions of the group.
 
     Args:
-        subresources: implementations of subresources and virtual resources by path: "pods/eviction", "bindings", "componentstatuses", ….
+        subresources: implementations of subresources and virtual resources by path: "pods/eviction", "bindings",
+            "componentstatuses", ….
         event_ttl: seconds until an event is deleted.
     """
     return [

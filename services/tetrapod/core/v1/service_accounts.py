@@ -45,6 +45,11 @@ def _only_names(account: Object) -> None:
 
 def warnings(account: Object, old: Object | None) -> list[str]:
     """Return a warning if the deprecated annotation is added."""
-    if ENFORCE not in (account["metadata"].get("annotations") or {}) or (old and ENFORCE in (old["metadata"].get("annotations") or {})):
+    if ENFORCE not in (account["metadata"].get("annotations") or {}) or (
+        old and ENFORCE in (old["metadata"].get("annotations") or {})
+    ):
         return []
-    return [f"metadata.annotations[{ENFORCE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"]
+    return [
+        f"metadata.annotations[{ENFORCE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to "
+        "mounted secrets"
+    ]

@@ -19,8 +19,8 @@ FIELDS: Final = ("type", "status", "observedGeneration", "lastTransitionTime", "
 _STATUSES: Final = frozenset({"True", "False", "Unknown"})
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON_TEXT: Final = (
-    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:',"
-    " and must end with an alphanumeric character or '_'"
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric"
+    " characters or '_,:', and must end with an alphanumeric character or '_'"
 )
 _REASONS: Final = ("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
 _LONGEST_REASON: Final = 1024

@@ -18,7 +18,10 @@ def decoded_size(value: str) -> int:
 
 
 def frozen(new: Object, old: Object, *parts: str) -> list[FieldError]:
-    """Reject changes to an object that sets `immutable: true`: to that field first, then to the fields named in `parts`."""
+    """Reject changes to an object that sets `immutable: true`.
+
+    Changes to that field are rejected first, then changes to the fields named in `parts`.
+    """
     if not old.get("immutable"):
         return []
     errors = [] if new.get("immutable") else [field.forbidden("immutable", FROZEN)]

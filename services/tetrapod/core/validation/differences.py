@@ -1,6 +1,9 @@
-"""Immutable parts of objects: their comparison, and their differences as upstream prints them, a unified diff of internal structs as JSON.
+"""The comparison of immutable parts of objects, and their differences as upstream prints them.
 
-Upstream: staging/src/k8s.io/apimachinery/pkg/util/diff (indentation of one space, three lines of context); apiequality.Semantic.
+A difference is a unified diff of internal structs as JSON.
+
+Upstream: staging/src/k8s.io/apimachinery/pkg/util/diff (indentation of one space, three lines of context);
+apiequality.Semantic.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The internal Go types of core's kinds that upstream prints whole in error messages: names, order and zero values of their fields.
+"""The internal Go types of core's kinds that upstream prints whole in error messages.
 
-Order and names follow pkg/apis/core/types.go and its siblings. `StructTypes` describes the notation.
+The table has the names, the order and the zero values of their fields. Order and names follow pkg/apis/core/types.go
+and its siblings. `StructTypes` describes the notation.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from tetrapod.machinery.go_structs import StructTypes
 
 _TYPES: Final = {
     "PodSpec": (
-        "Volumes[]Volume InitContainers[]Container Containers[]Container EphemeralContainers[]EphemeralContainer RestartPolicy"
-        " TerminationGracePeriodSeconds:ptr ActiveDeadlineSeconds:ptr DNSPolicy NodeSelector:map ServiceAccountName"
-        " DeprecatedServiceAccount AutomountServiceAccountToken:ptr NodeName HostNetwork:bool HostPID:bool HostIPC:bool"
-        " ShareProcessNamespace:ptr SecurityContext*PodSecurityContext ImagePullSecrets[]Named Hostname Subdomain Affinity*Affinity"
-        " SchedulerName Tolerations[]Toleration HostAliases[]HostAlias PriorityClassName Priority:ptr DNSConfig*PodDNSConfig"
-        " ReadinessGates[]ReadinessGate RuntimeClassName:ptr EnableServiceLinks:ptr PreemptionPolicy:ptr Overhead:resources"
-        " TopologySpreadConstraints[]TopologySpread SetHostnameAsFQDN:ptr OS*Named HostUsers:ptr SchedulingGates[]Named"
-        " ResourceClaims[]PodResourceClaim Resources*Resources HostnameOverride:ptr SchedulingGroup:wire EvictionResponders:wire"
+        "Volumes[]Volume InitContainers[]Container Containers[]Container EphemeralContainers[]EphemeralContainer"
+        " RestartPolicy TerminationGracePeriodSeconds:ptr ActiveDeadlineSeconds:ptr DNSPolicy NodeSelector:map"
+        " ServiceAccountName DeprecatedServiceAccount AutomountServiceAccountToken:ptr NodeName HostNetwork:bool"
+        " HostPID:bool HostIPC:bool ShareProcessNamespace:ptr SecurityContext*PodSecurityContext"
+        " ImagePullSecrets[]Named Hostname Subdomain Affinity*Affinity SchedulerName Tolerations[]Toleration"
+        " HostAliases[]HostAlias PriorityClassName Priority:ptr DNSConfig*PodDNSConfig ReadinessGates[]ReadinessGate"
+        " RuntimeClassName:ptr EnableServiceLinks:ptr PreemptionPolicy:ptr Overhead:resources"
+        " TopologySpreadConstraints[]TopologySpread SetHostnameAsFQDN:ptr OS*Named HostUsers:ptr"
+        " SchedulingGates[]Named ResourceClaims[]PodResourceClaim Resources*Resources HostnameOverride:ptr"
+        " SchedulingGroup:wire EvictionResponders:wire"
     ),
-    "FlowSchemaSpec": ("PriorityLevelConfiguration=Named MatchingPrecedence:int DistinguisherMethod*FlowDistinguisher Rules[]FlowRule"),
+    "FlowSchemaSpec": (
+        "PriorityLevelConfiguration=Named MatchingPrecedence:int DistinguisherMethod*FlowDistinguisher Rules[]FlowRule"
+    ),
     "FlowDistinguisher": "Type",
     "FlowRule": "Subjects[]FlowSubject ResourceRules[]FlowResourceRule NonResourceRules[]FlowURLRule",
     "FlowSubject": "Kind User*Named Group*Named ServiceAccount*FlowServiceAccount",
@@ -28,13 +33,15 @@ _TYPES: Final = {
     "FlowResourceRule": "Verbs:list APIGroups:list Resources:list ClusterScope:bool Namespaces:list",
     "FlowURLRule": "Verbs:list NonResourceURLs:list",
     "PriorityLevelSpec": "Type Limited*LimitedLevel Exempt*ExemptLevel",
-    "LimitedLevel": "NominalConcurrencyShares:int LimitResponse=LimitResponse LendablePercent:ptr BorrowingLimitPercent:ptr",
+    "LimitedLevel": (
+        "NominalConcurrencyShares:int LimitResponse=LimitResponse LendablePercent:ptr BorrowingLimitPercent:ptr"
+    ),
     "ExemptLevel": "NominalConcurrencyShares:ptr LendablePercent:ptr",
     "LimitResponse": "Type Queuing*Queuing",
     "Queuing": "Queues:int HandSize:int QueueLengthLimit:int",
     "PodCertificateRequestSpec": (
-        "SignerName PodName PodUID ServiceAccountName ServiceAccountUID NodeName NodeUID MaxExpirationSeconds:ptr PKIXPublicKey:ptr"
-        " ProofOfPossession:ptr StubPKCS10Request:ptr UnverifiedUserAnnotations:map"
+        "SignerName PodName PodUID ServiceAccountName ServiceAccountUID NodeName NodeUID MaxExpirationSeconds:ptr"
+        " PKIXPublicKey:ptr ProofOfPossession:ptr StubPKCS10Request:ptr UnverifiedUserAnnotations:map"
     ),
     "ResourceClaimTemplateSpec": "Metadata:meta Spec=ResourceClaimSpec",
     "ResourceClaimSpec": "Devices=DeviceClaim",
@@ -45,8 +52,8 @@ _TYPES: Final = {
         " Capacity*CapacityRequirements DerivedAttributes:wire"
     ),
     "DeviceSubRequest": (
-        "Name DeviceClassName Selectors[]DeviceSelector AllocationMode Count:int Tolerations[]Toleration Capacity*CapacityRequirements"
-        " DerivedAttributes:wire"
+        "Name DeviceClassName Selectors[]DeviceSelector AllocationMode Count:int Tolerations[]Toleration"
+        " Capacity*CapacityRequirements DerivedAttributes:wire"
     ),
     "CapacityRequirements": "Requests:resources",
     "DeviceSelector": "CEL*CELSelector",
@@ -56,18 +63,21 @@ _TYPES: Final = {
     "OpaqueConfiguration": "Driver Parameters:wire",
     "Named": "Name",
     "Container": (
-        "Name Image Command:list Args:list WorkingDir Ports[]ContainerPort EnvFrom[]EnvFrom Env[]EnvVar Resources=Resources"
-        " ResizePolicy[]ResizePolicy RestartPolicy:ptr RestartPolicyRules[]RestartRule VolumeMounts[]VolumeMount"
-        " VolumeDevices[]VolumeDevice LivenessProbe*Probe ReadinessProbe*Probe StartupProbe*Probe Lifecycle*Lifecycle"
-        " TerminationMessagePath TerminationMessagePolicy ImagePullPolicy SecurityContext*SecurityContext Stdin:bool StdinOnce:bool"
-        " TTY:bool"
+        "Name Image Command:list Args:list WorkingDir Ports[]ContainerPort EnvFrom[]EnvFrom Env[]EnvVar"
+        " Resources=Resources ResizePolicy[]ResizePolicy RestartPolicy:ptr RestartPolicyRules[]RestartRule"
+        " VolumeMounts[]VolumeMount VolumeDevices[]VolumeDevice LivenessProbe*Probe ReadinessProbe*Probe"
+        " StartupProbe*Probe Lifecycle*Lifecycle TerminationMessagePath TerminationMessagePolicy ImagePullPolicy"
+        " SecurityContext*SecurityContext Stdin:bool StdinOnce:bool TTY:bool"
     ),
     "EphemeralContainer": "Container+Container TargetContainerName",
     "ContainerPort": "Name HostPort:int ContainerPort:int Protocol HostIP",
     "EnvFrom": "Prefix ConfigMapRef*OptionalName SecretRef*OptionalName",
     "OptionalName": "Name Optional:ptr",
     "EnvVar": "Name Value ValueFrom*EnvSource",
-    "EnvSource": "FieldRef*FieldRef ResourceFieldRef*ResourceRef ConfigMapKeyRef*KeyRef SecretKeyRef*KeyRef FileKeyRef*FileKeyRef",
+    "EnvSource": (
+        "FieldRef*FieldRef ResourceFieldRef*ResourceRef ConfigMapKeyRef*KeyRef SecretKeyRef*KeyRef"
+        " FileKeyRef*FileKeyRef"
+    ),
     "FieldRef": "APIVersion FieldPath",
     "ResourceRef": "ContainerName Resource Divisor:quantity",
     "KeyRef": "Name Key Optional:ptr",
@@ -77,11 +87,14 @@ _TYPES: Final = {
     "ResizePolicy": "ResourceName RestartPolicy",
     "RestartRule": "Action ExitCodes*ExitCodes",
     "ExitCodes": "Operator Values:list",
-    "VolumeMount": "Name ReadOnly:bool RecursiveReadOnly:ptr MountPath SubPath MountPropagation:ptr SubPathExpr BindMountOptions:wire",
+    "VolumeMount": (
+        "Name ReadOnly:bool RecursiveReadOnly:ptr MountPath SubPath MountPropagation:ptr SubPathExpr"
+        " BindMountOptions:wire"
+    ),
     "VolumeDevice": "Name DevicePath",
     "Probe": (
-        "Handler+ProbeHandler InitialDelaySeconds:int TimeoutSeconds:int PeriodSeconds:int SuccessThreshold:int FailureThreshold:int"
-        " TerminationGracePeriodSeconds:ptr"
+        "Handler+ProbeHandler InitialDelaySeconds:int TimeoutSeconds:int PeriodSeconds:int SuccessThreshold:int"
+        " FailureThreshold:int TerminationGracePeriodSeconds:ptr"
     ),
     "ProbeHandler": "Exec*Exec HTTPGet*HTTPGet TCPSocket*TCPSocket GRPC*GRPC",
     "Lifecycle": "PostStart*LifecycleHandler PreStop*LifecycleHandler StopSignal:ptr",
@@ -93,14 +106,14 @@ _TYPES: Final = {
     "GRPC": "Port:int Service:ptr Mode:ptr",
     "Sleep": "Seconds:int",
     "SecurityContext": (
-        "Capabilities*Capabilities Privileged:ptr SELinuxOptions*SELinux WindowsOptions*Windows RunAsUser:ptr RunAsGroup:ptr"
-        " RunAsNonRoot:ptr ReadOnlyRootFilesystem:ptr AllowPrivilegeEscalation:ptr ProcMount:ptr SeccompProfile*Profile"
-        " AppArmorProfile*Profile"
+        "Capabilities*Capabilities Privileged:ptr SELinuxOptions*SELinux WindowsOptions*Windows RunAsUser:ptr"
+        " RunAsGroup:ptr RunAsNonRoot:ptr ReadOnlyRootFilesystem:ptr AllowPrivilegeEscalation:ptr ProcMount:ptr"
+        " SeccompProfile*Profile AppArmorProfile*Profile"
     ),
     "PodSecurityContext": (
-        "SELinuxOptions*SELinux WindowsOptions*Windows RunAsUser:ptr RunAsGroup:ptr RunAsNonRoot:ptr SupplementalGroups:list"
-        " SupplementalGroupsPolicy:ptr FSGroup:ptr Sysctls[]Header FSGroupChangePolicy:ptr SeccompProfile*Profile"
-        " AppArmorProfile*Profile SELinuxChangePolicy:ptr"
+        "SELinuxOptions*SELinux WindowsOptions*Windows RunAsUser:ptr RunAsGroup:ptr RunAsNonRoot:ptr"
+        " SupplementalGroups:list SupplementalGroupsPolicy:ptr FSGroup:ptr Sysctls[]Header FSGroupChangePolicy:ptr"
+        " SeccompProfile*Profile AppArmorProfile*Profile SELinuxChangePolicy:ptr"
     ),
     "Capabilities": "Add:list Drop:list",
     "SELinux": "User Role Type Level",
@@ -108,17 +121,20 @@ _TYPES: Final = {
     "Profile": "Type LocalhostProfile:ptr",
     "Affinity": "NodeAffinity*NodeAffinity PodAffinity*PodAffinity PodAntiAffinity*PodAffinity",
     "NodeAffinity": (
-        "RequiredDuringSchedulingIgnoredDuringExecution*NodeSelector PreferredDuringSchedulingIgnoredDuringExecution[]PreferredNode"
+        "RequiredDuringSchedulingIgnoredDuringExecution*NodeSelector"
+        " PreferredDuringSchedulingIgnoredDuringExecution[]PreferredNode"
     ),
     "NodeSelector": "NodeSelectorTerms[]NodeSelectorTerm",
     "NodeSelectorTerm": "MatchExpressions[]NodeRequirement MatchFields[]NodeRequirement",
     "NodeRequirement": "Key Operator Values:list",
     "PreferredNode": "Weight:int Preference=NodeSelectorTerm",
     "PodAffinity": (
-        "RequiredDuringSchedulingIgnoredDuringExecution[]PodAffinityTerm PreferredDuringSchedulingIgnoredDuringExecution[]WeightedPod"
+        "RequiredDuringSchedulingIgnoredDuringExecution[]PodAffinityTerm"
+        " PreferredDuringSchedulingIgnoredDuringExecution[]WeightedPod"
     ),
     "PodAffinityTerm": (
-        "LabelSelector:selector Namespaces:list TopologyKey NamespaceSelector:selector MatchLabelKeys:list MismatchLabelKeys:list"
+        "LabelSelector:selector Namespaces:list TopologyKey NamespaceSelector:selector MatchLabelKeys:list"
+        " MismatchLabelKeys:list"
     ),
     "WeightedPod": "Weight:int PodAffinityTerm=PodAffinityTerm",
     "Toleration": "Key Operator Value Effect TolerationSeconds:ptr",
@@ -128,8 +144,8 @@ _TYPES: Final = {
     "DNSOption": "Name Value:ptr",
     "ReadinessGate": "ConditionType",
     "TopologySpread": (
-        "MaxSkew:int TopologyKey WhenUnsatisfiable LabelSelector:selector MinDomains:ptr NodeAffinityPolicy:ptr NodeTaintsPolicy:ptr"
-        " MatchLabelKeys:list"
+        "MaxSkew:int TopologyKey WhenUnsatisfiable LabelSelector:selector MinDomains:ptr NodeAffinityPolicy:ptr"
+        " NodeTaintsPolicy:ptr MatchLabelKeys:list"
     ),
     "PodResourceClaim": "Name ResourceClaimName:ptr ResourceClaimTemplateName:ptr",
     "VolumeNodeAffinity": "Required*NodeSelector",
@@ -137,13 +153,14 @@ _TYPES: Final = {
     "NodeAddress": "Type Address",
     "IPHolder": "IP",
     "PersistentVolumeClaimSpec": (
-        "AccessModes:list Selector:selector Resources=VolumeResources VolumeName StorageClassName:ptr VolumeMode:ptr DataSource*TypedRef"
-        " DataSourceRef*NamespacedRef VolumeAttributesClassName:ptr"
+        "AccessModes:list Selector:selector Resources=VolumeResources VolumeName StorageClassName:ptr VolumeMode:ptr"
+        " DataSource*TypedRef DataSourceRef*NamespacedRef VolumeAttributesClassName:ptr"
     ),
     "PersistentVolumeClaim": "Metadata:meta Spec=PersistentVolumeClaimSpec Status=PersistentVolumeClaimStatus",
     "PersistentVolumeClaimStatus": (
-        "Phase AccessModes:list Capacity:resources Conditions[]ClaimCondition AllocatedResources:resources AllocatedResourceStatuses:map"
-        " CurrentVolumeAttributesClassName:ptr ModifyVolumeStatus*ModifyVolumeStatus HealthStatus*VolumeHealthStatus"
+        "Phase AccessModes:list Capacity:resources Conditions[]ClaimCondition AllocatedResources:resources"
+        " AllocatedResourceStatuses:map CurrentVolumeAttributesClassName:ptr ModifyVolumeStatus*ModifyVolumeStatus"
+        " HealthStatus*VolumeHealthStatus"
     ),
     "ClaimCondition": "Type Status LastProbeTime:ptr LastTransitionTime:ptr Reason Message",
     "ModifyVolumeStatus": "TargetVolumeAttributesClassName Status",
@@ -153,18 +170,19 @@ _TYPES: Final = {
     "TypedRef": "APIGroup:ptr Kind Name",
     "NamespacedRef": "APIGroup:ptr Kind Name Namespace:ptr",
     "Volume": (
-        "Name HostPath*HostPath EmptyDir*EmptyDir GCEPersistentDisk*GCEDisk AWSElasticBlockStore*AWSDisk GitRepo*GitRepo Secret*SecretBag"
-        " NFS*NFS ISCSI*ISCSI Glusterfs*Glusterfs PersistentVolumeClaim*ClaimRef RBD*RBD FlexVolume*Flex Cinder*Cinder CephFS*CephFS"
-        " Flocker*Flocker DownwardAPI*Downward FC*FC AzureFile*AzureFile ConfigMap*ConfigMapBag VsphereVolume*Vsphere Quobyte*Quobyte"
-        " AzureDisk*AzureDisk PhotonPersistentDisk*Photon Projected*Projected PortworxVolume*Portworx ScaleIO*ScaleIO"
-        " StorageOS*StorageOS CSI*CSI Ephemeral*Ephemeral Image*Image"
+        "Name HostPath*HostPath EmptyDir*EmptyDir GCEPersistentDisk*GCEDisk AWSElasticBlockStore*AWSDisk"
+        " GitRepo*GitRepo Secret*SecretBag NFS*NFS ISCSI*ISCSI Glusterfs*Glusterfs PersistentVolumeClaim*ClaimRef"
+        " RBD*RBD FlexVolume*Flex Cinder*Cinder CephFS*CephFS Flocker*Flocker DownwardAPI*Downward FC*FC"
+        " AzureFile*AzureFile ConfigMap*ConfigMapBag VsphereVolume*Vsphere Quobyte*Quobyte AzureDisk*AzureDisk"
+        " PhotonPersistentDisk*Photon Projected*Projected PortworxVolume*Portworx ScaleIO*ScaleIO StorageOS*StorageOS"
+        " CSI*CSI Ephemeral*Ephemeral Image*Image"
     ),
     "PersistentVolumeSource": (
-        "GCEPersistentDisk*GCEDisk AWSElasticBlockStore*AWSDisk HostPath*HostPath Glusterfs*GlusterfsPersistent NFS*NFS"
-        " RBD*RBDPersistent ISCSI*ISCSIPersistent Cinder*CinderPersistent CephFS*CephFSPersistent FC*FC Flocker*Flocker"
-        " FlexVolume*FlexPersistent AzureFile*AzureFilePersistent VsphereVolume*Vsphere Quobyte*Quobyte AzureDisk*AzureDisk"
-        " PhotonPersistentDisk*Photon PortworxVolume*Portworx ScaleIO*ScaleIOPersistent Local*Local StorageOS*StorageOSPersistent"
-        " CSI*CSIPersistent"
+        "GCEPersistentDisk*GCEDisk AWSElasticBlockStore*AWSDisk HostPath*HostPath Glusterfs*GlusterfsPersistent"
+        " NFS*NFS RBD*RBDPersistent ISCSI*ISCSIPersistent Cinder*CinderPersistent CephFS*CephFSPersistent FC*FC"
+        " Flocker*Flocker FlexVolume*FlexPersistent AzureFile*AzureFilePersistent VsphereVolume*Vsphere"
+        " Quobyte*Quobyte AzureDisk*AzureDisk PhotonPersistentDisk*Photon PortworxVolume*Portworx"
+        " ScaleIO*ScaleIOPersistent Local*Local StorageOS*StorageOSPersistent CSI*CSIPersistent"
     ),
     "HostPath": "Path Type:ptr",
     "EmptyDir": "Medium SizeLimit:ptr Mode:ptr",
@@ -176,19 +194,21 @@ _TYPES: Final = {
     "KeyToPath": "Key Path Mode:ptr User:ptr",
     "NFS": "Server Path ReadOnly:bool",
     "ISCSI": (
-        "TargetPortal IQN Lun:int ISCSIInterface FSType ReadOnly:bool Portals:list DiscoveryCHAPAuth:bool SessionCHAPAuth:bool"
-        " SecretRef*Named InitiatorName:ptr"
+        "TargetPortal IQN Lun:int ISCSIInterface FSType ReadOnly:bool Portals:list DiscoveryCHAPAuth:bool"
+        " SessionCHAPAuth:bool SecretRef*Named InitiatorName:ptr"
     ),
     "ISCSIPersistent": (
-        "TargetPortal IQN Lun:int ISCSIInterface FSType ReadOnly:bool Portals:list DiscoveryCHAPAuth:bool SessionCHAPAuth:bool"
-        " SecretRef*SecretReference InitiatorName:ptr"
+        "TargetPortal IQN Lun:int ISCSIInterface FSType ReadOnly:bool Portals:list DiscoveryCHAPAuth:bool"
+        " SessionCHAPAuth:bool SecretRef*SecretReference InitiatorName:ptr"
     ),
     "SecretReference": "Name Namespace",
     "Glusterfs": "EndpointsName Path ReadOnly:bool",
     "GlusterfsPersistent": "EndpointsName Path ReadOnly:bool EndpointsNamespace:ptr",
     "ClaimRef": "ClaimName ReadOnly:bool",
     "RBD": "CephMonitors:list RBDImage FSType RBDPool RadosUser Keyring SecretRef*Named ReadOnly:bool",
-    "RBDPersistent": "CephMonitors:list RBDImage FSType RBDPool RadosUser Keyring SecretRef*SecretReference ReadOnly:bool",
+    "RBDPersistent": (
+        "CephMonitors:list RBDImage FSType RBDPool RadosUser Keyring SecretRef*SecretReference ReadOnly:bool"
+    ),
     "Flex": "Driver FSType SecretRef*Named ReadOnly:bool Options:map",
     "FlexPersistent": "Driver FSType SecretRef*SecretReference ReadOnly:bool Options:map",
     "Cinder": "VolumeID FSType ReadOnly:bool SecretRef*Named",
@@ -207,20 +227,25 @@ _TYPES: Final = {
     "Photon": "PdID FSType",
     "Projected": "Sources[]ProjectedSource DefaultMode:ptr DefaultUser:ptr",
     "ProjectedSource": (
-        "Secret*NamedBag DownwardAPI*DownwardItems ConfigMap*NamedBag ServiceAccountToken*TokenSource ClusterTrustBundle*TrustBundle"
-        " PodCertificate*PodCertificate"
+        "Secret*NamedBag DownwardAPI*DownwardItems ConfigMap*NamedBag ServiceAccountToken*TokenSource"
+        " ClusterTrustBundle*TrustBundle PodCertificate*PodCertificate"
     ),
     "NamedBag": "Name Items[]KeyToPath Optional:ptr",
     "DownwardItems": "Items[]DownwardFile",
     "TokenSource": "Audience ExpirationSeconds:int Path User:ptr",
     "TrustBundle": "Name:ptr SignerName:ptr LabelSelector:selector Optional:ptr Path User:ptr",
     "PodCertificate": (
-        "SignerName KeyType MaxExpirationSeconds:ptr CredentialBundlePath KeyPath CertificateChainPath UserAnnotations:map User:ptr"
+        "SignerName KeyType MaxExpirationSeconds:ptr CredentialBundlePath KeyPath CertificateChainPath"
+        " UserAnnotations:map User:ptr"
     ),
     "Portworx": "VolumeID FSType ReadOnly:bool",
-    "ScaleIO": ("Gateway System SecretRef*Named SSLEnabled:bool ProtectionDomain StoragePool StorageMode VolumeName FSType ReadOnly:bool"),
+    "ScaleIO": (
+        "Gateway System SecretRef*Named SSLEnabled:bool ProtectionDomain StoragePool StorageMode VolumeName FSType"
+        " ReadOnly:bool"
+    ),
     "ScaleIOPersistent": (
-        "Gateway System SecretRef*SecretReference SSLEnabled:bool ProtectionDomain StoragePool StorageMode VolumeName FSType ReadOnly:bool"
+        "Gateway System SecretRef*SecretReference SSLEnabled:bool ProtectionDomain StoragePool StorageMode"
+        " VolumeName FSType ReadOnly:bool"
     ),
     "Local": "Path FSType:ptr",
     "StorageOS": "VolumeName VolumeNamespace FSType ReadOnly:bool SecretRef*Named",
@@ -228,8 +253,8 @@ _TYPES: Final = {
     "CSI": "Driver ReadOnly:ptr FSType:ptr VolumeAttributes:map NodePublishSecretRef*Named",
     "CSIPersistent": (
         "Driver VolumeHandle ReadOnly:bool FSType VolumeAttributes:map ControllerPublishSecretRef*SecretReference"
-        " NodeStageSecretRef*SecretReference NodePublishSecretRef*SecretReference ControllerExpandSecretRef*SecretReference"
-        " NodeExpandSecretRef*SecretReference"
+        " NodeStageSecretRef*SecretReference NodePublishSecretRef*SecretReference"
+        " ControllerExpandSecretRef*SecretReference NodeExpandSecretRef*SecretReference"
     ),
     "Ephemeral": "VolumeClaimTemplate*ClaimTemplate",
     "ClaimTemplate": "Metadata:meta Spec=PersistentVolumeClaimSpec",

@@ -63,7 +63,10 @@ def not_negative(value: int | None, path: str) -> list[FieldError]:
 
 
 def one_of(value: str | None, allowed: Collection[str], path: str) -> list[FieldError]:
-    """Validate a required value with a fixed set of values. Errors print `allowed` sorted if it is a set, else in its order."""
+    """Validate a required value with a fixed set of values.
+
+    Errors print `allowed` sorted if it is a set, else in its order.
+    """
     if not value:
         return [field.required(path)]
     return known(value, allowed, path)
@@ -80,12 +83,18 @@ def immutable(new: Any, old: Any, path: str) -> list[FieldError]:
 
 
 def fixed(new: Any, old: Any, path: str) -> list[FieldError]:
-    """Reject a changed value, as upstream's declarative validation does: the error does not show the value, and empty equals unset."""
+    """Reject a changed value, as upstream's declarative validation does.
+
+    The error does not show the value, and empty equals unset.
+    """
     return [] if (new or None) == (old or None) else [field.invalid(path, None, IMMUTABLE)]
 
 
 def address(value: str, path: str, known_before: list[str] | None = None) -> list[FieldError]:
-    """Validate an IP address in a field that is older than strict parsing; values in `known_before` (stored) are accepted."""
+    """Validate an IP address in a field that is older than strict parsing.
+
+    Values in `known_before` (stored) are accepted.
+    """
     return [field.invalid(path, value, text) for text in is_valid_ip_for_legacy_field(value, known_before)]
 
 
@@ -110,7 +119,9 @@ def not_special_address(value: str, path: str) -> list[FieldError]:
         texts.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
     if ip.is_link_local:
         texts.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-    if (ip.version == 4 and ip.packed[:3] == b"\xe0\x00\x00") or (ip.version == 6 and ip.packed[0] == 0xFF and ip.packed[1] & 0xF == 2):
+    if (ip.version == 4 and ip.packed[:3] == b"\xe0\x00\x00") or (
+        ip.version == 6 and ip.packed[0] == 0xFF and ip.packed[1] & 0xF == 2
+    ):
         texts.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
     return [field.invalid(path, value, text) for text in texts]
 

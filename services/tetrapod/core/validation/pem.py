@@ -7,7 +7,9 @@ import binascii
 import re
 from typing import Final, NamedTuple
 
-_BLOCK: Final = re.compile(rb"^-----BEGIN ([^\r\n]*?)-----[ \t]*\r?\n(.*?)^-----END \1-----[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_BLOCK: Final = re.compile(
+    rb"^-----BEGIN ([^\r\n]*?)-----[ \t]*\r?\n(.*?)^-----END \1-----[ \t]*\r?$", re.DOTALL | re.MULTILINE
+)
 _HEADER: Final = re.compile(rb"^[^\r\n:]+:[^\r\n]*\r?\n", re.MULTILINE)
 
 

@@ -32,4 +32,6 @@ def number(value: IntOrString | None) -> int:
 def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
     """Reject a percentage above 100%."""
     percent = _percent(value)
-    return [field.invalid(path, value, "must not be greater than 100%")] if percent is not None and percent > 100 else []
+    return (
+        [field.invalid(path, value, "must not be greater than 100%")] if percent is not None and percent > 100 else []
+    )

@@ -19,7 +19,9 @@ def signer_name(name: str, path: str) -> list[FieldError]:
         return [field.required(path)]
     domain, slash, rest = name.partition("/")
     if not slash or "/" in rest:
-        return [field.invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")]
+        return [
+            field.invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
+        ]
     errors = [field.too_long(path, DNS1123_SUBDOMAIN_MAX)] if len(domain.encode()) > DNS1123_SUBDOMAIN_MAX else []
     errors += _first_fault(is_dns1123_label, domain, path)
     if "." not in domain:

@@ -1,4 +1,6 @@
-"""The base class of the controllers of CustomResourceDefinitions: a work queue of names that changes fill, and status updates.
+"""The base class of the controllers of CustomResourceDefinitions.
+
+It has a work queue of names that changes fill, and status updates.
 
 Upstream: the controllers of apiextensions-apiserver/pkg/controller, each a workqueue over the shared informer.
 """
@@ -48,7 +50,9 @@ class CrdController:
             self.queue.add(crd.name)
 
     async def write_status(self, crd: Object) -> Object | None:
-        """Update the status of a definition. Return the stored object, or None if it was changed or deleted concurrently.
+        """Update the status of a definition.
+
+        Return the stored object, or None if it was changed or deleted concurrently.
 
         A concurrent change queues the definition again.
         """

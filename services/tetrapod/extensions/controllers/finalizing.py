@@ -28,16 +28,25 @@ from tetrapod.machinery.gvk import GroupResource, Object
 from tetrapod.machinery.status import StatusError
 
 OVERLAPPING: Final = frozenset(
-    {GroupResource("apiregistration.k8s.io", "apiservices"), GroupResource("apiextensions.k8s.io", "customresourcedefinitions")}
+    {
+        GroupResource("apiregistration.k8s.io", "apiservices"),
+        GroupResource("apiextensions.k8s.io", "customresourcedefinitions"),
+    }
 )
 """Built-in resources whose storage prefix a definition of the same name would share."""
 _CHECK_AGAIN: Final = 1.0
 _DELETE_AGAIN: Final = 60
-"""The number of checks after which remaining objects are deleted again, because a slower replica may have created some."""
-_IN_PROGRESS: Final = condition(TERMINATING, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+"""The number of checks after which remaining objects are deleted again, because a slower replica may have created
+some.
+"""
+_IN_PROGRESS: Final = condition(
+    TERMINATING, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+)
 _COMPLETED: Final = condition(TERMINATING, "False", "InstanceDeletionCompleted", "removed all instances")
 _NEVER: Final = condition(TERMINATING, "False", "NeverEstablished", "resource was never established")
-_OVERLAP: Final = condition(TERMINATING, "False", "OverlappingBuiltInResource", "instances overlap with built-in resources in storage")
+_OVERLAP: Final = condition(
+    TERMINATING, "False", "OverlappingBuiltInResource", "instances overlap with built-in resources in storage"
+)
 
 ServingOf = Callable[[Crd], Awaitable[Serving]]
 
@@ -71,7 +80,9 @@ class FinalizingController(CrdController):
             put(obj, _IN_PROGRESS)
             obj = await self.write_status(obj)
             if obj is None:
-                self.queue.add_after(name, _CHECK_AGAIN)  # another replica is working on it; retry in case that replica stops
+                self.queue.add_after(
+                    name, _CHECK_AGAIN
+                )  # another replica is working on it; retry in case that replica stops
                 return
         if GroupResource(crd.group, crd.plural) in OVERLAPPING:
             put(obj, _OVERLAP)
@@ -100,13 +111,20 @@ class FinalizingController(CrdController):
         return True
 
     async def _any_left(self, crd: Crd) -> bool:
-        """Return whether custom resources are left, after deleting them on the first and every `_DELETE_AGAIN`th check."""
+        """Return whether custom resources are left.
+
+        On the first and every `_DELETE_AGAIN`th check, the method deletes them before it looks.
+        """
         store = (await self._serving_of(crd)).store
         checks = self._checks.get(crd.uid, 0)
         if checks % _DELETE_AGAIN == 0:
             everything = await store.list(Context(), ListQuery())
-            for namespace in sorted({entry.namespace for entry in everything.entries}):  # one namespace after the other, as upstream does
-                await store.delete_collection(Context(namespace=namespace, version=crd.storage_version), {}, ListQuery())
+            for namespace in sorted(
+                {entry.namespace for entry in everything.entries}
+            ):  # one namespace after the other, as upstream does
+                await store.delete_collection(
+                    Context(namespace=namespace, version=crd.storage_version), {}, ListQuery()
+                )
         self._checks[crd.uid] = checks + 1
         return bool((await store.list(Context(), ListQuery(limit=1))).entries)
 

@@ -1,7 +1,8 @@
-"""The controller that accepts the names of CustomResourceDefinitions: a name is accepted if no other definition of its group has it.
+"""The controller that accepts the names of CustomResourceDefinitions.
 
-Names are reserved in memory before they are written, so that several definitions can be written at once; the first one wins. The
-accepted names of a group are counted incrementally, because a group may have thousands of definitions.
+A name is accepted if no other definition of its group has it. Names are reserved in memory before they are written, so
+that several definitions can be written at once; the first one wins. The accepted names of a group are counted
+incrementally, because a group may have thousands of definitions.
 
 Upstream: apiextensions-apiserver/pkg/controller/status/naming_controller.go.
 """
@@ -65,7 +66,8 @@ class NamingController(CrdController):
 
     def __init__(self, crds: Crds, client: Client) -> None:
         super().__init__(crds, client)
-        # by definition, the revision that this controller wrote but may not have observed yet; infinite while the write is in flight
+        # by definition, the revision that this controller wrote but may not have observed yet; infinite while the write
+        # is in flight
         self._written: dict[str, float] = {}
         self._accepted: dict[str, Names] = {}  # the names of each definition as counted in the groups
         self._groups: dict[str, _Group] = {}
@@ -128,7 +130,10 @@ class NamingController(CrdController):
             self._end_of_write(name, int(written["metadata"]["resourceVersion"]) if written is not None else 0)
 
     def _end_of_write(self, name: str, revision: int) -> None:
-        """Keep the reserved names until the written revision is observed. If nothing was written (`revision` is 0), release them."""
+        """Keep the reserved names until the written revision is observed.
+
+        If nothing was written (`revision` is 0), release them.
+        """
         self._written.pop(name, None)
         crd = self.crds.get(name)
         if crd is not None:
@@ -177,7 +182,11 @@ def _settle_one(names: Object, wanted: Object, key: str, taken: Container[str]) 
 
 def _settle_short_names(names: Object, wanted: Object, had: Object, taken: Container[str]) -> tuple[str, str] | None:
     own = {*(had.get("shortNames") or ()), had.get("plural") or "", had.get("singular") or ""}
-    texts = [f"{go_quote(name)} is already in use" for name in wanted.get("shortNames") or () if name not in own and name in taken]
+    texts = [
+        f"{go_quote(name)} is already in use"
+        for name in wanted.get("shortNames") or ()
+        if name not in own and name in taken
+    ]
     if texts:
         distinct = list(dict.fromkeys(texts))
         return "ShortNamesConflict", distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"

@@ -1,7 +1,7 @@
 """The controllers of two conditions about definitions that were accepted under older, less strict rules.
 
-NonStructuralSchema (upstream: pkg/controller/nonstructuralschema), and KubernetesAPIApprovalPolicyConformant for the groups that are
-reserved for the Kubernetes community (upstream: pkg/controller/apiapproval).
+NonStructuralSchema (upstream: pkg/controller/nonstructuralschema), and KubernetesAPIApprovalPolicyConformant for the
+groups that are reserved for the Kubernetes community (upstream: pkg/controller/apiapproval).
 """
 
 from __future__ import annotations
@@ -25,14 +25,19 @@ from tetrapod.machinery.schema.structural_rules import unsupported, validate_str
 
 _PAUSE: Final = 0.01
 """Seconds to wait after each definition. At a start there may be thousands, which must not delay other work."""
-_CONFORMANT: Final = {"invalid": "InvalidAnnotation", "missing": "MissingAnnotation", "bypassed": "UnapprovedAnnotation"}
+_CONFORMANT: Final = {
+    "invalid": "InvalidAnnotation",
+    "missing": "MissingAnnotation",
+    "bypassed": "UnapprovedAnnotation",
+}
 
 
 class NonStructuralController(CrdController):
     """The controller of the condition NonStructuralSchema."""
 
     name = "NonStructuralSchemaController"
-    patience = 10.0  # A check takes 5 ms for a definition of 24 kB. It is not urgent; at a start other work, also of other services, is.
+    # A check takes 5 ms for a definition of 24 kB. It is not urgent; at a start other work, also of other services, is.
+    patience = 10.0
 
     def __init__(self, crds: Crds, client: Client) -> None:
         super().__init__(crds, client)
@@ -73,7 +78,9 @@ def non_structural(crd: Object) -> Object | None:
     errors: list[FieldError] = []
     if spec.preserve_unknown:
         errors.append(FieldError("FieldValueInvalid", "spec.preserveUnknownFields", "must be false", True))
-    holders = [("spec.validation", spec.schema)] + [(f"spec.versions[{i}].schema", v.schema) for i, v in enumerate(spec.versions)]
+    holders = [("spec.validation", spec.schema)] + [
+        (f"spec.versions[{i}].schema", v.schema) for i, v in enumerate(spec.versions)
+    ]
     for path, holder in holders:
         schema = (holder or {}).get("openAPIV3Schema")
         if schema is None:
@@ -108,7 +115,10 @@ class APIApprovalController(CrdController):
 
 
 def api_approved(crd: Object) -> Object | None:
-    """Return the condition KubernetesAPIApprovalPolicyConformant of a definition, or None if its group needs no approval."""
+    """Return the condition KubernetesAPIApprovalPolicyConformant of a definition.
+
+    The function returns None if the definition's group needs no approval.
+    """
     if not is_protected(crd["spec"]["group"]):
         return None
     result = approval(crd)

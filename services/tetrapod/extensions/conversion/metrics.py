@@ -1,4 +1,7 @@
-"""Metrics of conversion webhooks, with upstream's names. Upstream: apiextensions-apiserver/pkg/apiserver/conversion/metrics.go."""
+"""Metrics of conversion webhooks, with upstream's names.
+
+Upstream: apiextensions-apiserver/pkg/apiserver/conversion/metrics.go.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,10 @@ _NULL: Final = "unexpected end of JSON input"
 
 
 class BadConversion(Exception):
-    """An invalid response. `complete` is whether the text is complete, because upstream does not mention the webhook in it."""
+    """An invalid response.
+
+    `complete` is whether the text is complete, because upstream does not mention the webhook in it.
+    """
 
     def __init__(self, text: str, *, complete: bool = False) -> None:
         super().__init__(text)
@@ -50,8 +53,17 @@ def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[s
         raise BadConversion("no supported conversion review versions", complete=True)
     uid = str(uuid.uuid4())
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": [_as_stored(obj) for obj in objects]}
-    empty_response: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}  # upstream sends the empty response as well
-    review = {"kind": "ConversionReview", "apiVersion": f"apiextensions.k8s.io/{version}", "request": request, "response": empty_response}
+    empty_response: Object = {
+        "uid": "",
+        "convertedObjects": None,
+        "result": {"metadata": {}},
+    }  # upstream sends the empty response as well
+    review = {
+        "kind": "ConversionReview",
+        "apiVersion": f"apiextensions.k8s.io/{version}",
+        "request": request,
+        "response": empty_response,
+    }
     return Review(uid, version, orjson.dumps(review), expected_conversion(version))
 
 
@@ -99,9 +111,13 @@ def checked(original: Object, converted: Any, wanted: GroupVersion, at: str) -> 
     api_version = obj.get("apiVersion")
     given = GroupVersion.parse(api_version if isinstance(api_version, str) else "")
     if given != wanted:
-        raise BadConversion(f"returned invalid {description}: invalid groupVersion (expected {wanted}, received {given})")
+        raise BadConversion(
+            f"returned invalid {description}: invalid groupVersion (expected {wanted}, received {given})"
+        )
     if obj["kind"] != original["kind"]:
-        raise BadConversion(f"returned invalid {description}: invalid kind (expected {original['kind']}, received {obj['kind']})")
+        raise BadConversion(
+            f"returned invalid {description}: invalid kind (expected {original['kind']}, received {obj['kind']})"
+        )
     _check_same(original, obj, description if at else "object")
     error_text = _restore_metadata(original, obj)
     if error_text:
@@ -113,14 +129,24 @@ def _object(converted: Any) -> Object:
     if converted is None:
         raise BadConversion(_NULL, complete=True)
     if not isinstance(converted, dict):
-        raise BadConversion(f"json: cannot unmarshal {json_kind(converted)} into Go value of type map[string]interface {{}}", complete=True)
-    if not isinstance(converted.get("kind"), str) or not converted["kind"] or not _is_version(converted.get("apiVersion")):
+        raise BadConversion(
+            f"json: cannot unmarshal {json_kind(converted)} into Go value of type map[string]interface {{}}",
+            complete=True,
+        )
+    if (
+        not isinstance(converted.get("kind"), str)
+        or not converted["kind"]
+        or not _is_version(converted.get("apiVersion"))
+    ):
         raise BadConversion(f"Object 'Kind' is missing in '{orjson.dumps(converted).decode()}'", complete=True)
     return converted
 
 
 def _is_version(given: Any) -> bool:
-    """Return whether the value is a valid apiVersion. A value that is not a string counts as an empty one, which is valid."""
+    """Return whether the value is a valid apiVersion.
+
+    A value that is not a string counts as an empty one, which is valid.
+    """
     try:
         GroupVersion.parse(given if isinstance(given, str) else "")
     except ValueError:
@@ -140,7 +166,10 @@ def _check_same(original: Object, obj: Object, place: str) -> None:
 
 
 def _restore_metadata(original: Object, obj: Object) -> str:
-    """Replace the metadata of `obj` by the original, with the new labels and annotations. Return an error text, or ""."""
+    """Replace the metadata of `obj` by the original, with the new labels and annotations.
+
+    Return an error text, or "".
+    """
     if "metadata" not in obj:
         return "missing metadata in converted object"
     given = obj["metadata"]
@@ -167,7 +196,11 @@ def _pairs_problem(name: str, value: Object, before: Object) -> str:
             return f"metadata.{name}[{key}] must be a string, but is {_go_type(item)} in converted object"
     if value == before:
         return ""
-    errors = validate_labels(value, "metadata.labels") if name == "labels" else validate_annotations(value, "metadata.annotation")
+    errors = (
+        validate_labels(value, "metadata.labels")
+        if name == "labels"
+        else validate_annotations(value, "metadata.annotation")
+    )
     texts = [str(error) for error in errors]
     return "" if not texts else texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
@@ -175,5 +208,12 @@ def _pairs_problem(name: str, value: Object, before: Object) -> str:
 def _go_type(value: Any) -> str:
     if value is None:
         return "<nil>"
-    kinds = {bool: "bool", int: "int64", float: "float64", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
+    kinds = {
+        bool: "bool",
+        int: "int64",
+        float: "float64",
+        str: "string",
+        list: "[]interface {}",
+        dict: "map[string]interface {}",
+    }
     return kinds[type(value)]

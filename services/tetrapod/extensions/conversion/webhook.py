@@ -40,7 +40,9 @@ class WebhookConverter:
         self._versions: Sequence[str] = webhook.get("conversionReviewVersions") or ()
 
     async def convert(self, objects: Sequence[Object], version: str) -> list[Object]:
-        """Return the objects in `version`. Objects that already have that version are not sent. The objects may be modified.
+        """Return the objects in `version`.
+
+        Objects that already have that version are not sent. The objects may be modified.
 
         Raises:
             StatusError: 500, with upstream's text and an empty reason.
@@ -86,7 +88,8 @@ class WebhookConverter:
         multiple = len(objects) > 1
         try:
             converted = [
-                checked(old, new, wanted, str(i) if multiple else "") for i, (old, new) in enumerate(zip(objects, returned, strict=True))
+                checked(old, new, wanted, str(i) if multiple else "")
+                for i, (old, new) in enumerate(zip(objects, returned, strict=True))
             ]
         except BadConversion as error:
             observe(metrics.INVALID)

@@ -15,7 +15,12 @@ from tetrapod.machinery.jsonpath import JsonPath, JsonPathError, compile_path, p
 from tetrapod.machinery.table import CREATED_DESCRIPTION, NAME_DESCRIPTION, Column, TableConvertor
 
 log = logging.getLogger(__name__)
-_AGE: Final[Object] = {"name": "Age", "type": "date", "description": CREATED_DESCRIPTION, "jsonPath": ".metadata.creationTimestamp"}
+_AGE: Final[Object] = {
+    "name": "Age",
+    "type": "date",
+    "description": CREATED_DESCRIPTION,
+    "jsonPath": ".metadata.creationTimestamp",
+}
 """The column of a version without additionalPrinterColumns."""
 Cell = Callable[[Object], Any]
 
@@ -31,8 +36,12 @@ def table_convertor(columns: Sequence[Object]) -> TableConvertor:
             log.warning("printer column %s: %s", column["jsonPath"], error)
             break
         cells.append(_cell(path, column["type"]))
-        described = column.get("description") or f"Custom resource definition column (in JSONPath format): {column['jsonPath']}"
-        shown.append(Column(column["name"], column["type"], column.get("format") or "", column.get("priority") or 0, described))
+        described = (
+            column.get("description") or f"Custom resource definition column (in JSONPath format): {column['jsonPath']}"
+        )
+        shown.append(
+            Column(column["name"], column["type"], column.get("format") or "", column.get("priority") or 0, described)
+        )
 
     def row(obj: Object) -> list[Any]:
         return [obj["metadata"].get("name", ""), *(cell(obj) for cell in cells)]

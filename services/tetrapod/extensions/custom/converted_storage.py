@@ -1,7 +1,8 @@
 """A storage that returns custom resources in the version of the request, for definitions with a conversion webhook.
 
-Objects are converted from the version in which they were stored when they are read, and to the storage version when they are written;
-version_codec.py prunes and defaults before and after. A conversion is made once per revision of an object and cached with the entry.
+Objects are converted from the version in which they were stored when they are read, and to the storage version when
+they are written; version_codec.py prunes and defaults before and after. A conversion is made once per revision of an
+object and cached with the entry.
 """
 
 from __future__ import annotations
@@ -43,7 +44,13 @@ class ConvertedStorage(ForwardingStorage):
     """A `ResourceStorage` over another one. `prefix` is that of the stored keys, for errors."""
 
     def __init__(
-        self, inner: ResourceStorage, convert: Convert, kind: GroupVersionKind, stored: str, codec: VersionCodec, prefix: str
+        self,
+        inner: ResourceStorage,
+        convert: Convert,
+        kind: GroupVersionKind,
+        stored: str,
+        codec: VersionCodec,
+        prefix: str,
     ) -> None:
         super().__init__(inner)
         self._head = type_prefix(kind.kind, kind.api_version)
@@ -89,7 +96,9 @@ class ConvertedStorage(ForwardingStorage):
             entry = next((e for e in entries if self not in e.representations), entries[0])
             location = f"Key: /{self._prefix}/{entry.key}, ResourceVersion: 0"
             reason = _not_decodable(entry, error)
-            raise internal_error(f"StorageError: corrupt object, Code: 7, {location}, AdditionalErrorMsg: {reason}") from None
+            raise internal_error(
+                f"StorageError: corrupt object, Code: 7, {location}, AdditionalErrorMsg: {reason}"
+            ) from None
 
     async def _written(self, obj: Object) -> Object:
         """Return an object in the storage version."""
@@ -110,8 +119,15 @@ class ConvertedStorage(ForwardingStorage):
         return await self._inner.list(replace(query, view=partial(self._view, query.predicate)))
 
     async def _view(self, predicate: Predicate, entries: Sequence[Entry]) -> Sequence[Entry | None]:
-        """Return the entries in the requested version, with None for those that do not match. A webhook may change labels too."""
-        candidates = entries if predicate.labels is None else [entry for entry in entries if self._may_match(predicate.labels, entry)]
+        """Return the entries in the requested version, with None for those that do not match.
+
+        A webhook may change labels too.
+        """
+        candidates = (
+            entries
+            if predicate.labels is None
+            else [entry for entry in entries if self._may_match(predicate.labels, entry)]
+        )
         converted = zip(candidates, await self._readable(candidates), strict=True)
         matching = {id(entry): made for entry, made in converted if predicate.matches(made)}
         return [matching.get(id(entry)) for entry in entries]
@@ -131,7 +147,12 @@ class ConvertedStorage(ForwardingStorage):
         return (await self.read((entry,)))[0]
 
     async def guaranteed_update(
-        self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = _NO_PRECONDITIONS, allow_absent: bool = False
+        self,
+        key: str,
+        try_update: TryUpdate,
+        *,
+        preconditions: Preconditions = _NO_PRECONDITIONS,
+        allow_absent: bool = False,
     ) -> Entry:
         async def converted(obj: Object | None, entry: Entry | None) -> Updated | None:
             try:
@@ -142,11 +163,17 @@ class ConvertedStorage(ForwardingStorage):
             updated = await try_update(None if made is None else made.object(), made)
             return None if updated is None else updated._replace(object=await self._written(updated.object))
 
-        entry = await self._inner.guaranteed_update(key, converted, preconditions=preconditions, allow_absent=allow_absent)
+        entry = await self._inner.guaranteed_update(
+            key, converted, preconditions=preconditions, allow_absent=allow_absent
+        )
         return (await self.read((entry,)))[0]
 
     async def delete(
-        self, key: str, *, preconditions: Preconditions = _NO_PRECONDITIONS, validate: Callable[[Entry], Awaitable[None]] | None = None
+        self,
+        key: str,
+        *,
+        preconditions: Preconditions = _NO_PRECONDITIONS,
+        validate: Callable[[Entry], Awaitable[None]] | None = None,
     ) -> Entry:
         last: list[Entry] = []
 

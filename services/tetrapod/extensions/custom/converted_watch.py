@@ -1,7 +1,7 @@
 """A watch whose events are converted to the version of the request and then selected.
 
-The inner watch delivers every event of its scope. Whether an object matches a selector depends on the requested version, so with a
-selector the previous object must be converted too.
+The inner watch delivers every event of its scope. Whether an object matches a selector depends on the requested
+version, so with a selector the previous object must be converted too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ Read = Callable[[Sequence[Entry]], Awaitable[list[Entry]]]
 
 
 class ConvertedWatch(ForwardingWatch):
-    """A `Watch` over another one. `read` converts entries. An event that cannot be converted ends the watch with an ERROR event."""
+    """A `Watch` over another one.
+
+    `read` converts entries. An event that cannot be converted ends the watch with an ERROR event.
+    """
 
     def __init__(self, inner: Watch, read: Read, predicate: Predicate) -> None:
         super().__init__(inner)
@@ -39,7 +42,10 @@ class ConvertedWatch(ForwardingWatch):
         return [selected for event in batch if (selected := self._selected(event, converted_by_id)) is not None]
 
     def _selected(self, event: WatchEvent, made: dict[int, Entry]) -> WatchEvent | None:
-        """Return the event for the selector, or None: an object that no longer matches is deleted, one that starts to match is added."""
+        """Return the event for the selector, or None.
+
+        An object that no longer matches is deleted, one that starts to match is added.
+        """
         if event.entry is None:
             return event
         entry = made[id(event.entry)]
@@ -52,7 +58,11 @@ class ConvertedWatch(ForwardingWatch):
         matched = previous is not None and self._predicate.matches(previous)
         if matches:
             return WatchEvent("MODIFIED" if matched else "ADDED", entry, event.revision)
-        return WatchEvent("DELETED", _deleted(previous, event.revision), event.revision) if matched and previous is not None else None
+        return (
+            WatchEvent("DELETED", _deleted(previous, event.revision), event.revision)
+            if matched and previous is not None
+            else None
+        )
 
     async def _through(self, batches: AsyncIterator[list[WatchEvent]]) -> AsyncIterator[list[WatchEvent]]:
         async for batch in batches:

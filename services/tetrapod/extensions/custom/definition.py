@@ -23,7 +23,9 @@ SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 ConvertMany = Callable[[Sequence[Object], str], Awaitable[list[Object]]]
 
 
-def custom_definition(crd: Crd, obj: Object, hub: str = "", convert_many: ConvertMany | None = None) -> ResourceDefinition:
+def custom_definition(
+    crd: Crd, obj: Object, hub: str = "", convert_many: ConvertMany | None = None
+) -> ResourceDefinition:
     """Return the resource definition of a CustomResourceDefinition.
 
     Args:
@@ -67,7 +69,9 @@ def served_names(crd: Crd) -> Names:
 def _subresources(strategy: CustomStrategy, versions: Mapping[str, ServedVersion]) -> list[Subresource]:
     subresources = []
     if with_status := tuple(v.name for v in versions.values() if v.has_status):
-        subresources.append(Subresource("status", SUBRESOURCE_VERBS, strategy=CustomStatusStrategy(strategy), versions=with_status))
+        subresources.append(
+            Subresource("status", SUBRESOURCE_VERBS, strategy=CustomStatusStrategy(strategy), versions=with_status)
+        )
     subresources += [
         Subresource("scale", SUBRESOURCE_VERBS, SCALE, rest=_scale_paths(v.scale), versions=(v.name,))
         for v in versions.values()

@@ -11,8 +11,12 @@ from tetrapod.generic.metrics.collectors import Histogram
 from tetrapod.machinery.schema.cel_compile_times import COMPILED
 
 _DEFAULT: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_COMPILATION: Final = Histogram("apiserver_cel_compilation_duration_seconds", "CEL compilation time in seconds.", (), _DEFAULT)
-EVALUATION: Final = Histogram("apiserver_cel_evaluation_duration_seconds", "CEL evaluation time in seconds.", (), _DEFAULT)
+_COMPILATION: Final = Histogram(
+    "apiserver_cel_compilation_duration_seconds", "CEL compilation time in seconds.", (), _DEFAULT
+)
+EVALUATION: Final = Histogram(
+    "apiserver_cel_evaluation_duration_seconds", "CEL evaluation time in seconds.", (), _DEFAULT
+)
 RATCHETING: Final = Histogram(
     "apiextensions_apiserver_validation_ratcheting_seconds",
     "Time for comparison of old to new for the purposes of CRDValidationRatcheting during an UPDATE in seconds.",

@@ -12,7 +12,10 @@ from tetrapod.machinery.gvk import Object
 
 
 def selected_values(obj: Object, paths: Iterable[str]) -> dict[str, str]:
-    """Return the values of the fields at the given paths as text. Missing fields and values that are not scalars are empty."""
+    """Return the values of the fields at the given paths as text.
+
+    Missing fields and values that are not scalars are empty.
+    """
     return {path: _text(_at(obj, path)) for path in paths}
 
 

@@ -37,7 +37,8 @@ SETTLE_SECONDS: Final = 5.0
 class Serving:
     """The handlers and the store of one custom resource.
 
-    `store` has the objects in the storage version. If versions differ in more than their names, each version has its own store.
+    `store` has the objects in the storage version. If versions differ in more than their names, each version has its
+    own store.
     """
 
     def __init__(
@@ -95,7 +96,9 @@ class Serving:
     def _handler(self, version: str) -> ResourceHandler:
         handler = self._handlers.get(version)
         if handler is None:
-            definition, store = (self.definition, self.store) if self._by_version is None else self._by_version.version(version)
+            definition, store = (
+                (self.definition, self.store) if self._by_version is None else self._by_version.version(version)
+            )
             definition = replace(definition, table=table_convertor(self._strategy.versions[version].columns))
             handler = self._handlers[version] = ResourceHandler(
                 definition, version, store, admission=self.admission, authorizer=self._authorizer
@@ -109,7 +112,10 @@ class Serving:
             self._by_version.end_watches()
 
     def succeeds(self, former: Serving) -> bool:
-        """Take over the state of `former`. Return True if stored objects may be outdated until `settle` has returned."""
+        """Take over the state of `former`.
+
+        Return True if stored objects may be outdated until `settle` has returned.
+        """
         if self._stores_alike(former):
             self.currency.current_from = former.currency.current_from
             return self.currency.current_from is None
@@ -120,11 +126,16 @@ class Serving:
         """Return whether `former` stores objects with the same version, schema and kind."""
         stored, former_stored = self._strategy.stored, former._strategy.stored
         return (
-            stored.name == former_stored.name and stored.schema == former_stored.schema and self.definition.kind == former.definition.kind
+            stored.name == former_stored.name
+            and stored.schema == former_stored.schema
+            and self.definition.kind == former.definition.kind
         )
 
     async def settle(self, former: Serving) -> None:
-        """Wait until no replica writes by the former definition any more, and record the revision from which objects are current."""
+        """Wait until no replica writes by the former definition any more.
+
+        The method then records the revision from which objects are current.
+        """
         await asyncio.sleep(SETTLE_SECONDS)
         await former.idle.wait()
         self.currency.current_from = await revision_now(self._stored)

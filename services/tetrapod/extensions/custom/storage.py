@@ -1,11 +1,12 @@
 """A storage that returns custom resources in one version, as the current definition specifies it.
 
-Objects stay stored as they were written. Since then the schema may have gained defaults and lost fields, or the storage version may
-have changed. An object that was written before the last such change, or in another version than the requested one, is converted when
-it is read, once per revision. All others pass through unchanged. Upstream decodes, defaults and prunes on every read.
+Objects stay stored as they were written. Since then the schema may have gained defaults and lost fields, or the storage
+version may have changed. An object that was written before the last such change, or in another version than the
+requested one, is converted when it is read, once per revision. All others pass through unchanged. Upstream decodes,
+defaults and prunes on every read.
 
-An object in a version that the definition no longer has cannot be read. Lists and watches that include it fail until the definition
-has the version again.
+An object in a version that the definition no longer has cannot be read. Lists and watches that include it fail until
+the definition has the version again.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ _ROOT: Final = "/registry"
 
 @dataclass
 class Currency:
-    """The revision after which all written objects match the current definition (`current_from`), or None while that is unknown.
+    """The revision after which all written objects match the current definition (`current_from`).
 
-    All versions of a resource share it.
+    It is None while that is unknown. All versions of a resource share it.
     """
 
     current_from: int | None
@@ -54,7 +55,9 @@ class Currency:
 class CurrentStorage(ForwardingStorage):
     """A `ResourceStorage` over another one. `prefix` is the beginning of the encoded objects of its version."""
 
-    def __init__(self, inner: ResourceStorage, resource: GroupResource, prefix: bytes, codec: VersionCodec, currency: Currency) -> None:
+    def __init__(
+        self, inner: ResourceStorage, resource: GroupResource, prefix: bytes, codec: VersionCodec, currency: Currency
+    ) -> None:
         super().__init__(inner)
         self._resource = resource
         self._prefix = prefix
@@ -69,7 +72,12 @@ class CurrentStorage(ForwardingStorage):
             NotDecodable: the object is in a version that no longer exists.
         """
         current_from = self.currency.current_from
-        if current_from is not None and entry.revision > current_from and self._codec.defaulted and entry.head.startswith(self._prefix):
+        if (
+            current_from is not None
+            and entry.revision > current_from
+            and self._codec.defaulted
+            and entry.head.startswith(self._prefix)
+        ):
             return entry
         converted: Entry | None = entry.representations.get(self)
         if converted is None:
@@ -107,10 +115,15 @@ class CurrentStorage(ForwardingStorage):
         if not self._all_readable:
             await self.list(ListQuery(resource_version="0"))
             self._all_readable = True
-        return MappedWatch(await self._inner.watch(replace(query, predicate=self._on_current(query.predicate))), self.current)
+        return MappedWatch(
+            await self._inner.watch(replace(query, predicate=self._on_current(query.predicate))), self.current
+        )
 
     def _on_current(self, predicate: Predicate) -> Predicate:
-        """Return a predicate that selects by fields of this version, with its defaults. Labels are the same in every version."""
+        """Return a predicate that selects by fields of this version, with its defaults.
+
+        Labels are the same in every version.
+        """
         if predicate.fields is None:
             return predicate
         matches = predicate.fields
@@ -135,7 +148,12 @@ class CurrentStorage(ForwardingStorage):
         return self.current(await self._inner.create(key, self._codec.encode(obj), ttl))
 
     async def guaranteed_update(
-        self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = _NO_PRECONDITIONS, allow_absent: bool = False
+        self,
+        key: str,
+        try_update: TryUpdate,
+        *,
+        preconditions: Preconditions = _NO_PRECONDITIONS,
+        allow_absent: bool = False,
     ) -> Entry:
         async def on_current(obj: Object | None, entry: Entry | None) -> Updated | None:
             try:
@@ -143,14 +161,22 @@ class CurrentStorage(ForwardingStorage):
             except NotDecodable as error:
                 raise StatusError(500, "", error.message) from None
             updated = await (
-                try_update(obj, entry) if converted is None or converted is entry else try_update(converted.object(), converted)
+                try_update(obj, entry)
+                if converted is None or converted is entry
+                else try_update(converted.object(), converted)
             )
             return None if updated is None else updated._replace(object=self._codec.encode(updated.object))
 
-        return self.current(await self._inner.guaranteed_update(key, on_current, preconditions=preconditions, allow_absent=allow_absent))
+        return self.current(
+            await self._inner.guaranteed_update(key, on_current, preconditions=preconditions, allow_absent=allow_absent)
+        )
 
     async def delete(
-        self, key: str, *, preconditions: Preconditions = _NO_PRECONDITIONS, validate: Callable[[Entry], Awaitable[None]] | None = None
+        self,
+        key: str,
+        *,
+        preconditions: Preconditions = _NO_PRECONDITIONS,
+        validate: Callable[[Entry], Awaitable[None]] | None = None,
     ) -> Entry:
         async def check(entry: Entry) -> None:
             assert validate is not None

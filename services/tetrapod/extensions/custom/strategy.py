@@ -1,6 +1,7 @@
 """The strategies of custom resources and of their status subresource.
 
-Objects are in the storage version here. The schema, and whether status is a subresource, are those of the version of the request.
+Objects are in the storage version here. The schema, and whether status is a subresource, are those of the version of
+the request.
 
 Upstream: apiextensions-apiserver/pkg/registry/customresource (strategy.go, status_strategy.go).
 """
@@ -30,7 +31,9 @@ class CustomStrategy(Strategy):
     repeats_errors = True
     generation: tuple[str, ...] | None = ("spec",)
 
-    def __init__(self, group: str, namespaced: bool, versions: Mapping[str, ServedVersion], storage_version: str) -> None:
+    def __init__(
+        self, group: str, namespaced: bool, versions: Mapping[str, ServedVersion], storage_version: str
+    ) -> None:
         self.group, self.namespaced = group, namespaced
         self.versions = versions
         self.stored = versions[storage_version]
@@ -74,7 +77,10 @@ class CustomStrategy(Strategy):
         return _finalizer_warnings(new, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """Prune and default the object by the storage version before it is stored, and convert whole floats to integers."""
+        """Prune and default the object by the storage version before it is stored.
+
+        Whole floats are converted to integers.
+        """
         integral(obj)
         pruning.prune(self.stored.node, obj)
         defaulting.apply(self.stored.node, obj)

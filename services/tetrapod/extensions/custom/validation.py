@@ -1,4 +1,6 @@
-"""Validation of custom resources apart from their metadata: schema, scale paths, embedded resources, list types and CEL rules.
+"""Validation of custom resources apart from their metadata.
+
+It covers the schema, scale paths, embedded resources, list types and CEL rules.
 
 Upstream: apiextensions-apiserver/pkg/registry/customresource (validator.go, strategy.go).
 """
@@ -23,7 +25,8 @@ _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
 _NOT_CHECKED: Final = (
-    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
 )
 _MAX_INT32: Final = (1 << 31) - 1
 
@@ -76,7 +79,9 @@ class CustomValidator:
             return []
         correlated = before.key("status") or Correlation(node, new["status"], None)
         errors = validation.validate(node, new["status"], before=correlated)
-        return [replace(e, field="status" if e.field == "<nil>" else validation.joined("status", e.field)) for e in errors]
+        return [
+            replace(e, field="status" if e.field == "<nil>" else validation.joined("status", e.field)) for e in errors
+        ]
 
     def _new_duplicates(self, new: Object, old: Object) -> list[FieldError]:
         """Return the duplicates in sets and map lists, unless the existing object has duplicates too."""

@@ -1,11 +1,11 @@
 """Transformations of custom resources between their stored form and the version of a request.
 
-A stored object is pruned and defaulted by the version in which it was stored, converted, and pruned by the requested version. An object
-to be written is converted and pruned by the storage version. With the conversion strategy None, conversion only sets apiVersion;
-webhooks are in extensions/conversion.
+A stored object is pruned and defaulted by the version in which it was stored, converted, and pruned by the requested
+version. An object to be written is converted and pruned by the storage version. With the conversion strategy None,
+conversion only sets apiVersion; webhooks are in extensions/conversion.
 
-Upstream: apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go; customresource_handler.go, crdConversionRESTOptionsGetter,
-for the codec of each version.
+Upstream: apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go; customresource_handler.go,
+crdConversionRESTOptionsGetter, for the codec of each version.
 """
 
 from __future__ import annotations

@@ -48,7 +48,13 @@ class ByVersion:
         current: Callable[[ResourceDefinition, VersionCodec], CurrentStorage],
         converter: WebhookConverter | None,
     ) -> None:
-        self._crd, self._declared, self._storage, self._current, self._converter = crd, declared, storage, current, converter
+        self._crd, self._declared, self._storage, self._current, self._converter = (
+            crd,
+            declared,
+            storage,
+            current,
+            converter,
+        )
         self._made: dict[str, Version] = {}
 
     def version(self, version: str) -> Version:
@@ -65,7 +71,12 @@ class ByVersion:
                 storage = self._current(definition, codec)
             else:
                 storage = ConvertedStorage(
-                    self._storage, convert, definition.gvk(version), self._crd.storage_version, codec, definition.storage_prefix
+                    self._storage,
+                    convert,
+                    definition.gvk(version),
+                    self._crd.storage_version,
+                    codec,
+                    definition.storage_prefix,
                 )
             made = self._made[version] = Version(definition, CustomStore(definition, storage))
         return made

@@ -1,4 +1,7 @@
-"""One version of a custom resource, as its definition specifies it. Schema nodes and validators are compiled on first use."""
+"""One version of a custom resource, as its definition specifies it.
+
+Schema nodes and validators are compiled on first use.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ class ServedVersion:
         self.deprecation_warning: str | None = declared.get("deprecationWarning")
         self.schema: Object = (declared.get("schema") or {}).get("openAPIV3Schema") or {}
         self.columns: Sequence[Object] = declared.get("additionalPrinterColumns") or ()
-        self.selectable: Sequence[str] = [f["jsonPath"].removeprefix(".") for f in declared.get("selectableFields") or ()]
+        self.selectable: Sequence[str] = [
+            f["jsonPath"].removeprefix(".") for f in declared.get("selectableFields") or ()
+        ]
         subresources = declared.get("subresources") or {}
         self.has_status: bool = subresources.get("status") is not None
         self.scale: Object | None = subresources.get("scale")

@@ -6,7 +6,11 @@ from tetrapod.machinery.gvk import Object
 
 
 def set_defaults(obj: Object) -> None:
-    """Set, in place, the singular and list kind, the conversion strategy, the port of the conversion webhook, and status.storedVersions."""
+    """Set the defaults of a definition in place.
+
+    They are the singular and list kind, the conversion strategy, the port of the conversion webhook, and
+    status.storedVersions.
+    """
     spec = obj.get("spec") or {}
     names = spec.get("names") or {}
     kind = names.get("kind") or ""

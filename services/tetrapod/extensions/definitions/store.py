@@ -1,7 +1,7 @@
 """The store of CustomResourceDefinitions.
 
-A deleted definition is first marked and kept by a finalizer; the finalizing controller then deletes its custom resources. A write
-returns after this process has observed it, so that the next request is served by the new definition.
+A deleted definition is first marked and kept by a finalizer; the finalizing controller then deletes its custom
+resources. A write returns after this process has observed it, so that the next request is served by the new definition.
 
 Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go.
 """
@@ -35,7 +35,9 @@ class CrdStore(Store):
                 await self.storage.get(entry.key, str(entry.revision))
         return entry
 
-    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
+    async def delete(
+        self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
+    ) -> tuple[Entry, bool]:
         entry = await self.get(ctx, name)
         stored = entry.peek()
         preconditions_option = options.get("preconditions") or {}

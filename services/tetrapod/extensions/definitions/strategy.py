@@ -55,12 +55,17 @@ class CrdStrategy(Strategy):
 
     def warnings_on_update(self, ctx: Context, new: Object, old: Object) -> list[str]:
         existing_formats = set(_unrecognized_formats(old))
-        warnings = [f'unrecognized format "{name}"' for name in _unrecognized_formats(new) if name not in existing_formats]
+        warnings = [
+            f'unrecognized format "{name}"' for name in _unrecognized_formats(new) if name not in existing_formats
+        ]
         existing_warnings = _set_warnings(old)
         return warnings + [warning for warning in _set_warnings(new) if warning not in existing_warnings]
 
     def canonicalize(self, obj: Object) -> None:
-        """Convert whole floats in defaults, enums and examples to integers after validation, as storage would return them."""
+        """Convert whole floats in defaults, enums and examples to integers after validation.
+
+        Storage would return them as integers.
+        """
         integral(obj)
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
@@ -97,18 +102,27 @@ def _store_version(crd: Object) -> None:
 
 
 def _unrecognized_formats(crd: Object) -> list[str]:
-    """Return the unrecognized formats in the schemas of all versions, in order. A schema that all versions share is checked once."""
+    """Return the unrecognized formats in the schemas of all versions, in order.
+
+    A schema that all versions share is checked once.
+    """
     return [name for schema in Spec.of(crd["spec"]).schemas() for name in unrecognized_formats(schema)]
 
 
 def _set_warnings(crd: Object) -> list[str]:
     kinds = {kind for schema in Spec.of(crd["spec"]).schemas() for kind in unkeyed_sets(schema)}
-    text = 'x-kubernetes-list-type: set for items of type "{}" is not supported by server-side apply or CEL validation rules'
+    text = (
+        'x-kubernetes-list-type: set for items of type "{}" is not supported by server-side apply or CEL validation '
+        "rules"
+    )
     return [text.format(kind) for kind in sorted(kinds)]
 
 
 def _leave_loop(ctx: Context, obj: Object) -> None:
-    """Raise TakesTooLong if there are CEL rules, because compiling them and evaluating them on defaults would block the event loop."""
+    """Raise TakesTooLong if there are CEL rules.
+
+    Compiling them and evaluating them on defaults would block the event loop.
+    """
     schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in obj["spec"].get("versions") or ())
     if not ctx.large and any(has_rules(schema) for schema in schemas if schema):
         raise TakesTooLong

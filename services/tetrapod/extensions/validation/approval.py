@@ -41,7 +41,10 @@ def approval(crd: Object) -> Approval:
         parts = urlsplit("")
     if parts.scheme and parts.netloc:
         return Approval("approved", f"approved in {text}")
-    reason = f'protected groups must have approval annotation "{ANNOTATION}" with either a URL or a reason starting with "unapproved"'
+    reason = (
+        f'protected groups must have approval annotation "{ANNOTATION}" with either a URL or a reason starting with '
+        '"unapproved"'
+    )
     return Approval("invalid", f"{reason}, {_SEE}")
 
 

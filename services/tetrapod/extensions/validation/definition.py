@@ -1,4 +1,6 @@
-"""Validation of CustomResourceDefinitions on create, update and status update, with upstream's messages and order of errors.
+"""Validation of CustomResourceDefinitions on create, update and status update.
+
+Messages and the order of errors are upstream's.
 
 Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go.
 """
@@ -32,10 +34,12 @@ from tetrapod.machinery.schema.list_type_rules import keyed_list_errors, set_ite
 
 SCOPES: Final = ("Cluster", "Namespaced")
 _STORED: Final = (
-    "missing from spec.versions; {0} was previously a storage version, and must remain in spec.versions until a storage migration "
-    "ensures no data remains persisted in {0} and removes {0} from status.storedVersions"
+    "missing from spec.versions; {0} was previously a storage version, and must remain in spec.versions until a "
+    "storage migration ensures no data remains persisted in {0} and removes {0} from status.storedVersions"
 )
-_PRESERVE: Final = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+_PRESERVE: Final = (
+    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+)
 
 
 def validate_create(crd: Object) -> list[FieldError]:
@@ -60,7 +64,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         errors += validate_immutable(spec.scope, old_spec.scope, "spec.scope")
         errors += validate_immutable(spec.names.get("kind") or "", old_spec.names.get("kind") or "", "spec.names.kind")
     errors += validate_immutable(spec.group, old_spec.group, "spec.group")
-    errors += validate_immutable(spec.names.get("plural") or "", old_spec.names.get("plural") or "", "spec.names.plural")
+    errors += validate_immutable(
+        spec.names.get("plural") or "", old_spec.names.get("plural") or "", "spec.names.plural"
+    )
     return errors + _after_spec(new, old)
 
 
@@ -109,7 +115,9 @@ def _spec_errors(spec: Spec, options: Options, path: str) -> list[FieldError]:
     errors += _version_errors(spec, options, path)
     names = child(path, "names")
     errors += validate_required_names(spec.names, names) + validate_names(spec.names, names)
-    errors += validate_schema(spec.schema, spec.status_enabled(), child(path, "validation"), options.rules_of(spec.version))
+    errors += validate_schema(
+        spec.schema, spec.status_enabled(), child(path, "validation"), options.rules_of(spec.version)
+    )
     errors += validate_subresources(spec.subresources, child(path, "subresources"))
     for i, column in enumerate(spec.columns):
         errors += validate_column(column, index(child(path, "additionalPrinterColumns"), i))
@@ -170,7 +178,10 @@ def _selectable_errors(spec: Spec, path: str) -> list[FieldError]:
 
 
 def _any_ca(old: Spec, established: bool) -> bool:
-    """Return whether an invalid CA bundle is accepted: if the existing one is invalid, or the definition is not established yet."""
+    """Return whether an invalid CA bundle is accepted.
+
+    It is if the existing one is invalid, or the definition is not established yet.
+    """
     if not established:
         return True
     bundle: str = (((old.conversion or {}).get("webhook") or {}).get("clientConfig") or {}).get("caBundle") or ""
@@ -186,8 +197,12 @@ def _lenient(old: Spec, options: Options) -> Options:
     return Options(
         rules=Rules(
             valid_types=all(not s.get("type") or s["type"] in TYPES for s in inner),
-            atomic_sets=not any(set_item_errors(items, "") for s, items in lists if s.get("x-kubernetes-list-type") == "set"),
-            keyed_lists=not any(keyed_list_errors(i, s.get("x-kubernetes-list-map-keys") or [], "map", "") for s, i in keyed),
+            atomic_sets=not any(
+                set_item_errors(items, "") for s, items in lists if s.get("x-kubernetes-list-type") == "set"
+            ),
+            keyed_lists=not any(
+                keyed_list_errors(i, s.get("x-kubernetes-list-map-keys") or [], "map", "") for s, i in keyed
+            ),
             pruned_defaults=not any(map(_unpruned, schemas)),
         ),
         schemas_required=not _missing_schemas(old, Options(), ""),

@@ -1,6 +1,9 @@
-"""The internal Go types of custom resource definitions that errors quote whole: versions, columns, subresources, rules and schemas.
+"""The internal Go types of custom resource definitions that errors quote whole.
 
-Upstream: apiextensions-apiserver/pkg/apis/apiextensions (types.go, types_jsonschema.go), whose structs have no JSON tags.
+The types are those of versions, columns, subresources, rules and schemas.
+
+Upstream: apiextensions-apiserver/pkg/apis/apiextensions (types.go, types_jsonschema.go), whose structs have no JSON
+tags.
 """
 
 from __future__ import annotations
@@ -12,12 +15,14 @@ from tetrapod.machinery.gvk import Object
 
 _TYPES: Final = {
     "Schema": (
-        "ID Schema Ref:ptr Description Type Nullable:bool Format Title Default:wire Maximum:ptr ExclusiveMaximum:bool Minimum:ptr"
-        " ExclusiveMinimum:bool MaxLength:ptr MinLength:ptr Pattern MaxItems:ptr MinItems:ptr UniqueItems:bool MultipleOf:ptr Enum:list"
-        " MaxProperties:ptr MinProperties:ptr Required:list Items:schema-or-list AllOf[]Schema OneOf[]Schema AnyOf[]Schema Not*Schema"
-        " Properties:schemas AdditionalProperties:schema-or-bool PatternProperties:schemas Dependencies:dependencies"
-        " AdditionalItems:schema-or-bool Definitions:schemas ExternalDocs*Documentation Example:wire XPreserveUnknownFields:ptr"
-        " XEmbeddedResource:bool XIntOrString:bool XListMapKeys:list XListType:ptr XMapType:ptr XValidations[]Rule"
+        "ID Schema Ref:ptr Description Type Nullable:bool Format Title Default:wire Maximum:ptr ExclusiveMaximum:bool"
+        " Minimum:ptr ExclusiveMinimum:bool MaxLength:ptr MinLength:ptr Pattern MaxItems:ptr MinItems:ptr"
+        " UniqueItems:bool MultipleOf:ptr Enum:list MaxProperties:ptr MinProperties:ptr Required:list"
+        " Items:schema-or-list AllOf[]Schema OneOf[]Schema AnyOf[]Schema Not*Schema Properties:schemas"
+        " AdditionalProperties:schema-or-bool PatternProperties:schemas Dependencies:dependencies"
+        " AdditionalItems:schema-or-bool Definitions:schemas ExternalDocs*Documentation Example:wire"
+        " XPreserveUnknownFields:ptr XEmbeddedResource:bool XIntOrString:bool XListMapKeys:list XListType:ptr"
+        " XMapType:ptr XValidations[]Rule"
     ),
     "Documentation": "Description URL",
     "Rule": "Rule Message MessageExpression Reason:ptr FieldPath OptionalOldSelf:ptr",
@@ -51,7 +56,10 @@ def rule_struct(rule: Object) -> Object:
 
 
 def is_set(key: str, value: Any) -> bool:
-    """Return whether a field of a schema differs from the zero value of its Go type. For pointers only null is the zero value."""
+    """Return whether a field of a schema differs from the zero value of its Go type.
+
+    For pointers only null is the zero value.
+    """
     return value is not None and (_ZEROES.get(key, "") is None or bool(value))
 
 

@@ -1,9 +1,10 @@
 """The spec of a definition in the form of upstream's internal version, because error messages contain its field names.
 
-Schema, subresources, columns and selectable fields that all versions share are stored once at the top level. With a single version,
-that applies to all of them.
+Schema, subresources, columns and selectable fields that all versions share are stored once at the top level. With a
+single version, that applies to all of them.
 
-Upstream: pkg/apis/apiextensions/v1, Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec.
+Upstream: pkg/apis/apiextensions/v1,
+Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec.
 """
 
 from __future__ import annotations

@@ -11,7 +11,9 @@ from tetrapod.machinery.schema.fieldpath import PathError, resolve
 
 MOST: Final = 8
 _SCALARS: Final = ("string", "boolean", "integer")
-_WRONG_TYPE: Final = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+_WRONG_TYPE: Final = (
+    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+)
 
 
 def validate_selectable_fields(fields: Sequence[Object], schema: Object, path: str) -> list[FieldError]:

@@ -38,7 +38,9 @@ _AT_ROOT: Final = {
     "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
     "x-kubernetes-validations": "XValidations",
 }
-"""The fields that are allowed at the root of the schema if there is a status subresource, with their Go names for the error text."""
+"""The fields that are allowed at the root of the schema if there is a status subresource, with their Go names for the
+error text.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,9 @@ def validate_version(version: Version, status: bool, path: str, options: Options
         at = child(path, "selectableFields")
         text = "may only be set when `version.schema.openAPIV3Schema` is not included"
         schema = (version.schema or {}).get("openAPIV3Schema")
-        errors += [invalid(at, "", text)] if schema is None else validate_selectable_fields(version.selectable, schema, at)
+        errors += (
+            [invalid(at, "", text)] if schema is None else validate_selectable_fields(version.selectable, schema, at)
+        )
     return errors
 
 

@@ -31,5 +31,7 @@ def record_bypass(plugin: str, attributes: Attributes) -> None:
     if f"{ANNOTATION}{plugin}" in attributes.annotations:
         return  # recorded before the reinvocation
     attributes.annotate(f"{ANNOTATION}{plugin}", "passed")
-    description = f"{attributes.operation} {attributes.resource.group_resource} {attributes.namespace}/{attributes.name}"
+    description = (
+        f"{attributes.operation} {attributes.resource.group_resource} {attributes.namespace}/{attributes.name}"
+    )
     log.warning("break glass: %s passes %s: %s", attributes.user.name, plugin, description)

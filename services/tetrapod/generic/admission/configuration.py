@@ -1,5 +1,6 @@
-"""`PluginConfiguration`: the plugin configurations of --admission-control-config-file, which configuration_file.py reads.
+"""`PluginConfiguration`: the plugin configurations of --admission-control-config-file.
 
+configuration_file.py reads the file.
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/config.go
 """
 

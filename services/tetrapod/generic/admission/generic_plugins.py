@@ -69,7 +69,11 @@ GENERAL_OFF_BY_DEFAULT: Final = frozenset(
 
 
 def select_plugins(
-    table: Mapping[str, Make], off: Collection[str], dependencies: PluginDependencies, enabled: Collection[str], disabled: Collection[str]
+    table: Mapping[str, Make],
+    off: Collection[str],
+    dependencies: PluginDependencies,
+    enabled: Collection[str],
+    disabled: Collection[str],
 ) -> list[Plugin]:
     """Create the plugins of a table, in its order: those that are enabled or not `off` by default, and not disabled.
 
@@ -91,7 +95,9 @@ def _create(name: str, make: Make, dependencies: PluginDependencies) -> Plugin:
         raise UnusablePlugins(f"couldn't init admission plugin {go_quote(name)}: {error}") from None
 
 
-def standard_plugins(dependencies: PluginDependencies, enabled: Collection[str], disabled: Collection[str]) -> list[Plugin]:
+def standard_plugins(
+    dependencies: PluginDependencies, enabled: Collection[str], disabled: Collection[str]
+) -> list[Plugin]:
     """Create the plugins of a service that has no plugins of its own. Names of other services' plugins are ignored.
 
     Raises:

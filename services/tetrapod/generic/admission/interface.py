@@ -30,7 +30,10 @@ class Versions(Protocol):
     """Converts objects to the version that a plugin needs (upstream: admission.ObjectInterfaces)."""
 
     def equivalents(self) -> Sequence[Equivalent]:
-        """Return the equivalents of the request's resource and subresource, including itself, in order of preference."""
+        """Return the equivalents of the request's resource and subresource, in order of preference.
+
+        They include the request's own resource and subresource.
+        """
         ...
 
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
@@ -89,13 +92,18 @@ class Attributes:
         Level "Request" is written only if the audit policy logs requests.
         """
         annotations = (
-            self.annotations if level == "Metadata" or self.request is None else self.request.state.setdefault(DETAILED_ANNOTATIONS, {})
+            self.annotations
+            if level == "Metadata" or self.request is None
+            else self.request.state.setdefault(DETAILED_ANNOTATIONS, {})
         )
         annotations.setdefault(key, value)
 
 
 def forbidden(attributes: Attributes, reason: str) -> StatusError:
-    """Return a 403 that names the object as upstream's admission.NewForbidden does: by its name, else its generateName, else "Unknown"."""
+    """Return a 403 that names the object as upstream's admission.NewForbidden does.
+
+    The object is named by its name, else by its generateName, else "Unknown".
+    """
     group, _, resource = attributes.resource
     name = attributes.name
     if not name:
@@ -108,7 +116,10 @@ ALL_OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
 class Plugin:
-    """A plugin defines `admit` (mutating), `validate` (validating) or both, and rejects a request by raising StatusError."""
+    """An admission plugin, which defines `admit` (mutating), `validate` (validating) or both.
+
+    It rejects a request by raising StatusError.
+    """
 
     name: str = ""
     operations: frozenset[str] = ALL_OPERATIONS

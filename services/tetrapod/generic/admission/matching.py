@@ -188,7 +188,8 @@ def selects_object(selector: ParsedSelector, attributes: Attributes) -> bool:
     if parsed.empty:
         return True
     return any(
-        obj is not None and "metadata" in obj and parsed.matches(labels_of(obj)) for obj in (attributes.object, attributes.old_object)
+        obj is not None and "metadata" in obj and parsed.matches(labels_of(obj))
+        for obj in (attributes.object, attributes.old_object)
     )
 
 

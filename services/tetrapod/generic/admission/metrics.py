@@ -13,20 +13,22 @@ _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
 _REJECTED: Final = {True: "true", False: "false"}
 _PLUGIN: Final = Histogram(
     "apiserver_admission_controller_admission_duration_seconds",
-    "Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type "
-    "(validate or admit).",
+    "Admission controller latency histogram in seconds, identified by name and broken out for each operation and API "
+    "resource and type (validate or admit).",
     ("name", "type", "operation", "rejected"),
     _BUCKETS,
 )
 _STEP: Final = Histogram(
     "apiserver_admission_step_admission_duration_seconds",
-    "Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type (validate or admit).",
+    "Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type "
+    "(validate or admit).",
     ("type", "operation", "rejected"),
     _BUCKETS,
 )
 _STEP_SUMMARY: Final = Summary(
     "apiserver_admission_step_admission_duration_seconds_summary",
-    "Admission sub-step latency summary in seconds, broken out for each operation and API resource and step type (validate or admit).",
+    "Admission sub-step latency summary in seconds, broken out for each operation and API resource and step type "
+    "(validate or admit).",
     ("type", "operation", "rejected"),
 )
 

@@ -18,7 +18,10 @@ Background = Callable[[str, Coroutine[Any, Any, None]], object]
 
 @dataclass(frozen=True, slots=True)
 class PluginDependencies:
-    """The dependencies of admission plugins. `client` is the server's own client; `webhooks` calls external webhooks."""
+    """The dependencies of admission plugins.
+
+    `client` is the server's own client; `webhooks` calls external webhooks.
+    """
 
     storages: StorageFactory
     authorizer: Authorizer

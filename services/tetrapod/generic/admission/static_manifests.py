@@ -46,4 +46,6 @@ def check_policy_configuration(data: bytes, plugin: str) -> None:
         ValueError: with upstream's text.
     """
     name = f"{plugin}Configuration"
-    reject_manifests(load(data, {("apiserver.config.k8s.io/v1", name): kind(f"v1.{name}", staticManifestsDir=string())}))
+    reject_manifests(
+        load(data, {("apiserver.config.k8s.io/v1", name): kind(f"v1.{name}", staticManifestsDir=string())})
+    )

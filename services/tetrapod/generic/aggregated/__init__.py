@@ -7,4 +7,15 @@ from tetrapod.generic.aggregated.kinds import Kind, KindStrategy, PrinterColumn
 from tetrapod.generic.aggregated.server import AggregatedServer, Settings
 from tetrapod.generic.registry.rest import Rest
 
-__all__ = ["AggregatedServer", "Cluster", "Kind", "KindStrategy", "PrinterColumn", "Rest", "Settings", "command", "list_of", "run"]
+__all__ = [
+    "AggregatedServer",
+    "Cluster",
+    "Kind",
+    "KindStrategy",
+    "PrinterColumn",
+    "Rest",
+    "Settings",
+    "command",
+    "list_of",
+    "run",
+]

@@ -86,7 +86,9 @@ class CheckClient:
         content_type: str = "",
     ) -> CheckResponse:
         address = urlsplit(self.url)
-        connection = http.client.HTTPSConnection(address.hostname or "", address.port, timeout=self.timeout, context=self._context(trusted))
+        connection = http.client.HTTPSConnection(
+            address.hostname or "", address.port, timeout=self.timeout, context=self._context(trusted)
+        )
         request_headers = {**headers, "Accept": accept} | ({"Content-Type": content_type} if content_type else {})
         with closing(connection):
             connection.request(method, path, body, request_headers)

@@ -124,7 +124,10 @@ def _object(answer: CheckResponse, kind: str = "") -> Object:
 def _status(answer: CheckResponse, reason: str) -> None:
     status = _object(answer, "Status")
     if status.get("code") != answer.status or status.get("reason") != reason or status.get("status") != "Failure":
-        raise Failed(f"want a Status with status Failure, reason {reason} and code {answer.status}, got {json.dumps(status)[:200]}")
+        raise Failed(
+            f"want a Status with status Failure, reason {reason} and code {answer.status}, "
+            f"got {json.dumps(status)[:200]}"
+        )
 
 
 @_check("ready", "the aggregator and probes request /readyz")
@@ -133,7 +136,10 @@ def ready(subject: Subject) -> None:
     _must(subject.client.ask("/readyz"), 200)
 
 
-@_check("discovery", "an APIService is Available only if discovery of its group-version succeeds; clients find resources by it")
+@_check(
+    "discovery",
+    "an APIService is Available only if discovery of its group-version succeeds; clients find resources by it",
+)
 def discovery(subject: Subject) -> None:
     """Check the resource list of the group-version, and keep it for later checks."""
     resource_list = _object(_must(subject.client.ask(subject.root), 200), "APIResourceList")
@@ -141,24 +147,37 @@ def discovery(subject: Subject) -> None:
         raise Failed(f"groupVersion is {resource_list.get('groupVersion')!r}")
     for resource in resource_list.get("resources") or ():
         name = resource.get("name") or "?"
-        if not resource.get("kind") or not isinstance(resource.get("namespaced"), bool) or not isinstance(resource.get("verbs"), list):
+        if (
+            not resource.get("kind")
+            or not isinstance(resource.get("namespaced"), bool)
+            or not isinstance(resource.get("verbs"), list)
+        ):
             raise Failed(f"the resource {name} lacks kind, namespaced or verbs")
         subject.resources.append(resource)
 
 
-@_check("accepts identity headers of the front proxy", "the aggregator sends the user in X-Remote-User, with the front proxy's certificate")
+@_check(
+    "accepts identity headers of the front proxy",
+    "the aggregator sends the user in X-Remote-User, with the front proxy's certificate",
+)
 def accepts_front_proxy(subject: Subject) -> None:
     """Check that the front proxy's identity headers are accepted."""
     _must(subject.client.ask(subject.root, MASTER), 200)
 
 
-@_check("rejects identity headers of others", "any client can send X-Remote-User; without the front proxy's certificate it must be ignored")
+@_check(
+    "rejects identity headers of others",
+    "any client can send X-Remote-User; without the front proxy's certificate it must be ignored",
+)
 def rejects_other_clients(subject: Subject) -> None:
     """Check that identity headers without the front proxy's certificate are rejected."""
     for resource in subject.listable():
         answer = subject.client.ask_without_certificate(f"{subject.root}/{resource['name']}", MASTER)
         if answer.status not in (401, 403):
-            raise Failed(f"a client without certificate can read {resource['name']} with X-Remote-Group: system:masters: {answer}")
+            raise Failed(
+                f"a client without certificate can read {resource['name']} "
+                f"with X-Remote-Group: system:masters: {answer}"
+            )
 
 
 @_check(
@@ -187,7 +206,10 @@ def aggregated_discovery(subject: Subject) -> None:
         raise Failed(f"want kind APIGroupDiscoveryList or APIGroupList, got {document.get('kind')!r}")
     content_type = answer.headers.get("content-type", "")
     if not is_aggregated(content_type):
-        raise Failed(f"Content-Type is {content_type!r}: the aggregator ignores responses without the parameters of {_AGGREGATED}")
+        raise Failed(
+            f"Content-Type is {content_type!r}: "
+            f"the aggregator ignores responses without the parameters of {_AGGREGATED}"
+        )
     groups = {(group.get("metadata") or {}).get("name"): group for group in document.get("items") or ()}
     versions = [v.get("version") for v in (groups.get(subject.group_version.group) or {}).get("versions") or ()]
     if subject.group_version.version not in versions:
@@ -220,7 +242,9 @@ def openapi(subject: Subject) -> None:
 def lists(subject: Subject) -> None:
     """Check the form of lists."""
     for resource in subject.listable():
-        resource_list = _object(_must(subject.client.ask(f"{subject.root}/{resource['name']}"), 200), f"{resource['kind']}List")
+        resource_list = _object(
+            _must(subject.client.ask(f"{subject.root}/{resource['name']}"), 200), f"{resource['kind']}List"
+        )
         if not isinstance(resource_list.get("metadata"), dict) or not isinstance(resource_list.get("items"), list):
             raise Failed(f"the list of {resource['name']} lacks metadata or items")
 
@@ -238,7 +262,10 @@ def tables(subject: Subject) -> None:
             raise Failed(f"want a Table or a list of {resource['name']}, got {table.get('kind')!r}")
 
 
-@_check("watches", "informers, kubectl get -w, garbage collection and quota need a stream of events that ends after timeoutSeconds")
+@_check(
+    "watches",
+    "informers, kubectl get -w, garbage collection and quota need a stream of events that ends after timeoutSeconds",
+)
 def watches(subject: Subject) -> None:
     """Check that watches return events and end after their timeout."""
     watched = [r for r in subject.listable() if "watch" in r["verbs"]]
@@ -274,7 +301,10 @@ def missing_objects(subject: Subject) -> None:
     _must(subject.client.ask(f"{subject.root}/{_ABSENT}"), 404)
 
 
-@_check("bad bodies", "malformed JSON is a 400 BadRequest, and an unknown media type a 415 UnsupportedMediaType, never a 500")
+@_check(
+    "bad bodies",
+    "malformed JSON is a 400 BadRequest, and an unknown media type a 415 UnsupportedMediaType, never a 500",
+)
 def bad_bodies(subject: Subject) -> None:
     """Check the errors for malformed bodies and unknown media types."""
     created = [r for r in subject.resources if "create" in r.get("verbs", ()) and "/" not in r["name"]]
@@ -283,7 +313,10 @@ def bad_bodies(subject: Subject) -> None:
     for resource in created:
         location = f"namespaces/default/{resource['name']}" if resource["namespaced"] else resource["name"]
         path = f"{subject.root}/{location}?dryRun=All"
-        _status(_must(subject.client.ask(path, method="POST", body=b"{", content_type="application/json"), 400), "BadRequest")
+        _status(
+            _must(subject.client.ask(path, method="POST", body=b"{", content_type="application/json"), 400),
+            "BadRequest",
+        )
         _must(subject.client.ask(path, method="POST", body=b"<a/>", content_type="application/xml"), 415)
 
 
@@ -297,7 +330,10 @@ def dry_runs(subject: Subject) -> None:
         location = f"namespaces/default/{resource['name']}" if resource["namespaced"] else resource["name"]
         body = {"apiVersion": str(subject.group_version), "kind": resource["kind"], "metadata": {"name": _ABSENT}}
         answer = subject.client.ask(
-            f"{subject.root}/{location}?dryRun=All", method="POST", body=json.dumps(body).encode(), content_type="application/json"
+            f"{subject.root}/{location}?dryRun=All",
+            method="POST",
+            body=json.dumps(body).encode(),
+            content_type="application/json",
         )
         if answer.status >= 500:
             raise Failed(f"creating {resource['name']} without a spec: {answer}")

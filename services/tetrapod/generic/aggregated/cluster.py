@@ -43,7 +43,12 @@ class Cluster:
         """
         target = read_kubeconfig(path)
         authorization = dict(target.identity.headers).get(b"authorization", b"").decode()
-        return cls(target.url, target.endpoint.tls or ClientTLS(), target.identity.token_file, authorization.removeprefix("Bearer "))
+        return cls(
+            target.url,
+            target.endpoint.tls or ClientTLS(),
+            target.identity.token_file,
+            authorization.removeprefix("Bearer "),
+        )
 
     @classmethod
     def in_cluster(cls) -> Self:
@@ -52,12 +57,18 @@ class Cluster:
         Raises:
             OSError: the service account is not mounted.
         """
-        return cls("https://kubernetes.default.svc", ClientTLS(ca_data=(_ACCOUNT / "ca.crt").read_text()), str(_ACCOUNT / "token"))
+        return cls(
+            "https://kubernetes.default.svc",
+            ClientTLS(ca_data=(_ACCOUNT / "ca.crt").read_text()),
+            str(_ACCOUNT / "token"),
+        )
 
     @classmethod
     def of_kubeconfig(cls, path: str) -> Self:
         """Call `from_kubeconfig`. Deprecated: removed after the next release."""
-        warnings.warn("Cluster.of_kubeconfig is deprecated, use Cluster.from_kubeconfig", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "Cluster.of_kubeconfig is deprecated, use Cluster.from_kubeconfig", DeprecationWarning, stacklevel=2
+        )
         return cls.from_kubeconfig(path)
 
     @classmethod

@@ -42,7 +42,11 @@ def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Seque
     api_versions = ", ".join(sorted({kind.api_version for kind in kinds}))
 
     @click.command(name, help=f"Serve {api_versions}.")
-    @click.option("--kubeconfig", type=click.Path(), help="Path to the kubeconfig of the cluster. Default: the service account of the pod.")
+    @click.option(
+        "--kubeconfig",
+        type=click.Path(),
+        help="Path to the kubeconfig of the cluster. Default: the service account of the pod.",
+    )
     @click.option("--server", default="", help="URL of the Kubernetes API server, instead of a kubeconfig.")
     @click.option("--certificate-authority", type=click.Path(path_type=Path), help="CA bundle of --server.")
     @click.option("--token-file", default="", help="File with the bearer token for --server.")
@@ -56,7 +60,10 @@ def command(kinds: Sequence[Kind], *, name: str = "aggregated", admission: Seque
     @click.option("--bind-address", default="0.0.0.0", show_default=True, help="IP address to listen on.")
     @click.option("--secure-port", default=6443, show_default=True, help="Port to listen on. 0 chooses a free port.")
     @click.option(
-        "--hosts", default="localhost,127.0.0.1", show_default=True, help="Comma-separated names and addresses of the serving certificate."
+        "--hosts",
+        default="localhost,127.0.0.1",
+        show_default=True,
+        help="Comma-separated names and addresses of the serving certificate.",
     )
     def serve(
         kubeconfig: str | None,

@@ -16,12 +16,14 @@ def list_of(api_version: str, kind: str, items: Iterable[Object], options: ListO
         api_version: the `group/version` of the items.
         kind: the kind of the items; that of the list has the suffix `List`.
         items: all objects, each with `metadata.name`.
-        options: the options of the request. Only the label selector and the field selector are used; selectable fields are
-            metadata.name and metadata.namespace.
+        options: the options of the request. Only the label selector and the field selector are used; selectable fields
+            are metadata.name and metadata.namespace.
     """
     label_selector, field_selector = labels.parse(options.label_selector), field_selectors.parse(options.field_selector)
     matching = [
-        item for item in items if label_selector.matches(item["metadata"].get("labels") or {}) and field_selector.matches(_fields(item))
+        item
+        for item in items
+        if label_selector.matches(item["metadata"].get("labels") or {}) and field_selector.matches(_fields(item))
     ]
     return {"apiVersion": api_version, "kind": f"{kind}List", "metadata": {}, "items": matching}
 

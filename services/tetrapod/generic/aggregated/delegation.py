@@ -70,7 +70,9 @@ async def read_trust(client: Client) -> Trust:
         data = config_map["data"]
         names = json.loads(data.get("requestheader-allowed-names", "[]"))
         headers = HeaderNames(*(tuple(json.loads(data.get(key, "[]"))) for key in _HEADER_NAMES))
-        return Trust(data.get("client-ca-file", ""), data.get("requestheader-client-ca-file", ""), tuple(names), headers)
+        return Trust(
+            data.get("client-ca-file", ""), data.get("requestheader-client-ca-file", ""), tuple(names), headers
+        )
 
 
 def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
@@ -80,7 +82,9 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
     """
     return UnionAuthenticator(
         [
-            RequestHeaderAuthenticator(CertificatePool(trust.front_proxy_ca.encode()), trust.front_proxy_names, trust.header_names),
+            RequestHeaderAuthenticator(
+                CertificatePool(trust.front_proxy_ca.encode()), trust.front_proxy_names, trust.header_names
+            ),
             X509Authenticator(CertificatePool(trust.client_ca.encode())),
             BearerAuthenticator(CachedTokenAuthenticator(TokenReviewer(client))),
         ]
@@ -88,6 +92,9 @@ def authenticator(trust: Trust, client: Client) -> RequestAuthenticator:
 
 
 def authorizer(client: Client) -> Authorizer:
-    """Return an authorizer that uses the cluster's RBAC by SubjectAccessReview. Decisions are cached for `REVIEW_SECONDS`."""
+    """Return an authorizer that uses the cluster's RBAC by SubjectAccessReview.
+
+    Decisions are cached for `REVIEW_SECONDS`.
+    """
     reviews = SubjectAccessReviewer(client, allowed_seconds=REVIEW_SECONDS, denied_seconds=REVIEW_SECONDS)
     return UnionAuthorizer([Named("", HealthPaths()), Named("", PrivilegedGroup()), Named("", reviews)])

@@ -102,8 +102,8 @@ class Kind:
     Attributes:
         api_version: `group/version`.
         kind: the kind in CamelCase.
-        schema: the schema of the whole object, as a JSON schema or a pydantic model. If it has a property `status`, there is a
-            status subresource.
+        schema: the schema of the whole object, as a JSON schema or a pydantic model. If it has a property `status`,
+            there is a status subresource.
         plural: the name of the resource; "" adds an "s" to the kind in lower case.
         namespaced: whether objects are namespaced.
         columns: the columns of `kubectl get` between name and age.
@@ -180,7 +180,9 @@ class Kind:
 
     def openapi(self) -> CustomKind:
         """Return the kind for the OpenAPI documents."""
-        return CustomKind(self.kind, f"{self.kind}List", self.resource, self.namespaced, self.structure, status=self.has_status)
+        return CustomKind(
+            self.kind, f"{self.kind}List", self.resource, self.namespaced, self.structure, status=self.has_status
+        )
 
     def _verbs(self) -> Sequence[str]:
         if self.rest is None:

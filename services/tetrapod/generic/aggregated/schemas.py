@@ -51,7 +51,9 @@ class _Converter:
         if "const" in converted:
             converted["enum"] = [converted.pop("const")]
         if properties := converted.get("properties"):
-            converted["properties"] = {name: self.convert(value, f"{path}.{name}") for name, value in properties.items()}
+            converted["properties"] = {
+                name: self.convert(value, f"{path}.{name}") for name, value in properties.items()
+            }
         for key in ("items", "additionalProperties"):
             if isinstance(converted.get(key), Mapping):
                 converted[key] = self.convert(converted[key], f"{path}[]")

@@ -59,15 +59,20 @@ class AggregatedServer:
     """An aggregated API server. Call `start` and `stop` in the same event loop."""
 
     def __init__(
-        self, kinds: Sequence[Kind], settings: Settings, *, backend: Backend | None = None, admission: Sequence[Plugin] = ()
+        self,
+        kinds: Sequence[Kind],
+        settings: Settings,
+        *,
+        backend: Backend | None = None,
+        admission: Sequence[Plugin] = (),
     ) -> None:
         """Create the server and its certificates, without listening.
 
         Args:
             kinds: the kinds to serve.
             settings: the settings.
-            backend: the store; closed with the server. Default: SQLite in the data directory. Alternatives are `EtcdBackend` and
-                SQLite in memory.
+            backend: the store; closed with the server. Default: SQLite in the data directory. Alternatives are
+                `EtcdBackend` and SQLite in memory.
             admission: plugins that are called for each write, in this order.
 
         Raises:
@@ -83,7 +88,9 @@ class AggregatedServer:
         self.lifecycle = Lifecycle()
         self._draining = Draining()
         self._authorizer = authorizer(self.client)
-        self._server = GenericAPIServer(settings.name, self._storage, Chain(list(admission)), self.lifecycle, authorizer=self._authorizer)
+        self._server = GenericAPIServer(
+            settings.name, self._storage, Chain(list(admission)), self.lifecycle, authorizer=self._authorizer
+        )
         self._server.install([kind.definition() for kind in kinds])
         openapi = OpenAPIHandlers(_Documents(kinds))
         self._server.routes.add("/openapi/v2", openapi.v2)  # kube-apiserver merges it with its other documents
@@ -112,10 +119,14 @@ class AggregatedServer:
 
     def _listen(self, trust: Trust) -> HttpServer:
         settings = self._settings
-        chain = ChainConfig(authenticator(trust, self.client), self._authorizer, draining=self._draining, server_name=settings.name)
+        chain = ChainConfig(
+            authenticator(trust, self.client), self._authorizer, draining=self._draining, server_name=settings.name
+        )
         certificate, key = self._pki.serving
         tls = ServingTLS([CertificatePair(str(certificate), str(key))], self._write_client_cas(trust))
-        return HttpServer(build_handler_chain(self._server.director, chain), host=settings.bind_address, port=settings.port, tls=tls)
+        return HttpServer(
+            build_handler_chain(self._server.director, chain), host=settings.bind_address, port=settings.port, tls=tls
+        )
 
     def _write_client_cas(self, trust: Trust) -> list[str]:
         paths = []

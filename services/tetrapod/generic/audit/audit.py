@@ -24,7 +24,10 @@ class Audit:
     backend: Backend
 
     def context(self, request: Request, user: UserInfo | None) -> AuditContext | None:
-        """Return the context of a request, or None if the policy does not select it. `user` is None if authentication failed."""
+        """Return the context of a request, or None if the policy does not select it.
+
+        `user` is None if authentication failed.
+        """
         request.state[DECIDED_KEY] = True
         if request.info is None:
             return None

@@ -21,7 +21,10 @@ _NAME = "buffered"
 
 @dataclass(frozen=True, slots=True)
 class BatchConfig:
-    """The options of batches. With `concurrent` a batch does not wait until the previous one is delivered. `max_wait` is in seconds."""
+    """The options of batches.
+
+    With `concurrent` a batch does not wait until the previous one is delivered. `max_wait` is in seconds.
+    """
 
     buffer_size: int = 10_000
     max_size: int = 400
@@ -54,7 +57,9 @@ class Buffered:
         if len(self._waiting) >= self._enough:
             self._wake.set()
         if free < len(events):
-            plugin_error(_NAME, "audit backend shut down" if self._stopping else "audit buffer queue blocked", events[free:])
+            plugin_error(
+                _NAME, "audit backend shut down" if self._stopping else "audit buffer queue blocked", events[free:]
+            )
         return True
 
     async def close(self) -> None:
@@ -102,7 +107,10 @@ class Buffered:
 
 
 class _TokenBucket:
-    """A token bucket: `rate` a second, `burst` at once (upstream: client-go's flowcontrol.NewTokenBucketRateLimiter)."""
+    """A token bucket: `rate` a second, `burst` at once.
+
+    Upstream: client-go's flowcontrol.NewTokenBucketRateLimiter.
+    """
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate, self._burst = rate, burst

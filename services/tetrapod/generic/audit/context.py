@@ -29,7 +29,10 @@ _SLOW: Final = 0.5
 
 
 class AuditContext:
-    """The audit data of one request. `sink` is None on a service whose front proxy writes the events and only requests the data."""
+    """The audit data of one request.
+
+    `sink` is None on a service whose front proxy writes the events and only requests the data.
+    """
 
     __slots__ = (
         "_error_status",
@@ -79,10 +82,15 @@ class AuditContext:
     def request_patch(self, patch: bytes | Object) -> None:
         """Record a patch: the JSON of the body, or the object that a YAML body contains."""
         if self.level >= Level.REQUEST:
-            self._request_object = compact_json(patch) if isinstance(patch, bytes) else encoded(patch, omit_managed_fields=False)
+            self._request_object = (
+                compact_json(patch) if isinstance(patch, bytes) else encoded(patch, omit_managed_fields=False)
+            )
 
     def record_status(self, status: Object) -> None:
-        """Record a Status response. As upstream, only its code is recorded if the client accepts none of its media types."""
+        """Record a Status response.
+
+        As upstream, only its code is recorded if the client accepts none of its media types.
+        """
         if not takes_status(self.request):
             self.code(status["code"])
             return
@@ -92,7 +100,10 @@ class AuditContext:
             self._response_object = encoded(status, omit_managed_fields=False)
 
     def answer(self, response: Response) -> None:
-        """Record a response with an object (JSON, YAML or protobuf). The body of a streamed response is collected while it is written."""
+        """Record a response with an object (JSON, YAML or protobuf).
+
+        The body of a streamed response is collected while it is written.
+        """
         if not isinstance(response, StreamResponse):
             self._keep(response, response.body)
         elif not response.endless and (self.level >= Level.REQUEST_RESPONSE or may_be_status(response)):
@@ -112,7 +123,9 @@ class AuditContext:
         if (status := status_in(response, body)) is not None:
             self.status = {**(self.status or {}), **_bounded(status)}
         if self.level >= Level.REQUEST_RESPONSE and body:
-            self._response_object = response_object(response, body, omit_managed_fields=self.auditing.omit_managed_fields)
+            self._response_object = response_object(
+                response, body, omit_managed_fields=self.auditing.omit_managed_fields
+            )
 
     # --- stages
 
@@ -166,7 +179,10 @@ class AuditContext:
         self.status = {**(self.status or {"metadata": {}}), "code": code}
 
     def annotate_latency(self) -> None:
-        """Annotate a slow request with the measured latency of each layer. Watches are long-running and not annotated."""
+        """Annotate a slow request with the measured latency of each layer.
+
+        Watches are long-running and not annotated.
+        """
         seconds, info = time.monotonic() - self.request.received, self.request.info
         if seconds <= _SLOW or not self._layers or (info is not None and info.verb == "watch"):
             return
@@ -180,7 +196,9 @@ class AuditContext:
 
         The response is seen here, so the level is at most Request.
         """
-        return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (OMIT_MANAGED_FIELDS if self.auditing.omit_managed_fields else "")
+        return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (
+            OMIT_MANAGED_FIELDS if self.auditing.omit_managed_fields else ""
+        )
 
     def findings(self) -> Object:
         """Return the data that only the service that serves the request has, for the server that writes the events."""

@@ -39,7 +39,9 @@ class Event:
             try:
                 encoded = orjson.dumps(self.document)
             except orjson.JSONEncodeError:  # a string that is not valid UTF-8
-                encoded = orjson.dumps({key: v if isinstance(v, orjson.Fragment) else cleaned(v) for key, v in self.document.items()})
+                encoded = orjson.dumps(
+                    {key: v if isinstance(v, orjson.Fragment) else cleaned(v) for key, v in self.document.items()}
+                )
             self._encoded = go_escaped(encoded)
         return self._encoded
 
@@ -49,7 +51,9 @@ class Event:
 
     def without_objects(self) -> Event:
         """Return the event without its objects, annotated as truncated."""
-        document = {key: value for key, value in self.document.items() if key not in ("requestObject", "responseObject")}
+        document = {
+            key: value for key, value in self.document.items() if key not in ("requestObject", "responseObject")
+        }
         document["annotations"] = {**document.get("annotations", {}), "audit.k8s.io/truncated": "true"}
         return Event(document)
 

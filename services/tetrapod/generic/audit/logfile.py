@@ -69,7 +69,10 @@ def open_writer(path: str, rotation: RotationConfig) -> Writer:
 
 
 class LogBackend:
-    """The backend. It writes in the event loop: copying a line into the page cache takes about 10 µs, less than a thread would cost."""
+    """The backend.
+
+    It writes in the event loop: copying a line into the page cache takes about 10 µs, less than a thread would cost.
+    """
 
     def __init__(self, writer: Writer, log_format: str = JSON) -> None:
         self._writer, self._format = writer, log_format

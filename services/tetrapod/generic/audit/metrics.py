@@ -11,15 +11,20 @@ from tetrapod.generic.metrics.collectors import Counter
 
 log = logging.getLogger(__name__)
 
-EVENT_TOTAL: Final = Counter("apiserver_audit_event_total", "Counter of audit events generated and sent to the audit backend.")
+EVENT_TOTAL: Final = Counter(
+    "apiserver_audit_event_total", "Counter of audit events generated and sent to the audit backend."
+)
 ERROR_TOTAL: Final = Counter(
     "apiserver_audit_error_total",
     "Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.",
     ("plugin",),
 )
-LEVEL_TOTAL: Final = Counter("apiserver_audit_level_total", "Counter of policy levels for audit events (1 per request).", ("level",))
+LEVEL_TOTAL: Final = Counter(
+    "apiserver_audit_level_total", "Counter of policy levels for audit events (1 per request).", ("level",)
+)
 REQUESTS_REJECTED_TOTAL: Final = Counter(
-    "apiserver_audit_requests_rejected_total", "Counter of apiserver requests rejected due to an error in audit logging backend."
+    "apiserver_audit_requests_rejected_total",
+    "Counter of apiserver requests rejected due to an error in audit logging backend.",
 )
 
 
@@ -27,4 +32,10 @@ def plugin_error(plugin: str, error: object, impacted: Sequence[Event]) -> None:
     """Count events that were lost, and write them to the server's own log."""
     ERROR_TOTAL.add((plugin,), len(impacted))
     lines = "".join(f"\n{legacy_line(event)}" for event in impacted)
-    log.error("Error in audit plugin '%s' affecting %d audit events: %s\nImpacted events:%s", plugin, len(impacted), error, lines)
+    log.error(
+        "Error in audit plugin '%s' affecting %d audit events: %s\nImpacted events:%s",
+        plugin,
+        len(impacted),
+        error,
+        lines,
+    )

@@ -24,7 +24,11 @@ _NOTHING: Final = GroupVersionKind("", "v1", "")
 def encoded(obj: Object, *, omit_managed_fields: bool) -> bytes:
     """Encode an object. It is not modified, and may be modified by others afterwards."""
     metadata = obj.get("metadata")
-    if isinstance(metadata, dict) and "managedFields" in metadata and (omit_managed_fields or not metadata["managedFields"]):
+    if (
+        isinstance(metadata, dict)
+        and "managedFields" in metadata
+        and (omit_managed_fields or not metadata["managedFields"])
+    ):
         obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
     try:
         return json.encode(obj)
@@ -43,7 +47,8 @@ def compact_json(data: bytes) -> bytes:
 def response_object(response: Response, body: bytes, *, omit_managed_fields: bool) -> bytes:
     """Return the JSON of the object in the body of a response; empty if it has no object.
 
-    A JSON body is kept as it is, so that large lists are not parsed for an event, unless managed fields are to be removed.
+    A JSON body is kept as it is, so that large lists are not parsed for an event, unless managed fields are to be
+    removed.
     """
     data = _decoded_encoding(response, body)
     kind = _media_type(response)

@@ -146,7 +146,9 @@ class AuditOptions:
     webhook: WebhookOptions = field(default_factory=WebhookOptions)
 
     def build(self) -> Audit | None:
-        """Create the policy and the backends; None if nothing is audited, because the policy or all backends are missing.
+        """Create the policy and the backends, or return None if nothing is audited.
+
+        Nothing is audited if the policy or all backends are missing.
 
         Raises:
             ValueError: an option is invalid or a file cannot be read; the text is upstream's.
@@ -157,7 +159,11 @@ class AuditOptions:
         policy = read_policy(self.policy_file) if self.policy_file else None
         if policy is None:
             return None
-        backends = [part.backend() for part, wanted in ((self.log, self.log.path), (self.webhook, self.webhook.config_file)) if wanted]
+        backends = [
+            part.backend()
+            for part, wanted in ((self.log, self.log.path), (self.webhook, self.webhook.config_file))
+            if wanted
+        ]
         if not backends:
             return None
         return Audit(policy, backends[0] if len(backends) == 1 else Union(backends))

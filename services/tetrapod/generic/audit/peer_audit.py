@@ -1,9 +1,10 @@
 """The exchange of audit data between the front proxy (the aggregator) and the service that a request is proxied to.
 
-With four processes each request is audited once, by the aggregator, which alone knows the original user and address. Data about the
-object and from admission exists only in the service; it is returned in a response header. Both headers share the prefix of the identity
-headers, so the aggregator removes them from requests of clients and responses of other servers (proxy/headers.py). Only a service
-behind an aggregator returns data (`ChainConfig.notify_aggregator`), and only to the front proxy (authentication/requestheader.py).
+With four processes each request is audited once, by the aggregator, which alone knows the original user and address.
+Data about the object and from admission exists only in the service; it is returned in a response header. Both headers
+share the prefix of the identity headers, so the aggregator removes them from requests of clients and responses of other
+servers (proxy/headers.py). Only a service behind an aggregator returns data (`ChainConfig.notify_aggregator`), and only
+to the front proxy (authentication/requestheader.py).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from tetrapod.generic.request import Auditor, HeaderList, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 
 _LIMIT: Final = 512 * 1024
-"""The longest header in bytes. A larger object (after compression) is left out of the event, which is annotated as truncated."""
+"""The longest header in bytes. A larger object (after compression) is left out of the event, which is annotated as
+truncated.
+"""
 _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 

@@ -23,7 +23,12 @@ class Level(IntEnum):
     REQUEST_RESPONSE = 3
 
 
-LEVELS: Final = {"None": Level.NONE, "Metadata": Level.METADATA, "Request": Level.REQUEST, "RequestResponse": Level.REQUEST_RESPONSE}
+LEVELS: Final = {
+    "None": Level.NONE,
+    "Metadata": Level.METADATA,
+    "Request": Level.REQUEST,
+    "RequestResponse": Level.REQUEST_RESPONSE,
+}
 LEVEL_NAMES: Final = {level: name for name, level in LEVELS.items()}
 
 REQUEST_RECEIVED: Final = "RequestReceived"
@@ -43,7 +48,10 @@ class Auditing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupResources:
-    """Resources of a group, `*` being every group. Empty resources mean all. Forms: `pods`, `pods/log`, `pods/*`, `*/scale`, `*`."""
+    """Resources of a group, `*` being every group.
+
+    Empty resources mean all. Forms: `pods`, `pods/log`, `pods/*`, `*/scale`, `*`.
+    """
 
     group: str = ""
     resources: tuple[str, ...] = ()

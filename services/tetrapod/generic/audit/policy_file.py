@@ -1,6 +1,7 @@
-"""The file of `--audit-policy-file`: an audit.k8s.io/v1 Policy, validated with upstream's error texts before the server starts.
+"""The file of `--audit-policy-file`: an audit.k8s.io/v1 Policy.
 
-Unknown and duplicate fields are logged and ignored, as by upstream's fallback to lenient decoding.
+It is validated with upstream's error texts before the server starts. Unknown and duplicate fields are logged and
+ignored, as by upstream's fallback to lenient decoding.
 Upstream: k8s.io/apiserver/pkg/audit/policy/reader.go, pkg/apis/audit/validation/validation.go.
 """
 
@@ -47,7 +48,9 @@ def read_policy(path: str) -> Policy:
         data = Path(path).read_bytes()
     except OSError as error:
         reason = (error.strerror or "").lower()
-        raise PolicyError(f"loading audit policy file: failed to read file path {go_quote(path)}: open {path}: {reason}") from None
+        raise PolicyError(
+            f"loading audit policy file: failed to read file path {go_quote(path)}: open {path}: {reason}"
+        ) from None
     try:
         return parse_policy(data)
     except PolicyError as error:
@@ -85,7 +88,9 @@ def _check_kind(api_version: str, kind: str) -> None:
     if not api_version:
         raise PolicyError(f"unknown group version field audit.k8s.io/__internal, Kind={kind} in policy")
     if api_version != _API_VERSION or kind not in _KINDS:
-        raise DecodeError(f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {_SCHEME}")
+        raise DecodeError(
+            f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {_SCHEME}"
+        )
     if kind != "Policy":
         raise DecodeError(f"converting (v1.{kind}) to (audit.Policy): unknown conversion")
 
@@ -172,7 +177,9 @@ def _url_errors(urls: Sequence[str], path: str) -> list[FieldError]:
         if not url.startswith("/"):
             errors.append(invalid(f"{path}[{i}]", url, "non-resource URL rules must begin with a '/' character"))
         if "*" in url[:-1]:
-            errors.append(invalid(f"{path}[{i}]", url, "non-resource URL wildcards '*' must be the final character of the rule"))
+            errors.append(
+                invalid(f"{path}[{i}]", url, "non-resource URL wildcards '*' must be the final character of the rule")
+            )
     return errors
 
 
@@ -184,7 +191,11 @@ def _resource_errors(group_resources: Sequence[Object], path: str) -> list[Field
             errors.append(invalid(f"{path}.group", group, ",".join(problems)))
         if resources.get("resourceNames") and not resources.get("resources"):
             errors.append(
-                invalid(f"{path}.resourceNames", resources["resourceNames"], "using resourceNames requires at least one resource")
+                invalid(
+                    f"{path}.resourceNames",
+                    resources["resourceNames"],
+                    "using resourceNames requires at least one resource",
+                )
             )
     return errors
 
@@ -210,7 +221,9 @@ def _rule(rule: Object, stages: frozenset[str], omits: bool) -> Rule:
 
     own = rule.get("omitManagedFields")
     resources = tuple(
-        GroupResources(entry.get("group") or "", tuple(entry.get("resources") or ()), tuple(entry.get("resourceNames") or ()))
+        GroupResources(
+            entry.get("group") or "", tuple(entry.get("resources") or ()), tuple(entry.get("resourceNames") or ())
+        )
         for entry in strings("resources")
     )
     return Rule(

@@ -91,7 +91,9 @@ def _address(text: str) -> str:
     if not text:
         return ""
     if "." in text and ":" not in text:
-        text = ".".join(part.lstrip("0") or "0" if part.isascii() and part.isdigit() else part for part in text.split("."))
+        text = ".".join(
+            part.lstrip("0") or "0" if part.isascii() and part.isdigit() else part for part in text.split(".")
+        )
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -132,7 +132,10 @@ class RotatingFile:
                 self._tidying.start()
 
     def _tidy_up(self) -> None:
-        """Tidy up until no file was rotated during the work. One thread at a time, because two would compress the same file."""
+        """Tidy up until no file was rotated during the work.
+
+        One thread at a time, because two would compress the same file.
+        """
         while True:
             with self._lock:
                 if not self._again:
@@ -177,7 +180,9 @@ def _uncompressed(path: Path) -> str:
     return path.name.removesuffix(_GZ)
 
 
-def _remove(backups: list[tuple[datetime, Path]], unwanted: Callable[[datetime, Path], bool]) -> list[tuple[datetime, Path]]:
+def _remove(
+    backups: list[tuple[datetime, Path]], unwanted: Callable[[datetime, Path], bool]
+) -> list[tuple[datetime, Path]]:
     kept = []
     for stamp, path in backups:
         if unwanted(stamp, path):

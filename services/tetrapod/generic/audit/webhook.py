@@ -60,14 +60,19 @@ class WebhookBackend:
         try:
             async with asyncio.timeout(self._timeout):
                 headers = [*_HEADERS, *target.credentials()]
-                connection = await self._pool.exchange(target.endpoint, "POST", target.path, headers, body, host=target.host, replay=True)
+                connection = await self._pool.exchange(
+                    target.endpoint, "POST", target.path, headers, body, host=target.host, replay=True
+                )
                 try:
                     answer = await connection.read(_ANSWER_LIMIT)
                 except BaseException:
                     connection.close()
                     raise
         except TimeoutError:
-            return f"Post {go_quote(target.url)}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+            return (
+                f"Post {go_quote(target.url)}: context deadline exceeded "
+                "(Client.Timeout exceeded while awaiting headers)"
+            )
         except (BackendError, OSError, ValueError) as error:
             return f"Post {go_quote(target.url)}: {error}"
         if 200 <= connection.status <= 206:

@@ -1,8 +1,8 @@
-"""Authenticators of bearer tokens in the Authorization header and in a WebSocket subprotocol (browsers cannot set headers there).
+"""Authenticators of bearer tokens in the Authorization header and in a WebSocket subprotocol.
 
+Browsers cannot set the headers of WebSocket requests, so they send the token as a subprotocol.
 Upstream: k8s.io/apiserver/pkg/authentication/request/{bearertoken,websocket}. Parsing is as lenient as upstream's:
-after two spaces the token is empty
-(anonymous, with a warning), and text after the token is ignored.
+after two spaces the token is empty (anonymous, with a warning), and text after the token is ignored.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class BearerAuthenticator:
 
 
 class WebSocketAuthenticator:
-    """The authenticator of WebSocket requests. It removes the subprotocol with the token; the request must offer another one as well."""
+    """The authenticator of WebSocket requests.
+
+    It removes the subprotocol with the token; the request must offer another one as well.
+    """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: tuple[str, ...] = ()) -> None:
         self._tokens = tokens

@@ -1,7 +1,8 @@
 """Verification of client certificates against one of several CA pools.
 
-TLS has verified the certificate against all client CAs together, because one listener serves users and front proxies. So the pool that
-trusts the certificate must be found here. Upstream: k8s.io/apiserver/pkg/authentication/request/x509/x509.go (Verify).
+TLS has verified the certificate against all client CAs together, because one listener serves users and front proxies.
+So the pool that trusts the certificate must be found here. Upstream:
+k8s.io/apiserver/pkg/authentication/request/x509/x509.go (Verify).
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class TrustedCertificate(NamedTuple):
 class CertificatePool:
     """The CAs that may sign one kind of client certificate.
 
-    Results are cached by the certificate's DER: the parsed certificate, or why it is rejected. The chain of a certificate is cached as
-    well, because a resumed TLS session contains only the certificate of the client.
+    Results are cached by the certificate's DER: the parsed certificate, or why it is rejected. The chain of a
+    certificate is cached as well, because a resumed TLS session contains only the certificate of the client.
     """
 
     def __init__(self, pem: bytes) -> None:
@@ -45,7 +46,9 @@ class CertificatePool:
         self._verdicts: BoundedCache[bytes, TrustedCertificate | str] = BoundedCache(
             count=4096, size=16 << 20, largest=256 << 10, weigh_entry=lambda der, _: _PARSED * len(der)
         )
-        self._chains: BoundedCache[bytes, tuple[bytes, ...]] = BoundedCache(count=4096, size=16 << 20, largest=256 << 10)
+        self._chains: BoundedCache[bytes, tuple[bytes, ...]] = BoundedCache(
+            count=4096, size=16 << 20, largest=256 << 10
+        )
         self.replace(pem)
 
     def replace(self, pem: bytes) -> None:
@@ -55,9 +58,10 @@ class CertificatePool:
         self._verdicts.clear()
 
     def client_of(self, request: Request) -> TrustedCertificate | str | None:
-        """Return the client certificate of a request, the reason why this pool rejects it, or None if the request has none.
+        """Return a request's client certificate, the reason why this pool rejects it, or None if the request has none.
 
-        The reason is a value, because every user's certificate is rejected by the front proxy's pool before it is accepted by its own.
+        The reason is a value, because every user's certificate is rejected by the front proxy's pool before it is
+        accepted by its own.
         """
         if request.certificate_error:
             return request.certificate_error
@@ -66,7 +70,8 @@ class CertificatePool:
     def verify(self, chain: tuple[bytes, ...], now: float | None = None) -> TrustedCertificate | str:
         """Return the parsed client certificate, the first of `chain`, or why it is rejected.
 
-        It is rejected if it was signed by an unknown CA, is expired or not yet valid, or is not for client authentication.
+        It is rejected if it was signed by an unknown CA, is expired or not yet valid, or is not for client
+        authentication.
 
         Args:
             chain: the certificates that TLS verified, as DER.
@@ -84,16 +89,23 @@ class CertificatePool:
         return "x509: certificate has expired or is not yet valid"
 
     def _judge(self, chain: tuple[bytes, ...]) -> TrustedCertificate | str:
-        """Return the parsed certificate, or why it is rejected. One authority in a chain that TLS has verified is enough."""
+        """Return the parsed certificate, or why it is rejected.
+
+        One authority in a chain that TLS has verified is enough.
+        """
         try:
             certificate = x509.load_der_x509_certificate(chain[0])
         except (ValueError, x509.InvalidVersion):
             return x509_errors.certificate_error(chain[0])
-        if self._anchors.isdisjoint(chain) and not any(_signed_by(certificate, authority) for authority in self._authorities):
+        if self._anchors.isdisjoint(chain) and not any(
+            _signed_by(certificate, authority) for authority in self._authorities
+        ):
             return "x509: certificate signed by unknown authority"
         if not _for_clients(certificate):
             return "x509: certificate specifies an incompatible key usage"
-        return TrustedCertificate(certificate, certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp())
+        return TrustedCertificate(
+            certificate, certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp()
+        )
 
 
 def _signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:

@@ -24,10 +24,12 @@ TOKEN_REVIEWS: Final = GroupVersionResource("authentication.k8s.io", "v1", "toke
 
 
 class TokenReviewer:
-    """The authenticator. It raises InvalidToken with the error of the review, and, as upstream, if the review itself is rejected.
+    """The authenticator.
 
-    If the auth service is unavailable it raises StatusError 503. Upstream's kube-apiserver checks tokens itself, so its clients never
-    get a 401 for this reason; they would give up or discard their credentials.
+    It raises InvalidToken with the error of the review, and, as upstream, if the review itself is rejected.
+
+    If the auth service is unavailable it raises StatusError 503. Upstream's kube-apiserver checks tokens itself, so its
+    clients never get a 401 for this reason; they would give up or discard their credentials.
     """
 
     def __init__(self, client: Client) -> None:
@@ -60,7 +62,11 @@ def annotations_to_wire(authenticated: Authenticated) -> dict[str, str]:
     """Return the TokenReview annotations that carry audit annotations and warnings about the credential."""
     if not authenticated.annotations and not authenticated.warnings:
         return {}
-    return {_ANNOTATIONS: orjson.dumps({"annotations": authenticated.annotations, "warnings": authenticated.warnings}).decode()}
+    return {
+        _ANNOTATIONS: orjson.dumps(
+            {"annotations": authenticated.annotations, "warnings": authenticated.warnings}
+        ).decode()
+    }
 
 
 def annotations_from_wire(review: Object) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -15,8 +15,8 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 class Authenticated(NamedTuple):
     """An authenticated user, and those of the requested audiences that the credential is valid for.
 
-    `annotations` (of the audit event) and `warnings` (for the client) are about the credential. Upstream: both are cached by
-    token/cache/cached_token_authenticator.go.
+    `annotations` (of the audit event) and `warnings` (for the client) are about the credential. Upstream: both are
+    cached by token/cache/cached_token_authenticator.go.
     """
 
     user: UserInfo
@@ -28,7 +28,8 @@ class Authenticated(NamedTuple):
 class Rejected:
     """The result of an authenticator whose credential is invalid, where another authenticator may accept it.
 
-    A value costs less than an exception: the front proxy's authenticator rejects the client certificate of each user's request.
+    A value costs less than an exception: the front proxy's authenticator rejects the client certificate of each user's
+    request.
     """
 
     __slots__ = ()
@@ -38,7 +39,10 @@ REJECTED: Final = Rejected()
 
 
 class RequestAuthenticator(Protocol):
-    """An authenticator of requests. It returns None for other kinds of credentials and raises StatusError 401 for invalid ones."""
+    """An authenticator of requests.
+
+    It returns None for other kinds of credentials and raises StatusError 401 for invalid ones.
+    """
 
     async def authenticate(self, request: Request) -> Authenticated | None: ...
 
@@ -50,7 +54,10 @@ class AlternativeAuthenticator(Protocol):
 
 
 class TokenAuthenticator(Protocol):
-    """An authenticator of bearer tokens. It returns None for other kinds of tokens and raises InvalidToken for invalid ones."""
+    """An authenticator of bearer tokens.
+
+    It returns None for other kinds of tokens and raises InvalidToken for invalid ones.
+    """
 
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None: ...
 

@@ -1,7 +1,8 @@
-"""The authenticator of identity headers (X-Remote-User, -Uid, -Group and -Extra-*), trusted with the front proxy's client certificate.
+"""The authenticator of identity headers: X-Remote-User, -Uid, -Group and -Extra-*.
 
-Upstream: k8s.io/apiserver/pkg/authentication/request/headerrequest. The headers are ignored unless the request has a certificate of the
-front-proxy CA with an allowed common name. They are always removed from the request.
+The headers are only trusted with the front proxy's client certificate.
+Upstream: k8s.io/apiserver/pkg/authentication/request/headerrequest. The headers are ignored unless the request has a
+certificate of the front-proxy CA with an allowed common name. They are always removed from the request.
 """
 
 from __future__ import annotations
@@ -39,9 +40,14 @@ STANDARD: Final = HeaderNames()
 
 
 class RequestHeaderAuthenticator:
-    """The authenticator of identity headers. Empty `allowed_names` allow any certificate of the pool (--requestheader-allowed-names)."""
+    """The authenticator of identity headers.
 
-    def __init__(self, pool: CertificatePool, allowed_names: Collection[str] = (), names: HeaderNames = STANDARD) -> None:
+    Empty `allowed_names` allow any certificate of the pool (--requestheader-allowed-names).
+    """
+
+    def __init__(
+        self, pool: CertificatePool, allowed_names: Collection[str] = (), names: HeaderNames = STANDARD
+    ) -> None:
         self._pool = pool
         self._allowed = frozenset(allowed_names)
         self._user_headers, self._uid_headers, self._group_headers, self._extra_prefixes = map(_lower, names)
@@ -57,7 +63,9 @@ class RequestHeaderAuthenticator:
             return self._identify(request)
         finally:
             if self._others or request.peer_certificates:
-                request.headers = [h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)]
+                request.headers = [
+                    h for h in request.headers if h[0] not in self._ours and not h[0].startswith(self._extra_prefixes)
+                ]
 
     def _identify(self, request: Request) -> Authenticated | Rejected | None:
         trusted = self._pool.client_of(request)

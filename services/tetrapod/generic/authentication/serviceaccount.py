@@ -1,4 +1,7 @@
-"""The user names and groups of service accounts and nodes (upstream: k8s.io/apiserver/pkg/authentication/serviceaccount)."""
+"""The user names and groups of service accounts and nodes.
+
+Upstream: k8s.io/apiserver/pkg/authentication/serviceaccount.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The optional cache in redis in which replicas share the results of token and access reviews.
 
-A restarted replica need not request them again. Without redis the server is only slower: after a call that fails or times out, redis
-is not called for a while. Redis is not trusted. Keys are digests with a secret that the replicas of one service share. Values are
-authenticated with it, together with their key and expiry. So a writer to redis can neither forge the user of a token or a
-permission, nor replay expired entries.
+A restarted replica need not request them again. Without redis the server is only slower: after a call that fails or
+times out, redis is not called for a while. Redis is not trusted. Keys are digests with a secret that the replicas of
+one service share. Values are authenticated with it, together with their key and expiry. So a writer to redis can
+neither forge the user of a token or a permission, nor replay expired entries.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class SharedCache:
     """The cache of one process. Values of different purposes are separate."""
 
     def __init__(self, url: str, password_file: str = "", *, secret: bytes, timeout: float = _TIMEOUT_SECONDS) -> None:
-        """Create the cache; the connection is made at the first call. `secret` is shared by the replicas and not known to redis."""
+        """Create the cache; the connection is made at the first call.
+
+        `secret` is shared by the replicas and not known to redis.
+        """
         self._seal = _Seal(secret)
         self._url = url
         self._password_file = password_file

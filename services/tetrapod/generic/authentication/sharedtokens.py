@@ -8,7 +8,10 @@ from tetrapod.generic.authentication.shared_cache import SharedCache
 
 
 class SharedTokens:
-    """The shared cache of one authenticator. `source` names it, because another may answer differently. Entries are valid for `seconds`."""
+    """The shared cache of one authenticator.
+
+    `source` names it, because another may answer differently. Entries are valid for `seconds`.
+    """
 
     def __init__(self, cache: SharedCache, source: str, seconds: float) -> None:
         self._cache = cache

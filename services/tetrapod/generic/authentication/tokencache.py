@@ -1,8 +1,9 @@
-"""A short-lived cache of token authentication results, so that the token of a busy client is not checked for every request.
+"""A short-lived cache of token authentication results.
 
-Upstream: k8s.io/apiserver/pkg/authentication/token/cache. Successes are cached for 10 s, and rejections without an error if configured.
-Errors are never cached. Concurrent checks of one token share one result. The key is a keyed hash that is useless outside this process;
-tokens are not stored.
+With it, the token of a busy client is not checked for every request.
+Upstream: k8s.io/apiserver/pkg/authentication/token/cache. Successes are cached for 10 s, and rejections without an
+error if configured. Errors are never cached. Concurrent checks of one token share one result. The key is a keyed hash
+that is useless outside this process; tokens are not stored.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ _LIMIT: Final = 8192
 REQUESTS: Final = Counter("authentication_token_cache_request_total", "", ("status",))
 FETCHES: Final = Counter("authentication_token_cache_fetch_total", "", ("status",))
 _SECONDS: Final = Histogram(
-    "authentication_token_cache_request_duration_seconds", "", ("status",), (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+    "authentication_token_cache_request_duration_seconds",
+    "",
+    ("status",),
+    (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 _ACTIVE: Final = Gauge("authentication_token_cache_active_fetch_count", "", ("status",))
 _HIT, _MISS, _BLOCKED, _IN_FLIGHT = ("hit",), ("miss",), ("blocked",), ("in_flight",)
@@ -64,7 +68,10 @@ class ExpiringCache(Generic[K, V]):
         self.seconds = seconds
         self._clock = clock
         self._entries: BoundedCache[K, tuple[float, V]] = BoundedCache(
-            count=limit, size=size, largest=256 << 10, weigh_entry=lambda key, entry: weigh(key) + weigh_value(entry[1]) + 100
+            count=limit,
+            size=size,
+            largest=256 << 10,
+            weigh_entry=lambda key, entry: weigh(key) + weigh_value(entry[1]) + 100,
         )
 
     def get(self, key: K) -> V | None:
@@ -85,7 +92,9 @@ class ExpiringCache(Generic[K, V]):
 
 
 def _weigh(authenticated: Authenticated) -> int:
-    return weigh_user(authenticated.user) + weigh((authenticated.audiences, dict(authenticated.annotations), authenticated.warnings))
+    return weigh_user(authenticated.user) + weigh(
+        (authenticated.audiences, dict(authenticated.annotations), authenticated.warnings)
+    )
 
 
 class CachedTokenAuthenticator:

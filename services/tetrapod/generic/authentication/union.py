@@ -1,14 +1,21 @@
 """The combination of authenticators in upstream's order: front proxy, client certificate, bearer token, anonymous.
 
-Upstream: pkg/kubeapiserver/authenticator/config.go, k8s.io/apiserver/pkg/authentication/{request,token}/union and group. After an
-invalid credential the next authenticators are still tried. A request is anonymous only if it has no credentials.
+Upstream: pkg/kubeapiserver/authenticator/config.go, k8s.io/apiserver/pkg/authentication/{request,token}/union and
+group. After an invalid credential the next authenticators are still tried. A request is anonymous only if it has no
+credentials.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tetrapod.generic.authentication.interface import AlternativeAuthenticator, Authenticated, InvalidToken, Rejected, TokenAuthenticator
+from tetrapod.generic.authentication.interface import (
+    AlternativeAuthenticator,
+    Authenticated,
+    InvalidToken,
+    Rejected,
+    TokenAuthenticator,
+)
 from tetrapod.generic.request import Request
 from tetrapod.generic.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
 from tetrapod.machinery.boundedcache import bounded
@@ -17,13 +24,18 @@ from tetrapod.machinery.status import StatusError, unauthorized
 
 
 class UnionAuthenticator:
-    """A request authenticator: the first authenticator that accepts the request decides, and the user joins system:authenticated.
+    """A request authenticator: the first authenticator that accepts the request decides.
 
-    If `anonymous_paths` is not empty, anonymous requests are allowed on these paths only.
+    The user joins system:authenticated. If `anonymous_paths` is not empty, anonymous requests are allowed on these
+    paths only.
     """
 
     def __init__(
-        self, authenticators: Sequence[AlternativeAuthenticator], *, anonymous: bool = True, anonymous_paths: Collection[str] = ()
+        self,
+        authenticators: Sequence[AlternativeAuthenticator],
+        *,
+        anonymous: bool = True,
+        anonymous_paths: Collection[str] = (),
     ) -> None:
         self._authenticators = tuple(authenticators)
         self._anonymous, self._anonymous_paths = anonymous, frozenset(anonymous_paths)
@@ -63,7 +75,10 @@ def _member(user: tuple[str, str, tuple[str, ...]]) -> UserInfo:
 
 
 class UnionTokenAuthenticator:
-    """A token authenticator. If no authenticator accepts the token, it raises InvalidToken with the errors of all, if there are any."""
+    """A token authenticator.
+
+    If no authenticator accepts the token, it raises InvalidToken with the errors of all, if there are any.
+    """
 
     def __init__(self, authenticators: Sequence[TokenAuthenticator]) -> None:
         self._authenticators = tuple(authenticators)

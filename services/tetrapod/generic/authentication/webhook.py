@@ -1,5 +1,6 @@
-"""The authenticator that sends TokenReviews to a webhook (--authentication-token-webhook-config-file) and caches the results.
+"""The authenticator that sends TokenReviews to a webhook and caches the results.
 
+The webhook is configured with --authentication-token-webhook-config-file.
 Upstream: k8s.io/apiserver/plugin/pkg/authenticator/token/webhook/webhook.go.
 """
 
@@ -53,16 +54,23 @@ def webhook_authenticator(
     """
     if version not in VERSIONS:
         listed = ", ".join(map(go_quote, VERSIONS))
-        raise ValueError(f"unsupported authentication webhook version {go_quote(version)}, supported versions are {listed}")
+        raise ValueError(
+            f"unsupported authentication webhook version {go_quote(version)}, supported versions are {listed}"
+        )
     # Both versions have the same schema.
     expected = Expected(f"{GROUP}/{version}", "TokenReview", partial(load, "io.k8s.api.authentication.v1.TokenReview"))
-    authenticator = WebhookTokenAuthenticator(ReviewClient(target, pool, expected), version, audiences, backoff or Backoff())
+    authenticator = WebhookTokenAuthenticator(
+        ReviewClient(target, pool, expected), version, audiences, backoff or Backoff()
+    )
     shared_tokens = SharedTokens(shared, f"{target.url} {version}", ttl) if shared is not None else None
     return CachedTokenAuthenticator(authenticator, ttl, failure_seconds=ttl, shared=shared_tokens)
 
 
 class WebhookTokenAuthenticator:
-    """The authenticator without a cache. A webhook that returns no audiences authenticates for `audiences`, those of this API server."""
+    """The authenticator without a cache.
+
+    A webhook that returns no audiences authenticates for `audiences`, those of this API server.
+    """
 
     def __init__(self, client: ReviewClient, version: str, audiences: tuple[str, ...], backoff: Backoff) -> None:
         self._client, self._version, self._audiences, self._backoff = client, version, audiences, backoff
@@ -70,7 +78,13 @@ class WebhookTokenAuthenticator:
     async def authenticate_token(self, token: str, audiences: tuple[str, ...]) -> Authenticated | None:
         wanted = audiences or self._audiences
         spec: Object = {"token": token, "audiences": list(wanted)}
-        review = {"kind": "TokenReview", "apiVersion": f"{GROUP}/{self._version}", "metadata": {}, "spec": spec, "status": {"user": {}}}
+        review = {
+            "kind": "TokenReview",
+            "apiVersion": f"{GROUP}/{self._version}",
+            "metadata": {},
+            "spec": spec,
+            "status": {"user": {}},
+        }
         try:
             status: Object = (await create(self._client, review, self._backoff)).get("status") or {}
         except ReviewFailed as error:

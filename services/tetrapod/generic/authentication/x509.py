@@ -42,7 +42,10 @@ class X509Authenticator:
         self._pool = pool
         self._reserved = frozenset(reserved_groups)
         self._users: BoundedCache[bytes, UserInfo] = BoundedCache(
-            count=4096, size=16 << 20, largest=256 << 10, weigh_entry=lambda der, user: len(der) + weigh_user(user) + 200
+            count=4096,
+            size=16 << 20,
+            largest=256 << 10,
+            weigh_entry=lambda der, user: len(der) + weigh_user(user) + 200,
         )
         """Users by the DER of their certificates."""
 
@@ -78,11 +81,15 @@ def user_of(certificate: x509.Certificate, reserved_groups: Collection[str] = ()
     fingerprint = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest()
     # As in Go, the last of several common names counts.
     return UserInfo(
-        names[-1] if names else "", uid=uids[0] if uids else "", groups=groups, extra={CREDENTIAL_ID_KEY: (f"X509SHA256={fingerprint}",)}
+        names[-1] if names else "",
+        uid=uids[0] if uids else "",
+        groups=groups,
+        extra={CREDENTIAL_ID_KEY: (f"X509SHA256={fingerprint}",)},
     )
 
 
 def _texts(subject: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
     return [
-        v if isinstance(v := attribute.value, str) else v.decode("utf-8", "replace") for attribute in subject.get_attributes_for_oid(oid)
+        v if isinstance(v := attribute.value, str) else v.decode("utf-8", "replace")
+        for attribute in subject.get_attributes_for_oid(oid)
     ]

@@ -1,9 +1,10 @@
 """Authorization by the auth service, without one request to it for each request here.
 
-The whole rule set of a user is fetched once and evaluated locally; any event on an RBAC key in storage drops all sets. A request that
-the rules do not allow is sent to the auth service as SubjectAccessReview, because other authorizers may allow it and because the review
-returns the reason. A server that shares no storage with auth (an external one) uses SubjectAccessReviews only, with upstream's short
-cache. Upstream: k8s.io/apiserver/pkg/authorization/authorizerfactory/delegating.go, plugin/pkg/authorizer/webhook.
+The whole rule set of a user is fetched once and evaluated locally; any event on an RBAC key in storage drops all sets.
+A request that the rules do not allow is sent to the auth service as SubjectAccessReview, because other authorizers may
+allow it and because the review returns the reason. A server that shares no storage with auth (an external one) uses
+SubjectAccessReviews only, with upstream's short cache. Upstream:
+k8s.io/apiserver/pkg/authorization/authorizerfactory/delegating.go, plugin/pkg/authorizer/webhook.
 """
 
 from __future__ import annotations
@@ -76,7 +77,10 @@ class RuleSetCache:
         self._in_flight.clear()
 
     async def get(self, user: UserInfo) -> RuleSet:
-        """Return the rule set of a user, fetching it if it is not cached. Raises Unavailable or StatusError if it cannot be fetched."""
+        """Return the rule set of a user, fetching it if it is not cached.
+
+        Raises Unavailable or StatusError if it cannot be fetched.
+        """
         key = (user.name, user.groups)
         cached = self._sets.recall(key)
         if cached is not None and cached[1] > time.monotonic():
@@ -102,14 +106,19 @@ class RuleSetCache:
             if self._generation == generation:
                 self._in_flight.pop(key, None)
         watched = all(following.synced.is_set() for following in self._followings.values())
-        fresh = all((wire.get("revisions") or {}).get(prefix, 0) >= revision for prefix, revision in seen_revisions.items())
+        fresh = all(
+            (wire.get("revisions") or {}).get(prefix, 0) >= revision for prefix, revision in seen_revisions.items()
+        )
         if watched and fresh and self._generation == generation:
             self._sets.keep(key, (rules, time.monotonic() + (wire.get("seconds") or math.inf), _PARSED * len(answer)))
         return rules
 
 
 class SubjectAccessReviewer:
-    """The authorizer by SubjectAccessReview. With caching times (for external servers) it caches results as long as upstream does."""
+    """The authorizer by SubjectAccessReview.
+
+    With caching times (for external servers) it caches results as long as upstream does.
+    """
 
     def __init__(self, client: Client, *, allowed_seconds: float = 0, denied_seconds: float = 0) -> None:
         self._client = client
@@ -147,11 +156,16 @@ def _answer_of(status: Object) -> AuthorizationResult:
     reason, error = status.get("reason", ""), status.get("evaluationError", "")
     if status.get("allowed"):
         return AuthorizationResult(Decision.ALLOW, reason)
-    return AuthorizationResult(Decision.DENY if status.get("denied") else Decision.NO_OPINION, reason, "" if reason else error)
+    return AuthorizationResult(
+        Decision.DENY if status.get("denied") else Decision.NO_OPINION, reason, "" if reason else error
+    )
 
 
 class DelegatingAuthorizer:
-    """The authorizer of core, extensions and the aggregator when auth is a separate process; StatusError 503 if auth is unavailable."""
+    """The authorizer of core, extensions and the aggregator when auth is a separate process.
+
+    It raises StatusError 503 if auth is unavailable.
+    """
 
     def __init__(self, rules: RuleSetCache, reviewer: SubjectAccessReviewer) -> None:
         self._rules = rules

@@ -12,8 +12,8 @@ from tetrapod.generic.user import UserInfo
 class Attributes(NamedTuple):
     """The attributes of a request to authorize (upstream: authorizer.AttributesRecord).
 
-    A non-resource request has a `path`, and `resource_request` is False. The requirements are those of selectors in the query, as
-    FieldSelectorRequirement and LabelSelectorRequirement dicts.
+    A non-resource request has a `path`, and `resource_request` is False. The requirements are those of selectors in the
+    query, as FieldSelectorRequirement and LabelSelectorRequirement dicts.
     """
 
     user: UserInfo
@@ -31,7 +31,10 @@ class Attributes(NamedTuple):
 
 
 class Decision(Enum):
-    """The decision of an authorizer. NO_OPINION leaves it to the next authorizer; a request that none allows is rejected."""
+    """The decision of an authorizer.
+
+    NO_OPINION leaves it to the next authorizer; a request that none allows is rejected.
+    """
 
     ALLOW = "allow"
     DENY = "deny"

@@ -1,7 +1,7 @@
 """`Following`: a list and watch loop over one resource in storage, which runs as long as the process.
 
-The auth service keeps its RBAC index and node graph up to date with it; the other services invalidate their rule caches. It
-reads the store that all services share, so it needs neither the API nor permissions.
+The auth service keeps its RBAC index and node graph up to date with it; the other services invalidate their rule
+caches. It reads the store that all services share, so it needs neither the API nor permissions.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Follower(Protocol):
 class Following:
     """The list and watch loop, and how far it has come.
 
-    `revision` is how much is known: no change up to it is missing. `changed` is the revision of the last list or change of this
-    resource. It is what another process must have seen to know as much; unlike `revision` it does not advance with bookmarks for writes
-    to other resources.
+    `revision` is how much is known: no change up to it is missing. `changed` is the revision of the last list or change
+    of this resource. It is what another process must have seen to know as much; unlike `revision` it does not advance
+    with bookmarks for writes to other resources.
     """
 
     def __init__(self, storage: ResourceStorage, follower: Follower) -> None:
@@ -76,7 +76,10 @@ class Following:
             wait = min(wait * 2, _LONGEST_WAIT)
 
     async def reach(self, revision: int) -> None:
-        """Wait until everything up to `revision` is known. If the watch takes longer than 50 ms, list: an idle resource has few events."""
+        """Wait until everything up to `revision` is known.
+
+        If the watch takes longer than 50 ms, list: an idle resource has few events.
+        """
         if self.revision >= revision:
             return
         try:
@@ -104,7 +107,9 @@ class Following:
             watch.close()
 
     async def _apply(self, batch: Sequence[WatchEvent]) -> None:
-        changes = [e for e in batch if e.type != "BOOKMARK" and e.revision > self.revision]  # `reach` may be ahead of the watch
+        changes = [
+            e for e in batch if e.type != "BOOKMARK" and e.revision > self.revision
+        ]  # `reach` may be ahead of the watch
         for event in changes:
             self._follower.apply(event)
         await self._advance(max((event.revision for event in batch), default=0), change=bool(changes))

@@ -1,7 +1,7 @@
 """The text of 403 responses: `User "x" cannot get resource "pods" in API group "" in the namespace "y"`.
 
-The authorization and impersonation filters raise `forbidden_error`. Endpoints that call the authorizer themselves (create
-by update) raise `forbidden_status`, because upstream sends those without the nosniff header.
+The authorization and impersonation filters raise `forbidden_error`. Endpoints that call the authorizer themselves
+(create by update) raise `forbidden_status`, because upstream sends those without the nosniff header.
 Upstream: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go.
 """
 
@@ -20,7 +20,10 @@ def forbidden_message(attributes: Attributes) -> str:
         return f"User {user} cannot {attributes.verb} path {go_quote(attributes.path)}"
     resource = f"{attributes.resource}/{attributes.subresource}" if attributes.subresource else attributes.resource
     where = f"in the namespace {go_quote(attributes.namespace)}" if attributes.namespace else "at the cluster scope"
-    return f"User {user} cannot {attributes.verb} resource {go_quote(resource)} in API group {go_quote(attributes.group)} {where}"
+    return (
+        f"User {user} cannot {attributes.verb} resource {go_quote(resource)} "
+        f"in API group {go_quote(attributes.group)} {where}"
+    )
 
 
 def forbidden_status(attributes: Attributes, reason: str = "") -> StatusError:

@@ -17,7 +17,9 @@ DECISIONS: Final = Counter(
     "Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.",
     (*_KIND, "decision"),
 )
-EVALUATIONS: Final = Counter("apiserver_authorization_webhook_evaluations_total", "Round-trips to authorization webhooks.", _RESULT)
+EVALUATIONS: Final = Counter(
+    "apiserver_authorization_webhook_evaluations_total", "Round-trips to authorization webhooks.", _RESULT
+)
 DURATIONS: Final = Histogram(
     "apiserver_authorization_webhook_duration_seconds",
     "Request latency in seconds.",
@@ -25,11 +27,14 @@ DURATIONS: Final = Histogram(
     (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 FAIL_OPEN: Final = Counter(
-    "apiserver_authorization_webhook_evaluations_fail_open_total", "NoOpinion results due to webhook timeout or error.", _RESULT
+    "apiserver_authorization_webhook_evaluations_fail_open_total",
+    "NoOpinion results due to webhook timeout or error.",
+    _RESULT,
 )
 CONDITION_ERRORS: Final = Counter(
     "apiserver_authorization_match_condition_evaluation_errors_total",
-    "Total number of errors when an authorization webhook encounters a match condition error split by authorizer type and name.",
+    "Total number of errors when an authorization webhook encounters a match condition error split by authorizer "
+    "type and name.",
     _KIND,
 )
 EXCLUSIONS: Final = Counter(

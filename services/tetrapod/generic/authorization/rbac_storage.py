@@ -11,7 +11,9 @@ RBAC_VERSION: Final = f"{RBAC_GROUP}/v1"
 
 ROLES: Final = StorageConfig(prefix="roles", api_version=RBAC_VERSION, kind="Role")
 ROLE_BINDINGS: Final = StorageConfig(prefix="rolebindings", api_version=RBAC_VERSION, kind="RoleBinding")
-CLUSTER_ROLES: Final = StorageConfig(prefix="clusterroles", api_version=RBAC_VERSION, kind="ClusterRole", namespaced=False)
+CLUSTER_ROLES: Final = StorageConfig(
+    prefix="clusterroles", api_version=RBAC_VERSION, kind="ClusterRole", namespaced=False
+)
 CLUSTER_ROLE_BINDINGS: Final = StorageConfig(
     prefix="clusterrolebindings", api_version=RBAC_VERSION, kind="ClusterRoleBinding", namespaced=False
 )

@@ -1,7 +1,7 @@
 """The evaluation of RBAC rules: whether a rule allows a request, and what all rules of one user allow.
 
-The auth service computes the `RuleSet` of a user and sends it to the other services. Authorizing the same request again costs one
-dictionary look-up. Upstream: k8s.io/kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go and
+The auth service computes the `RuleSet` of a user and sends it to the other services. Authorizing the same request again
+costs one dictionary look-up. Upstream: k8s.io/kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go and
 plugin/pkg/auth/authorizer/rbac (order of visits, reasons).
 """
 
@@ -21,7 +21,9 @@ ALL: Final = "*"
 
 
 MAX_LISTED_CHARACTERS: Final = 16 * 1024 * 1024
-"""Characters of the rules that a review lists. The list has a copy of a role's rules for each binding, which could fill memory."""
+"""Characters of the rules that a review lists. The list has a copy of a role's rules for each binding, which could fill
+memory.
+"""
 
 
 def values(rule: Rule, key: str) -> Sequence[str]:
@@ -56,7 +58,8 @@ def group_matches(rule: Rule, group: str) -> bool:
 def resource_matches(rule: Rule, resource: str, subresource: str) -> bool:
     """Return whether the rule includes the resource.
 
-    `*` matches everything, `pods/log` that subresource, `*/scale` that subresource of any resource; `pods/*` has no special meaning.
+    `*` matches everything, `pods/log` that subresource, `*/scale` that subresource of any resource; `pods/*` has no
+    special meaning.
     """
     resources = values(rule, "resources")
     if ALL in resources:
@@ -78,12 +81,18 @@ def non_resource_url_matches(rule: Rule, path: str) -> bool:
 
 
 def url_covers(pattern: str, path: str) -> bool:
-    """Return whether a pattern covers a path. A trailing `*` covers everything below; elsewhere it is an ordinary character."""
+    """Return whether a pattern covers a path.
+
+    A trailing `*` covers everything below; elsewhere it is an ordinary character.
+    """
     return pattern in (ALL, path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
 class Grant(NamedTuple):
-    """The rules that one binding grants, with the reason to report when one of them allows; or the error why it grants nothing."""
+    """The rules that one binding grants, or the error why it grants nothing.
+
+    `reason` is reported when one of the rules allows a request.
+    """
 
     reason: str
     rules: Sequence[Rule]
@@ -99,13 +108,18 @@ _numbers: Final = count()
 _resources: Final[BoundedCache[tuple[int, str, str, str, str, str], tuple[_Named, ...]]] = BoundedCache(
     count=40_000, size=16 << 20, largest=64 << 10
 )
-"""The rules that may allow a request, by the number of a rule set. All rule sets share this cache, so its size does not depend on users."""
+"""The rules that may allow a request, by the number of a rule set. All rule sets share this cache, so its size does not
+depend on users.
+"""
 _paths: Final[BoundedCache[tuple[int, str, str], tuple[str | None]]] = BoundedCache(count=10_000, size=4 << 20)
 """The reasons for allowed paths, by the number of a rule set."""
 
 
 class RuleSet:
-    """All grants of one user, in the order in which upstream visits them: cluster-wide ones, then those of the namespace."""
+    """All grants of one user, in the order in which upstream visits them.
+
+    Cluster-wide grants come first, then those of the namespace.
+    """
 
     __slots__ = ("_number", "cluster", "namespaces")
 
@@ -123,7 +137,14 @@ class RuleSet:
         """Return the reason of the first grant that allows the request; None if no grant does."""
         if not attributes.resource_request:
             return self._path_reason(attributes.verb, attributes.path)
-        key = (self._number, attributes.verb, attributes.group, attributes.resource, attributes.subresource, attributes.namespace)
+        key = (
+            self._number,
+            attributes.verb,
+            attributes.group,
+            attributes.resource,
+            attributes.subresource,
+            attributes.namespace,
+        )
         candidates = _resources.get(key)
         if candidates is None:
             candidates = _resources.recall(key)
@@ -153,7 +174,10 @@ class RuleSet:
         return [grant.error for grant in self.grants(namespace) if grant.error]
 
     def distinct_grants(self, namespace: str) -> Iterator[Grant]:
-        """Yield the first grant of each role. Later ones allow nothing more, and a user may have a thousand bindings to one large role."""
+        """Yield the first grant of each role.
+
+        Later ones allow nothing more, and a user may have a thousand bindings to one large role.
+        """
         yielded: set[int] = set()
         for grant in self.grants(namespace):
             if id(grant.rules) not in yielded:
@@ -178,7 +202,11 @@ class RuleSet:
         candidates: list[_Named] = []
         for grant in self.distinct_grants(namespace):
             for rule in grant.rules:
-                if verb_matches(rule, verb) and group_matches(rule, group) and resource_matches(rule, resource, subresource):
+                if (
+                    verb_matches(rule, verb)
+                    and group_matches(rule, group)
+                    and resource_matches(rule, resource, subresource)
+                ):
                     names = values(rule, "resourceNames")
                     candidates.append(_Named(frozenset(names) if names else None, grant.reason))
                     if not names:
@@ -243,7 +271,9 @@ class _Listed:
         """List the rules of one role. Returns False, with nothing listed, if they are too long."""
         size = self._sizes.get(id(rules))
         if size is None:
-            size = self._sizes[id(rules)] = sum(len(value) + 3 for rule in rules for listed in rule.values() for value in listed or ())
+            size = self._sizes[id(rules)] = sum(
+                len(value) + 3 for rule in rules for listed in rule.values() for value in listed or ()
+            )
         self._left -= size
         if self._left < 0:
             return False
@@ -251,7 +281,9 @@ class _Listed:
             if values(rule, "resources"):
                 self.resource_rules.append({k: list(v) for k in _RESOURCE_KEYS if (v := values(rule, k))})
             if values(rule, "nonResourceURLs"):
-                self.non_resource_rules.append({k: list(v) for k in ("verbs", "nonResourceURLs") if (v := values(rule, k))})
+                self.non_resource_rules.append(
+                    {k: list(v) for k in ("verbs", "nonResourceURLs") if (v := values(rule, k))}
+                )
         return True
 
 

@@ -14,11 +14,21 @@ from tetrapod.machinery.requestinfo import RequestInfo
 
 Requirements = tuple[dict[str, Any], ...]
 _VERBS: Final = frozenset({"list", "watch", "deletecollection"})
-_OPERATORS: Final = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist", "=": "In", "==": "In", "!=": "NotIn"}
+_OPERATORS: Final = {
+    "in": "In",
+    "notin": "NotIn",
+    "exists": "Exists",
+    "!": "DoesNotExist",
+    "=": "In",
+    "==": "In",
+    "!=": "NotIn",
+}
 
 
 _LARGE: Final = 4096
-"""Characters from which on a selector is parsed in a thread. Parsing takes a millisecond or two then; usual selectors are shorter."""
+"""Characters from which on a selector is parsed in a thread. Parsing takes a millisecond or two then; usual selectors
+are shorter.
+"""
 
 
 class _Unparsed(Sequence[dict[str, Any]]):
@@ -55,7 +65,10 @@ class _Unparsed(Sequence[dict[str, Any]]):
 
 
 def requirements_of(info: RequestInfo) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
-    """Return the requirements of the field selector and the label selector; empty for verbs other than list, watch and deletecollection."""
+    """Return the requirements of the field selector and the label selector.
+
+    They are empty for verbs other than list, watch and deletecollection.
+    """
     if info.verb not in _VERBS:
         return (), ()
     return (
@@ -80,12 +93,16 @@ def field_requirements(text: str) -> Requirements:
     except ValueError:
         return ()
     return tuple(
-        {"key": field, "operator": "NotIn" if op == "!=" else "In", "values": [value]} for field, op, value in selector.requirements
+        {"key": field, "operator": "NotIn" if op == "!=" else "In", "values": [value]}
+        for field, op, value in selector.requirements
     )
 
 
 def label_requirements(text: str) -> Requirements:
-    """Convert a label selector to LabelSelectorRequirement dicts. Requirements with operators that have no equivalent are left out."""
+    """Convert a label selector to LabelSelectorRequirement dicts.
+
+    Requirements with operators that have no equivalent are left out.
+    """
     if not text:
         return ()
     try:

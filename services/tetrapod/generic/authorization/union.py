@@ -1,6 +1,7 @@
 """The combination of authorizers in order: the first one that allows or denies decides (upstream: authorization/union).
 
-The reasons of authorizers without an opinion are joined, each after the authorizer's name: `node: no relationship found …`.
+The reasons of authorizers without an opinion are joined, each after the authorizer's name: `node: no relationship found
+…`.
 """
 
 from __future__ import annotations
@@ -8,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Authorizer, Decision, ResolvedRules, RuleResolver
+from tetrapod.generic.authorization.interface import (
+    Attributes,
+    AuthorizationResult,
+    Authorizer,
+    Decision,
+    ResolvedRules,
+    RuleResolver,
+)
 from tetrapod.generic.authorization.metrics import DECISIONS
 from tetrapod.generic.authorization.rules import aggregate
 from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 
 
 class Named(NamedTuple):
-    """An authorizer with the `name` that precedes its reasons ("" for none). Decisions are counted under `type`, unless it is empty."""
+    """An authorizer with the `name` that precedes its reasons ("" for none).
+
+    Decisions are counted under `type`, unless it is empty.
+    """
 
     name: str
     authorizer: Authorizer
@@ -62,8 +73,8 @@ class PrivilegedGroup:
 class HealthPaths:
     """The authorizer that allows health checks to everyone.
 
-    The callers of health checks have no identity, and a health check must not depend on authentication. Single checks below these
-    paths are not included. Upstream: AlwaysAllowPaths (server/options/authorization.go).
+    The callers of health checks have no identity, and a health check must not depend on authentication. Single checks
+    below these paths are not included. Upstream: AlwaysAllowPaths (server/options/authorization.go).
     """
 
     async def authorize(self, attributes: Attributes) -> AuthorizationResult:

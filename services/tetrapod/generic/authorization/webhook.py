@@ -1,5 +1,6 @@
-"""`WebhookAuthorizer`: sends SubjectAccessReviews to a webhook, subject to its matchConditions, and caches the responses.
+"""`WebhookAuthorizer`: sends SubjectAccessReviews to a webhook and caches the responses.
 
+A review is only sent if the request matches the webhook's matchConditions.
 Upstream: k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go.
 """
 
@@ -36,7 +37,9 @@ GROUP: Final = "authorization.k8s.io"
 _CACHED: Final = 8192
 _PURPOSE: Final = "access"
 _CACHEABLE: Final = 10_000
-"""Total characters of the client-chosen attributes from which on a response is not cached, so that clients cannot fill the cache."""
+"""Total characters of the client-chosen attributes from which on a response is not cached, so that clients cannot fill
+the cache.
+"""
 
 
 class Conditions(Protocol):
@@ -75,10 +78,14 @@ class WebhookAuthorizer:
     def __init__(self, options: WebhookOptions, pool: BackendPool, shared: SharedCache | None = None) -> None:
         if options.version not in VERSIONS:
             listed = ", ".join(map(go_quote, VERSIONS))
-            raise ValueError(f"unsupported webhook authorizer version {go_quote(options.version)}, supported versions are {listed}")
+            raise ValueError(
+                f"unsupported webhook authorizer version {go_quote(options.version)}, supported versions are {listed}"
+            )
         self._options = options
         expected = Expected(
-            f"{GROUP}/{options.version}", "SubjectAccessReview", partial(load, "io.k8s.api.authorization.v1.SubjectAccessReview")
+            f"{GROUP}/{options.version}",
+            "SubjectAccessReview",
+            partial(load, "io.k8s.api.authorization.v1.SubjectAccessReview"),
         )
         self._client = ReviewClient(options.target, pool, expected, timeout=options.timeout)
         self._on_failure = Decision.DENY if options.deny_on_failure else Decision.NO_OPINION
@@ -116,7 +123,10 @@ class WebhookAuthorizer:
         return self._allowed if status.get("allowed") else self._others
 
     async def _cached_response(self, key: bytes) -> Object | None:
-        """Return a cached response of the webhook, to this replica or to another, that is still valid by this replica's flags."""
+        """Return a cached response of the webhook that is still valid by this replica's flags.
+
+        The webhook sent the response to this replica or to another.
+        """
         for cache in (self._allowed, self._others):
             if (status := cache.get(key)) is not None:
                 return status

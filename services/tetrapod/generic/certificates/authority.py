@@ -1,7 +1,7 @@
 """Certificate authorities and the certificates that they issue.
 
-Keys are ECDSA P-256, because generating RSA keys would slow down the first start noticeably. Importing this module imports
-`cryptography` (0.1 s).
+Keys are ECDSA P-256, because generating RSA keys would slow down the first start noticeably. Importing this module
+imports `cryptography` (0.1 s).
 Upstream: k8s.io/client-go/util/cert and kubeadm's certs phase
 """
 
@@ -16,7 +16,13 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CA_LIFE: Final = datetime.timedelta(days=3650)
@@ -56,19 +62,30 @@ class Authority:
     def key_pem(self) -> bytes:
         return key_pem(self._key)
 
-    def issue_server(self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE) -> tuple[bytes, bytes]:
+    def issue_server(
+        self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE
+    ) -> tuple[bytes, bytes]:
         """Issue a serving certificate for DNS names and addresses. Returns certificate and key as PEM."""
         alternatives = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
         return self._issue(common_name, (), (ExtendedKeyUsageOID.SERVER_AUTH,), life, alternatives)
 
-    def issue_client(self, user: str, groups: Sequence[str] = (), life: datetime.timedelta = LEAF_LIFE) -> tuple[bytes, bytes]:
+    def issue_client(
+        self, user: str, groups: Sequence[str] = (), life: datetime.timedelta = LEAF_LIFE
+    ) -> tuple[bytes, bytes]:
         """Issue a client certificate with the user as CN and the groups as O. Returns certificate and key as PEM."""
         return self._issue(user, groups, (ExtendedKeyUsageOID.CLIENT_AUTH,), life, None)
 
-    def issue_peer(self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE) -> tuple[bytes, bytes]:
-        """Issue a certificate for both serving and client authentication, as members of etcd need it among themselves."""
+    def issue_peer(
+        self, common_name: str, hosts: Iterable[str], life: datetime.timedelta = LEAF_LIFE
+    ) -> tuple[bytes, bytes]:
+        """Issue a certificate for both serving and client authentication.
+
+        Members of etcd need such a certificate among themselves.
+        """
         usages = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
-        return self._issue(common_name, (), usages, life, x509.SubjectAlternativeName([_general_name(host) for host in hosts]))
+        return self._issue(
+            common_name, (), usages, life, x509.SubjectAlternativeName([_general_name(host) for host in hosts])
+        )
 
     def issued(self, certificate: bytes) -> bool:
         """Return whether this authority has signed a PEM certificate."""
@@ -101,7 +118,9 @@ class Authority:
         return certificate.public_bytes(Encoding.PEM), key_pem(key)
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, public_key: Any, life: datetime.timedelta) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public_key: Any, life: datetime.timedelta
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -158,7 +177,11 @@ def expiry(certificate: bytes) -> float:
 def hosts(certificate: bytes) -> list[str]:
     """Return the DNS names and addresses of a serving certificate."""
     try:
-        names = x509.load_pem_x509_certificate(certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = (
+            x509.load_pem_x509_certificate(certificate)
+            .extensions.get_extension_for_class(x509.SubjectAlternativeName)
+            .value
+        )
     except x509.ExtensionNotFound:
         return []
     return [*names.get_values_for_type(x509.DNSName), *(str(a) for a in names.get_values_for_type(x509.IPAddress))]

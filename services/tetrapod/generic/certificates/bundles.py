@@ -18,7 +18,10 @@ class UnusableBundle(ValueError):
 
 
 def authorities(bundle: bytes) -> str:
-    """Return the certificates of a bundle as PEM. Malformed ones are skipped if one can be parsed. Raises UnusableBundle."""
+    """Return the certificates of a bundle as PEM.
+
+    Malformed ones are skipped if one can be parsed. Raises UnusableBundle.
+    """
     blocks = list(_BLOCK.finditer(bundle))
     certificates = [block[0].decode("latin-1") for block in blocks if block[1] == _CERTIFICATE]
     if valid := [text for text in certificates if _loads(text)]:

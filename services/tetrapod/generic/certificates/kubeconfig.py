@@ -12,7 +12,14 @@ import orjson
 
 
 def kubeconfig(
-    server: str, *, ca: bytes, certificate: bytes = b"", key: bytes = b"", token: str = "", cluster: str = "tetrapod", user: str = "admin"
+    server: str,
+    *,
+    ca: bytes,
+    certificate: bytes = b"",
+    key: bytes = b"",
+    token: str = "",
+    cluster: str = "tetrapod",
+    user: str = "admin",
 ) -> dict[str, Any]:
     """Return a kubeconfig object with one context, which authenticates with a certificate or a token."""
     credentials: dict[str, Any] = {"token": token} if token else {}
@@ -23,7 +30,12 @@ def kubeconfig(
     return {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": cluster, "cluster": {"server": server, "certificate-authority-data": base64.b64encode(ca).decode()}}],
+        "clusters": [
+            {
+                "name": cluster,
+                "cluster": {"server": server, "certificate-authority-data": base64.b64encode(ca).decode()},
+            }
+        ],
         "users": [{"name": user, "user": credentials}],
         "contexts": [{"name": context, "context": {"cluster": cluster, "user": user}}],
         "current-context": context,
@@ -32,7 +44,10 @@ def kubeconfig(
 
 
 def write_kubeconfig(path: str | Path, config: dict[str, Any]) -> None:
-    """Write a kubeconfig as JSON (which is valid YAML), readable by the owner only. An unchanged file is not rewritten."""
+    """Write a kubeconfig as JSON (which is valid YAML), readable by the owner only.
+
+    An unchanged file is not rewritten.
+    """
     path = Path(path)
     data = orjson.dumps(config, option=orjson.OPT_INDENT_2) + b"\n"
     if path.exists() and path.read_bytes() == data:

@@ -1,7 +1,7 @@
 """`write_pki`: creates the certificate files of a self-contained installation and renews them before they expire.
 
-`pki.json` in the same directory records the hash, expiry and hosts of each certificate, so that a start without changes need not parse
-certificates. Files that were replaced (their hash differs) are parsed again.
+`pki.json` in the same directory records the hash, expiry and hosts of each certificate, so that a start without changes
+need not parse certificates. Files that were replaced (their hash differs) are parsed again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ RENEW_BEFORE: Final = 30 * 86400
 ADMIN: Final = ("kubernetes-admin", ("system:masters",))
 FRONT_PROXY_CLIENT: Final = "front-proxy-client"
 
-_AUTHORITIES: Final = {"ca": "tetrapod-ca", "client-ca": "tetrapod-client-ca", "front-proxy-ca": "tetrapod-front-proxy-ca"}
+_AUTHORITIES: Final = {
+    "ca": "tetrapod-ca",
+    "client-ca": "tetrapod-client-ca",
+    "front-proxy-ca": "tetrapod-front-proxy-ca",
+}
 _LEAVES: Final = {"apiserver": "ca", "admin": "client-ca", "front-proxy-client": "front-proxy-ca"}
 
 
@@ -83,9 +87,9 @@ class Pki:
 
 
 def write_pki(directory: str | Path, hosts: Iterable[str], *, renew_before: float = RENEW_BEFORE) -> Pki:
-    """Create certificates that are missing or about to expire, and add `hosts` to the serving certificate, which keeps its earlier hosts.
+    """Create certificates that are missing or about to expire, and add `hosts` to the serving certificate.
 
-    `renew_before` is in seconds.
+    The serving certificate keeps its earlier hosts. `renew_before` is in seconds.
     """
     pki = Pki(Path(directory))
     pki.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -118,7 +122,9 @@ def renew_leaves(pki: Pki, *, renew_before: float = RENEW_BEFORE) -> bool:
     return renewed
 
 
-def _issue_leaves(record: _Record, hosts: Sequence[str], deadline: float, new_authorities: Mapping[str, Authority]) -> bool:
+def _issue_leaves(
+    record: _Record, hosts: Sequence[str], deadline: float, new_authorities: Mapping[str, Authority]
+) -> bool:
     renewed = False
     for name, issuer in _LEAVES.items():
         existing = record.hosts(name)
@@ -168,7 +174,8 @@ class _Record:
     def _read_entry(self, name: str) -> dict[str, Any]:
         """Return the record of a certificate on disk; empty if the certificate or its key is missing.
 
-        The certificate is parsed only if the record is outdated. A CA may lack its key; it can then not issue certificates.
+        The certificate is parsed only if the record is outdated. A CA may lack its key; it can then not issue
+        certificates.
         """
         try:
             pem = self._pki.certificate(name).read_bytes()

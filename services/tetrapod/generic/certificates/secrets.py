@@ -1,8 +1,8 @@
 """The certificate directories as Secrets of the hosting cluster: one Secret each, `PREFIX-core` and so on.
 
-For a job in the cluster that hosts the four services, which alone may write them; standard library only. The Secret of the CAs is
-written first, so that an interrupted run leaves nothing that the next one cannot continue from. The signing key is in the Secret of
-auth only.
+For a job in the cluster that hosts the four services, which alone may write them; standard library only. The Secret of
+the CAs is written first, so that an interrupted run leaves nothing that the next one cannot continue from. The signing
+key is in the Secret of auth only.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class Cluster:
             with error:
                 if error.code == 404 and method == "GET":
                     return None
-                raise SecretsError(f"{method} {path}: {error.code}: {error.read().decode(errors='replace')[:500]}") from None
+                raise SecretsError(
+                    f"{method} {path}: {error.code}: {error.read().decode(errors='replace')[:500]}"
+                ) from None
         except OSError as error:
             raise SecretsError(f"{method} {path}: {error}") from None
 

@@ -1,9 +1,9 @@
 """The certificates of the four services as separate processes: one directory each, with only what that service needs.
 
-OUT/ca/ has the keys of the CAs, for renewal; it need not be where the services run. The directory of a service has its serving
-certificate, its client certificate and the CAs to trust. Only the aggregator has the front proxy's client certificate, and only auth
-the signing key. etcd has a CA of its own, so that users' certificates cannot access it. OUT/monitoring can read /metrics, through
-upstream's group for it, and nothing else.
+OUT/ca/ has the keys of the CAs, for renewal; it need not be where the services run. The directory of a service has its
+serving certificate, its client certificate and the CAs to trust. Only the aggregator has the front proxy's client
+certificate, and only auth the signing key. etcd has a CA of its own, so that users' certificates cannot access it.
+OUT/monitoring can read /metrics, through upstream's group for it, and nothing else.
 """
 
 from __future__ import annotations
@@ -65,8 +65,11 @@ def write_service_certificates(
             _copy(pki.serving, directory, "tls")
             _copy(pki.front_proxy_client, directory, "front-proxy-client")
         else:
-            keeper.server(serving, directory, f"tetrapod-{service}", [service, f"tetrapod-{service}", *_LOCAL, *further[service]])
-        # The group grants access to auth's internal endpoints; RBAC grants the service, by its user name, access to the aggregator's API.
+            keeper.server(
+                serving, directory, f"tetrapod-{service}", [service, f"tetrapod-{service}", *_LOCAL, *further[service]]
+            )
+        # The group grants access to auth's internal endpoints; RBAC grants the service, by its user name, access to the
+        # aggregator's API.
         keeper.client(clients, directory, "client", f"system:tetrapod:{service}", (SERVICES_GROUP,))
     _write_etcd_certificates(out, keeper, [*further["etcd"], *etcd_hosts])
     monitoring = out / "monitoring"
@@ -78,7 +81,10 @@ def write_service_certificates(
 
 
 class _Keeper:
-    """Issues a certificate unless the existing one is from the same CA, has the names and groups, and does not expire soon."""
+    """An issuer of certificates that keeps valid existing certificates.
+
+    An existing certificate is kept if it is from the same CA, has the names and groups, and does not expire soon.
+    """
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
@@ -96,12 +102,20 @@ class _Keeper:
         self._issue_unless_valid(authority, directory, "peer", hosts, (), lambda: authority.issue_peer(PEER, hosts))
 
     def _issue_unless_valid(
-        self, authority: Authority, directory: Path, file: str, hosts: Sequence[str], groups: Sequence[str], issue: Callable[[], Pair]
+        self,
+        authority: Authority,
+        directory: Path,
+        file: str,
+        hosts: Sequence[str],
+        groups: Sequence[str],
+        issue: Callable[[], Pair],
     ) -> None:
         if not self._good(authority, directory, file, hosts, groups):
             _write(directory, file, issue())
 
-    def _good(self, authority: Authority, directory: Path, file: str, hosts: Sequence[str], groups: Sequence[str]) -> bool:
+    def _good(
+        self, authority: Authority, directory: Path, file: str, hosts: Sequence[str], groups: Sequence[str]
+    ) -> bool:
         from tetrapod.generic.certificates import authority as x509
 
         if not (directory / f"{file}.key").exists():
@@ -115,7 +129,10 @@ class _Keeper:
 
 
 def _write_etcd_certificates(out: Path, keeper: _Keeper, hosts: Sequence[str]) -> None:
-    """Write OUT/etcd for etcd, its peers and its health check, and etcd-ca.crt, etcd-client.crt and its key for each service."""
+    """Write the certificates of etcd, and each service's certificates for etcd.
+
+    OUT/etcd is for etcd, its peers and its health check. Each service gets etcd-ca.crt, etcd-client.crt and its key.
+    """
     authority = _etcd_authority(out / "ca")
     directory = out / "etcd"
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
-"""OpenSSL's certificate verification with the behaviour of Go's crypto/x509, for which the certificates around Kubernetes are made.
+"""OpenSSL's certificate verification with the behaviour of Go's crypto/x509.
 
+The certificates around Kubernetes are made for Go's verification.
 Upstream: crypto/x509/verify.go.
 """
 
@@ -14,22 +15,26 @@ _ENCODING_DER: Final = 2  # constant of Python's _ssl
 def verify_as_go(context: ssl.SSLContext) -> ssl.SSLContext:
     """Make every certificate in the bundle a trust anchor, also intermediates and leaves.
 
-    controller-runtime's envtest uses the certificate of its webhooks as their CA bundle. The stricter checks of Python 3.13 are
-    disabled, because Go does not make them.
+    controller-runtime's envtest uses the certificate of its webhooks as their CA bundle. The stricter checks of Python
+    3.13 are disabled, because Go does not make them.
     """
     context.verify_flags = (context.verify_flags | ssl.VERIFY_X509_PARTIAL_CHAIN) & ~ssl.VERIFY_X509_STRICT
     return context
 
 
 def verified_chain(connection: Any) -> tuple[bytes, ...]:
-    """Return the verified chain of the peer as DER, its own certificate first, up to the trust anchor; only its own in a resumed session.
+    """Return the verified chain of the peer as DER, its own certificate first, up to the trust anchor.
 
-    `connection` is an SSLObject after its handshake. Before Python 3.13 the method is only available on the private object.
+    In a resumed session, the chain is only the peer's own certificate. `connection` is an SSLObject after its
+    handshake. Before Python 3.13 the method is only available on the private object.
     """
     own: bytes | None = connection.getpeercert(True)
     if own is None:
         return ()
     method = getattr(connection, "get_verified_chain", None)
     verified = method() if method is not None else connection._sslobj.get_verified_chain()
-    chain = [certificate if isinstance(certificate, bytes) else certificate.public_bytes(_ENCODING_DER) for certificate in verified or ()]
+    chain = [
+        certificate if isinstance(certificate, bytes) else certificate.public_bytes(_ENCODING_DER)
+        for certificate in verified or ()
+    ]
     return tuple(chain) if chain and chain[0] == own else (own,)

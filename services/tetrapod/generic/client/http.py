@@ -1,6 +1,7 @@
 """A transport over HTTPS with pooled connections, for controllers and delegation between separate processes.
 
-It authenticates with a client certificate. External API servers use the token of a service account instead, from a file that is renewed.
+It authenticates with a client certificate. External API servers use the token of a service account instead, from a file
+that is renewed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,13 @@ class HttpTransport:
     """
 
     def __init__(
-        self, pool: BackendPool, url: str, tls: ClientTLS | None, timeout: float = 35.0, token_file: str = "", token: str = ""
+        self,
+        pool: BackendPool,
+        url: str,
+        tls: ClientTLS | None,
+        timeout: float = 35.0,
+        token_file: str = "",
+        token: str = "",
     ) -> None:
         self._pool = pool
         self._url = url.rstrip("/")
@@ -65,7 +72,10 @@ class HttpTransport:
         return code, response
 
     async def stream(self, target: str, headers: dict[str, str]) -> AsyncIterator[bytes]:
-        """Send a GET and yield the lines of the response. Raises StatusError for any status but 200, and Unavailable."""
+        """Send a GET and yield the lines of the response.
+
+        Raises StatusError for any status but 200, and Unavailable.
+        """
         incomplete_line, code = b"", 0
         try:
             stream = cast(

@@ -58,7 +58,9 @@ class Informer(Reflector):
             only: the fields of each object to decode; the others never become Python objects.
             page: objects in one page of a list.
         """
-        super().__init__(client, gvr, namespace, label_selector=label_selector, field_selector=field_selector, only=only, page=page)
+        super().__init__(
+            client, gvr, namespace, label_selector=label_selector, field_selector=field_selector, only=only, page=page
+        )
         self.objects: dict[Key, Object] = {}
         self.handlers: list[OnChange] = []
         self._transform = transform

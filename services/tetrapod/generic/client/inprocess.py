@@ -24,7 +24,10 @@ _HOST: Final = "in-process"
 
 
 class InProcessTransport:
-    """A `Transport` to a handler. `handler` is called below the filters, so `user` is neither authenticated nor authorized."""
+    """A `Transport` to a handler.
+
+    `handler` is called below the filters, so `user` is neither authenticated nor authorized.
+    """
 
     def __init__(self, handler: Handler, user: UserInfo = LOOPBACK) -> None:
         self._handler = handler
@@ -79,7 +82,9 @@ class InProcessTransport:
         incomplete_line = b""
         try:
             async for chunk in writer:
-                *lines, incomplete_line = (incomplete_line + chunk).split(b"\n")  # a proxied response arrives in arbitrary chunks
+                *lines, incomplete_line = (incomplete_line + chunk).split(
+                    b"\n"
+                )  # a proxied response arrives in arbitrary chunks
                 for line in lines:
                     if line:
                         yield line

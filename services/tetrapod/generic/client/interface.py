@@ -1,6 +1,7 @@
 """`Client`: the interface through which a server's own controllers use the API, watches included.
 
-There are two transports: in process (a `Handler`) and HTTPS (to the aggregator). Controllers do not know which one is used.
+There are two transports: in process (a `Handler`) and HTTPS (to the aggregator). Controllers do not know which one is
+used.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ class ClientEvent(NamedTuple):
 
 
 class Client(Protocol):
-    """A client of the API. Every method raises StatusError for error responses, and `Unavailable` if the server cannot be reached."""
+    """A client of the API.
+
+    Every method raises StatusError for error responses, and `Unavailable` if the server cannot be reached.
+    """
 
     async def get(self, gvr: GroupVersionResource, namespace: str, name: str, *, subresource: str = "") -> Object: ...
 
@@ -54,19 +58,42 @@ class Client(Protocol):
         ...
 
     async def create(
-        self, gvr: GroupVersionResource, namespace: str, obj: Object, *, name: str = "", subresource: str = "", **query: Any
+        self,
+        gvr: GroupVersionResource,
+        namespace: str,
+        obj: Object,
+        *,
+        name: str = "",
+        subresource: str = "",
+        **query: Any,
     ) -> Object: ...
 
-    async def update(self, gvr: GroupVersionResource, namespace: str, obj: Object, *, subresource: str = "", **query: Any) -> Object: ...
+    async def update(
+        self, gvr: GroupVersionResource, namespace: str, obj: Object, *, subresource: str = "", **query: Any
+    ) -> Object: ...
 
     async def patch(
-        self, gvr: GroupVersionResource, namespace: str, name: str, patch: Any, *, type: str = "merge", subresource: str = "", **query: Any
+        self,
+        gvr: GroupVersionResource,
+        namespace: str,
+        name: str,
+        patch: Any,
+        *,
+        type: str = "merge",
+        subresource: str = "",
+        **query: Any,
     ) -> Object:
         """Patch an object. `type` is merge, json, strategic or apply."""
         ...
 
-    async def delete(self, gvr: GroupVersionResource, namespace: str, name: str, options: Object | None = None) -> Object: ...
+    async def delete(
+        self, gvr: GroupVersionResource, namespace: str, name: str, options: Object | None = None
+    ) -> Object: ...
 
-    async def delete_collection(self, gvr: GroupVersionResource, namespace: str, options: Object | None = None, **query: Any) -> Object: ...
+    async def delete_collection(
+        self, gvr: GroupVersionResource, namespace: str, options: Object | None = None, **query: Any
+    ) -> Object: ...
 
-    async def raw(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> tuple[int, bytes]: ...
+    async def raw(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes]: ...

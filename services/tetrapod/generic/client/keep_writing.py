@@ -1,7 +1,8 @@
 """Post-start hooks that write objects, and rewrite them periodically from then on.
 
-Users' webhooks and policies see the server's own writes, as upstream, and may reject or delay them. The server becomes ready nevertheless:
-upstream's controllers start in the background, and its RBAC bootstrap continues past rejected objects.
+Users' webhooks and policies see the server's own writes, as upstream, and may reject or delay them. The server becomes
+ready nevertheless: upstream's controllers start in the background, and its RBAC bootstrap continues past rejected
+objects.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ FIRST_RETRY: Final = 1.0
 _NO_DECISION: Final = frozenset({"ServerTimeout", "ServiceUnavailable", "Timeout", "TooManyRequests"})
 
 
-def periodic_hook(lifecycle: Lifecycle, name: str, work: Hook, period: float | None = None, *, after: asyncio.Event | None = None) -> Hook:
+def periodic_hook(
+    lifecycle: Lifecycle, name: str, work: Hook, period: float | None = None, *, after: asyncio.Event | None = None
+) -> Hook:
     """Return a post-start hook that calls `work`, and keeps calling it in the background.
 
-    The hook returns once the first attempt has succeeded, was rejected, or takes longer than `FIRST_ATTEMPT_TIMEOUT`. While the store or
-    another service does not respond, it raises, so that it is called again and the server is not ready.
+    The hook returns once the first attempt has succeeded, was rejected, or takes longer than `FIRST_ATTEMPT_TIMEOUT`.
+    While the store or another service does not respond, it raises, so that it is called again and the server is not
+    ready.
 
     Args:
         lifecycle: runs the background task.

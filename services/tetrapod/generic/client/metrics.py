@@ -16,7 +16,10 @@ _NAME: Final = ("name",)
 ADDS: Final = Counter("workqueue_adds_total", "Total number of adds handled by workqueue", _NAME)
 RETRIES: Final = Counter("workqueue_retries_total", "Total number of retries handled by workqueue", _NAME)
 QUEUE_SECONDS: Final = Histogram(
-    "workqueue_queue_duration_seconds", "How long in seconds an item stays in workqueue before being requested.", _NAME, _BUCKETS
+    "workqueue_queue_duration_seconds",
+    "How long in seconds an item stays in workqueue before being requested.",
+    _NAME,
+    _BUCKETS,
 )
 WORK_SECONDS: Final = Histogram(
     "workqueue_work_duration_seconds", "How long in seconds processing an item from workqueue takes.", _NAME, _BUCKETS
@@ -69,8 +72,9 @@ def _longest(queue: Queue) -> float:
 GaugeFunction("workqueue_depth", "Current depth of workqueue", _NAME, lambda: _sums(len))
 GaugeFunction(
     "workqueue_unfinished_work_seconds",
-    "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. "
-    "One can deduce the number of stuck threads by observing the rate at which this increases.",
+    "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values "
+    "indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this "
+    "increases.",
     _NAME,
     lambda: _sums(_unfinished),
 )
@@ -81,7 +85,9 @@ GaugeFunction(
     lambda: _sums(_longest),
 )
 REQUESTS: Final = Counter(
-    "rest_client_requests_total", "Number of HTTP requests, partitioned by status code, method, and host.", ("code", "method", "host")
+    "rest_client_requests_total",
+    "Number of HTTP requests, partitioned by status code, method, and host.",
+    ("code", "method", "host"),
 )
 REQUEST_SECONDS: Final = Histogram(
     "rest_client_request_duration_seconds",
@@ -92,7 +98,9 @@ REQUEST_SECONDS: Final = Histogram(
 
 
 _SIZES: Final = tuple(float(size) for size in (64, 256, 512, *(1024 * 4**i for i in range(8))))
-_SENT: Final = Histogram("rest_client_request_size_bytes", "Request size in bytes. Broken down by verb and host.", ("verb", "host"), _SIZES)
+_SENT: Final = Histogram(
+    "rest_client_request_size_bytes", "Request size in bytes. Broken down by verb and host.", ("verb", "host"), _SIZES
+)
 _RECEIVED: Final = Histogram(
     "rest_client_response_size_bytes", "Response size in bytes. Broken down by verb and host.", ("verb", "host"), _SIZES
 )

@@ -1,7 +1,7 @@
 """`NearestClient`: a client that calls this process for the groups it serves, and the aggregator for all others.
 
-The controllers of a service watch dozens of its own resources. Over the network each watch would be two TLS connections that all events
-cross.
+The controllers of a service watch dozens of its own resources. Over the network each watch would be two TLS connections
+that all events cross.
 """
 
 from __future__ import annotations
@@ -52,23 +52,48 @@ class SplitClient:
         return self._client_for(gvr).watch(gvr, namespace, metadata_only=metadata_only, only=only, **query)
 
     async def create(
-        self, gvr: GroupVersionResource, namespace: str, obj: Object, *, name: str = "", subresource: str = "", **query: Any
+        self,
+        gvr: GroupVersionResource,
+        namespace: str,
+        obj: Object,
+        *,
+        name: str = "",
+        subresource: str = "",
+        **query: Any,
     ) -> Object:
         return await self._client_for(gvr).create(gvr, namespace, obj, name=name, subresource=subresource, **query)
 
-    async def update(self, gvr: GroupVersionResource, namespace: str, obj: Object, *, subresource: str = "", **query: Any) -> Object:
+    async def update(
+        self, gvr: GroupVersionResource, namespace: str, obj: Object, *, subresource: str = "", **query: Any
+    ) -> Object:
         return await self._client_for(gvr).update(gvr, namespace, obj, subresource=subresource, **query)
 
     async def patch(
-        self, gvr: GroupVersionResource, namespace: str, name: str, patch: Any, *, type: str = "merge", subresource: str = "", **query: Any
+        self,
+        gvr: GroupVersionResource,
+        namespace: str,
+        name: str,
+        patch: Any,
+        *,
+        type: str = "merge",
+        subresource: str = "",
+        **query: Any,
     ) -> Object:
-        return await self._client_for(gvr).patch(gvr, namespace, name, patch, type=type, subresource=subresource, **query)
+        return await self._client_for(gvr).patch(
+            gvr, namespace, name, patch, type=type, subresource=subresource, **query
+        )
 
-    async def delete(self, gvr: GroupVersionResource, namespace: str, name: str, options: Object | None = None) -> Object:
+    async def delete(
+        self, gvr: GroupVersionResource, namespace: str, name: str, options: Object | None = None
+    ) -> Object:
         return await self._client_for(gvr).delete(gvr, namespace, name, options)
 
-    async def delete_collection(self, gvr: GroupVersionResource, namespace: str, options: Object | None = None, **query: Any) -> Object:
+    async def delete_collection(
+        self, gvr: GroupVersionResource, namespace: str, options: Object | None = None, **query: Any
+    ) -> Object:
         return await self._client_for(gvr).delete_collection(gvr, namespace, options, **query)
 
-    async def raw(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    async def raw(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes]:
         return await self._remote.raw(method, path, body, headers)

@@ -1,6 +1,7 @@
-"""Partial decoding of responses: fields that the caller does not need never become Python objects (the schemas of CRDs, for example).
+"""Partial decoding of responses: fields that the caller does not need never become Python objects.
 
-The fields are given by a `msgspec.Struct` whose optional fields default to UNSET; the results are plain dictionaries.
+The schemas of CRDs are an example of such fields. The fields are given by a `msgspec.Struct` whose optional fields
+default to UNSET; the results are plain dictionaries.
 """
 
 from __future__ import annotations

@@ -13,9 +13,17 @@ log = logging.getLogger(__name__)
 
 
 async def every(
-    seconds: float, name: str, work: Callable[[], Awaitable[None]], *, level: int = logging.WARNING, at_once: bool = True
+    seconds: float,
+    name: str,
+    work: Callable[[], Awaitable[None]],
+    *,
+    level: int = logging.WARNING,
+    at_once: bool = True,
 ) -> None:
-    """Call `work` every `seconds` until cancelled, the first time immediately if `at_once`. API errors are logged at `level`."""
+    """Call `work` every `seconds` until cancelled, the first time immediately if `at_once`.
+
+    API errors are logged at `level`.
+    """
     if not at_once:
         await asyncio.sleep(seconds)
     while True:

@@ -25,7 +25,9 @@ PAGE: Final = 250
 """Objects in one page. Decoding a page blocks the event loop, for a millisecond with small objects."""
 
 
-async def pages(client: Client, gvr: GroupVersionResource, namespace: str = "", *, size: int = PAGE, **query: Any) -> AsyncIterator[Object]:
+async def pages(
+    client: Client, gvr: GroupVersionResource, namespace: str = "", *, size: int = PAGE, **query: Any
+) -> AsyncIterator[Object]:
     """List objects page by page, all of one resource version. The event loop can run other tasks between two pages.
 
     Args:

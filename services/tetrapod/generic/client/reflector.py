@@ -1,8 +1,8 @@
 """`Reflector`: lists and watches one resource and passes its objects to a subclass, which stores what it needs.
 
 `Informer` stores whole objects; the garbage collector stores the nodes of its graph. Upstream:
-k8s.io/client-go/tools/cache/reflector.go. A watch that ends is resumed. If its resource version is too old, the objects are listed
-again. An unavailable server is retried with backoff.
+k8s.io/client-go/tools/cache/reflector.go. A watch that ends is resumed. If its resource version is too old, the objects
+are listed again. An unavailable server is retried with backoff.
 """
 
 from __future__ import annotations
@@ -119,13 +119,21 @@ class Reflector(ABC):
                     await asyncio.sleep(wait * random.uniform(0.8, 1.2))
                     wait = min(wait * 2, _LONGEST_WAIT if self.synced.is_set() else _LONGEST_FIRST_WAIT)
             except (Unavailable, OSError, msgspec.DecodeError) as error:
-                log.log(logging.WARNING if isinstance(error, msgspec.DecodeError) else logging.DEBUG, "informer %s: %s", self.gvr, error)
+                log.log(
+                    logging.WARNING if isinstance(error, msgspec.DecodeError) else logging.DEBUG,
+                    "informer %s: %s",
+                    self.gvr,
+                    error,
+                )
                 version = "" if isinstance(error, msgspec.DecodeError) else version
                 await asyncio.sleep(wait * random.uniform(0.8, 1.2))
                 wait = min(wait * 2, _LONGEST_WAIT if self.synced.is_set() else _LONGEST_FIRST_WAIT)
 
     async def _list(self) -> str:
-        """Pass on all objects, page by page, then remove those that no longer exist. Returns the resource version of the list."""
+        """Pass on all objects, page by page, then remove those that no longer exist.
+
+        Returns the resource version of the list.
+        """
         missing, version = set(self._stored_keys()), ""
         async for page in pages(self._client, self.gvr, self._namespace, size=self._page, **self._query):
             await self._put_all(page.get("items") or (), missing)
@@ -147,11 +155,18 @@ class Reflector(ABC):
                 until = time.perf_counter() + STEP_SECONDS
 
     async def _watch(self, version: str) -> str:
-        """Watch from a version. Returns the version to resume from; raises StatusError if the server ends the watch with an error."""
-        events = self._client.watch(self.gvr, self._namespace, resourceVersion=version, allowWatchBookmarks=True, **self._query)
+        """Watch from a version.
+
+        Returns the version to resume from; raises StatusError if the server ends the watch with an error.
+        """
+        events = self._client.watch(
+            self.gvr, self._namespace, resourceVersion=version, allowWatchBookmarks=True, **self._query
+        )
         async for event in events:
             if event.type == "ERROR":
-                raise StatusError(int(event.object.get("code", 500)), event.object.get("reason", ""), event.object.get("message", ""))
+                raise StatusError(
+                    int(event.object.get("code", 500)), event.object.get("reason", ""), event.object.get("message", "")
+                )
             version = self.version = event.object["metadata"]["resourceVersion"]
             if event.type == "DELETED":
                 self._remove(key_of(event.object), event.object)
@@ -176,4 +191,9 @@ def _versions() -> list[tuple[tuple[str, ...], float]]:
     return sorted(versions.items())
 
 
-GaugeFunction("informer_store_resource_version", "The 15 least significant digits of the resource version of the store.", OF, _versions)
+GaugeFunction(
+    "informer_store_resource_version",
+    "The 15 least significant digits of the resource version of the store.",
+    OF,
+    _versions,
+)

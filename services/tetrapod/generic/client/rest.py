@@ -61,12 +61,17 @@ def error_from(code: int, body: bytes) -> StatusError:
     except orjson.JSONDecodeError:
         status = None
     if isinstance(status, dict) and status.get("kind") == "Status":
-        return StatusError(int(status.get("code", code)), status.get("reason", ""), status.get("message", ""), status.get("details"))
+        return StatusError(
+            int(status.get("code", code)), status.get("reason", ""), status.get("message", ""), status.get("details")
+        )
     return StatusError(code, "", body.decode("utf-8", "replace").strip() or f"unexpected status {code}", {})
 
 
 class RestClient:
-    """Implements `Client`. Every method raises StatusError for an error response, and `Unavailable` if the server did not respond."""
+    """Implements `Client`.
+
+    Every method raises StatusError for an error response, and `Unavailable` if the server did not respond.
+    """
 
     def __init__(self, transport: Transport, user_agent: str) -> None:
         self._transport = transport
@@ -126,28 +131,55 @@ class RestClient:
             yield ClientEvent(event["type"], event["object"])
 
     async def create(
-        self, gvr: GroupVersionResource, namespace: str, obj: Object, *, name: str = "", subresource: str = "", **query: Any
+        self,
+        gvr: GroupVersionResource,
+        namespace: str,
+        obj: Object,
+        *,
+        name: str = "",
+        subresource: str = "",
+        **query: Any,
     ) -> Object:
         return await self._call("POST", resource_path(gvr, namespace, name, subresource), query, obj)
 
-    async def update(self, gvr: GroupVersionResource, namespace: str, obj: Object, *, subresource: str = "", **query: Any) -> Object:
+    async def update(
+        self, gvr: GroupVersionResource, namespace: str, obj: Object, *, subresource: str = "", **query: Any
+    ) -> Object:
         return await self._call("PUT", resource_path(gvr, namespace, obj["metadata"]["name"], subresource), query, obj)
 
     async def patch(
-        self, gvr: GroupVersionResource, namespace: str, name: str, patch: Any, *, type: str = "merge", subresource: str = "", **query: Any
+        self,
+        gvr: GroupVersionResource,
+        namespace: str,
+        name: str,
+        patch: Any,
+        *,
+        type: str = "merge",
+        subresource: str = "",
+        **query: Any,
     ) -> Object:
-        return await self._call("PATCH", resource_path(gvr, namespace, name, subresource), query, patch, PATCH_TYPES[type])
+        return await self._call(
+            "PATCH", resource_path(gvr, namespace, name, subresource), query, patch, PATCH_TYPES[type]
+        )
 
-    async def delete(self, gvr: GroupVersionResource, namespace: str, name: str, options: Object | None = None) -> Object:
+    async def delete(
+        self, gvr: GroupVersionResource, namespace: str, name: str, options: Object | None = None
+    ) -> Object:
         return await self._call("DELETE", resource_path(gvr, namespace, name), {}, options)
 
-    async def delete_collection(self, gvr: GroupVersionResource, namespace: str, options: Object | None = None, **query: Any) -> Object:
+    async def delete_collection(
+        self, gvr: GroupVersionResource, namespace: str, options: Object | None = None, **query: Any
+    ) -> Object:
         return await self._call("DELETE", resource_path(gvr, namespace), query, options)
 
-    async def raw(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    async def raw(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes]:
         return await self._transport.send(method, path, body, {**self._headers, **(headers or {})})
 
 
 def _query(query: dict[str, Any]) -> str:
-    parameters = {k: ("true" if v is True else "false" if v is False else v) for k, v in query.items() if v not in (None, "")}
+    parameters = {
+        k: ("true" if v is True else "false" if v is False else v) for k, v in query.items() if v not in (None, "")
+    }
     return "?" + urlencode(parameters) if parameters else ""

@@ -1,4 +1,6 @@
-"""`serviceaccounts/token` in core when auth is a separate process: auth has the logic and the keys, admission runs here.
+"""`serviceaccounts/token` in core when auth is a separate process.
+
+Auth has the logic and the keys. Admission runs here, in core.
 
 The auth service serves TOKEN_REQUESTS_PATH: `prepare` sets defaults and validates, `issue` signs. In between
 core's validating admission gets the prepared object, as it would in one process.
@@ -32,7 +34,10 @@ def default_token_request(obj: Object) -> None:
 
 
 def note_credential(ctx: Context, answer: Object) -> Object:
-    """Annotate the audit event with the id of the issued credential (upstream: CredentialIDForJTI). Returns `answer`."""
+    """Annotate the audit event with the id of the issued credential (upstream: CredentialIDForJTI).
+
+    Returns `answer`.
+    """
     payload = answer["status"]["token"].split(".")[1]
     claims = orjson.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     if jti := claims.get("jti"):
@@ -68,7 +73,9 @@ class RemoteTokenRequestRest(Rest):
     async def _ask(self, step: str, ctx: Context, name: str, obj: Object) -> Any:
         question = orjson.dumps({"step": step, "namespace": ctx.namespace, "name": name, "object": obj})
         try:
-            code, body = await self._client.raw("POST", TOKEN_REQUESTS_PATH, question, {"content-type": "application/json"})
+            code, body = await self._client.raw(
+                "POST", TOKEN_REQUESTS_PATH, question, {"content-type": "application/json"}
+            )
         except Unavailable as error:
             raise service_unavailable(f"the auth service cannot be reached: {error}", RETRY_SECONDS) from error
         try:

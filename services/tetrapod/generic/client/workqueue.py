@@ -1,5 +1,6 @@
-"""`WorkQueue`: a queue of keys to reconcile, each processed by one worker at a time and retried with exponential backoff.
+"""`WorkQueue`: a queue of keys to reconcile.
 
+Each key is processed by one worker at a time and retried with exponential backoff.
 Upstream: k8s.io/client-go/util/workqueue (rate limiting queue).
 """
 

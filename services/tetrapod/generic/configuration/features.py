@@ -1,6 +1,7 @@
 """The feature gates with the defaults of the upstream release, which this server behaves like; shown as a metric.
 
-`features.txt` lists the gates that a kube-apiserver of that release shows, including those of other components: name, stage, enabled.
+`features.txt` lists the gates that a kube-apiserver of that release shows, including those of other components: name,
+stage, enabled.
 Upstream: component-base/metrics/prometheus/feature.
 """
 

@@ -14,7 +14,9 @@ def read(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise ValueError(file_error_text("read" if isinstance(error, IsADirectoryError) else "open", path, error)) from None
+        raise ValueError(
+            file_error_text("read" if isinstance(error, IsADirectoryError) else "open", path, error)
+        ) from None
 
 
 def file_error_text(verb: str, path: str, error: OSError) -> str:

@@ -53,7 +53,9 @@ def load(data: bytes, kinds: Kinds, *, strict: bool = True) -> Object:
 
 def not_registered(kind: str, api_version: str) -> NotRegistered:
     """Return the error for an unknown kind."""
-    return NotRegistered(f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {go_quote(SCHEME)}")
+    return NotRegistered(
+        f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {go_quote(SCHEME)}"
+    )
 
 
 def check(obj: Object, shape: SchemaNode, source: bytes | None, duplicates: list[str], *, strict: bool) -> None:

@@ -10,7 +10,9 @@ from tetrapod.machinery.gvk import Object
 
 KUBERNETES: Final = "1.37.1"
 GIT_VERSION: Final = f"v{KUBERNETES}"
-"""As upstream reports it, because clients depend on it; `goVersion` and `compiler` show that this is another implementation."""
+"""As upstream reports it, because clients depend on it; `goVersion` and `compiler` show that this is another
+implementation.
+"""
 
 
 def version_info() -> Object:

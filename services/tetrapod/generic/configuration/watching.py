@@ -22,7 +22,9 @@ RELOAD_INTERVAL: Final = 60.0
 Stamp = tuple[int, int, int]
 
 
-async def watch(path: str, changed: Callable[[], Awaitable[None]], *, interval: float = INTERVAL, again: float = RELOAD_INTERVAL) -> None:
+async def watch(
+    path: str, changed: Callable[[], Awaitable[None]], *, interval: float = INTERVAL, again: float = RELOAD_INTERVAL
+) -> None:
     """Call `changed` when the file may have changed, and every `again` seconds, until cancelled.
 
     Its errors are logged.

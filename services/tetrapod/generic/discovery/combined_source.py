@@ -29,7 +29,14 @@ class JoinedDiscovery:
         return list(by_name.values())
 
     def resources(self, group: str, version: str) -> Object | None:
-        return next((resource_list for source in self._sources if (resource_list := source.resources(group, version)) is not None), None)
+        return next(
+            (
+                resource_list
+                for source in self._sources
+                if (resource_list := source.resources(group, version)) is not None
+            ),
+            None,
+        )
 
     def aggregated(self, core: bool) -> list[Object]:
         return [item for source in self._sources for item in source.aggregated(core)]

@@ -12,7 +12,10 @@ from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 
 
 def api_resource_list(group_version: GroupVersion, definitions: Iterable[ResourceDefinition]) -> Object:
-    """Return the APIResourceList of `/apis/GROUP/VERSION`. As upstream, the list of the core group has no apiVersion."""
+    """Return the APIResourceList of `/apis/GROUP/VERSION`.
+
+    As upstream, the list of the core group has no apiVersion.
+    """
     resources: list[Object] = []
     for definition in sorted(definitions, key=lambda d: d.resource):
         resources.append(_api_resource(definition))
@@ -50,7 +53,11 @@ def _api_resource(definition: ResourceDefinition) -> Object:
 
 
 def _api_subresource(definition: ResourceDefinition, subresource: Subresource, version: str) -> Object:
-    document: Object = {"name": f"{definition.resource}/{subresource.name}", "singularName": "", "namespaced": definition.namespaced}
+    document: Object = {
+        "name": f"{definition.resource}/{subresource.name}",
+        "singularName": "",
+        "namespaced": definition.namespaced,
+    }
     kind = subresource.kind
     if kind is not None and kind.group_version != GroupVersion(definition.group, version):
         document |= {"group": kind.group, "version": kind.version}
@@ -73,7 +80,9 @@ def aggregated_group(name: str, versions: Sequence[Object]) -> Object:
     return {"metadata": metadata, "versions": list(versions)}
 
 
-def aggregated_version(group: str, version: str, definitions: Iterable[ResourceDefinition], freshness: str = "Current") -> Object:
+def aggregated_version(
+    group: str, version: str, definitions: Iterable[ResourceDefinition], freshness: str = "Current"
+) -> Object:
     """Return one version of an item of an APIGroupDiscoveryList."""
     resources = [_aggregated_resource(d, version) for d in sorted(definitions, key=lambda d: d.resource)]
     document: Object = {"version": version}
@@ -95,7 +104,9 @@ def _aggregated_resource(definition: ResourceDefinition, version: str) -> Object
     if definition.categories:
         document["categories"] = list(definition.categories)
     subresources = [
-        _aggregated_subresource(definition, s, version) for s in sorted(definition.subresources, key=lambda s: s.name) if serves(s, version)
+        _aggregated_subresource(definition, s, version)
+        for s in sorted(definition.subresources, key=lambda s: s.name)
+        if serves(s, version)
     ]
     if subresources:
         document["subresources"] = subresources

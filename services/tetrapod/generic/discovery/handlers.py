@@ -21,7 +21,9 @@ from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import method_not_allowed
 
-_AGGREGATIONS: Final = Counter("aggregator_discovery_aggregation_count_total", "Counter of number of times discovery was aggregated")
+_AGGREGATIONS: Final = Counter(
+    "aggregator_discovery_aggregation_count_total", "Counter of number of times discovery was aggregated"
+)
 
 
 class DiscoverySource(Protocol):
@@ -64,7 +66,10 @@ class DiscoveryHandlers:
         self._cached: dict[Any, tuple[int, bytes, str]] = {}
 
     async def handle(self, request: Request) -> Response | None:
-        """Return the response to a discovery path (a non-resource path below /api or /apis), or None for an unknown group."""
+        """Return the response to a discovery path, or None for an unknown group.
+
+        A discovery path is a non-resource path below /api or /apis.
+        """
         parts = request.path.split("/")  # "", "apis", group, version, …
         answer = self._core(request, parts) if parts[1] == "api" else self._document_of(request, parts)
         if request.audit is not None and answer is not None:

@@ -21,7 +21,10 @@ __all__ = ["aggregated_media_type", "answer_document", "check_route_accept", "is
 
 
 def aggregated_media_type(request: Request) -> str | None:
-    """Return the media type of the aggregated format, with parameters as upstream writes them; None for the classic format."""
+    """Return the media type of the aggregated format, or None for the classic format.
+
+    The media type has parameters as upstream writes them.
+    """
     header = request.header(b"accept")
     return _aggregated(header) if "APIGroupDiscoveryList" in header else None
 

@@ -40,7 +40,9 @@ class DefinitionSource:
         return list(self._versions.get("", []))
 
     def groups(self) -> list[Object]:
-        return [documents.api_group(group, versions, typed=False) for group, versions in self._versions.items() if group]
+        return [
+            documents.api_group(group, versions, typed=False) for group, versions in self._versions.items() if group
+        ]
 
     def resources(self, group: str, version: str) -> Object | None:
         definitions = self.definitions(group, version)
@@ -48,7 +50,9 @@ class DefinitionSource:
 
     def aggregated(self, core: bool) -> list[Object]:
         return [
-            documents.aggregated_group(group, [documents.aggregated_version(group, v, self.definitions(group, v)) for v in versions])
+            documents.aggregated_group(
+                group, [documents.aggregated_version(group, v, self.definitions(group, v)) for v in versions]
+            )
             for group, versions in self._versions.items()
             if (group == "") == core
         ]

@@ -1,8 +1,8 @@
-"""`Admitting`: calls admission for the verb handlers: builds the attributes of an operation, and provides callbacks for the registry.
+"""`Admitting`: calls admission for the verb handlers.
 
-Mutating plugins get the object in the storage version, before the registry prepares it; validating ones get the
-object that will be stored. Upstream: admission.NewAttributesRecord, rest.AdmissionToValidateObjectFunc and related
-functions
+It builds the attributes of an operation, and provides callbacks for the registry. Mutating plugins get the object in
+the storage version, before the registry prepares it; validating ones get the object that will be stored.
+Upstream: admission.NewAttributesRecord, rest.AdmissionToValidateObjectFunc and related functions
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tetrapod.machinery.fieldmanager import entries
 from tetrapod.machinery.gvk import Object
 
 _UNREADABLE: Final = (
-    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; "
-    "please fix your requests"
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+    "admission controller; please fix your requests"
 )
 
 
@@ -71,7 +71,10 @@ class Admitting:
         return admitted
 
     def _keep_ownership(self, obj: Object, old_entries: Any) -> None:
-        """Restore managed fields that a plugin has made invalid (upstream: managedFieldsValidatingAdmissionController)."""
+        """Restore managed fields that a plugin has made invalid.
+
+        Upstream: managedFieldsValidatingAdmissionController.
+        """
         new_entries = (obj.get("metadata") or {}).get("managedFields")
         if new_entries is old_entries or new_entries == old_entries:
             return

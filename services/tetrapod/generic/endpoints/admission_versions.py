@@ -25,7 +25,9 @@ DecoderOf = Callable[[ResourceDefinition, str], Decoder]
 class AdmissionVersions:
     """The `Versions` of one resource or subresource. Objects of a Rest (a Scale, an Eviction) are never converted."""
 
-    def __init__(self, definition: ResourceDefinition, declared: Subresource | None, decoder: Decoder, decoder_of: DecoderOf) -> None:
+    def __init__(
+        self, definition: ResourceDefinition, declared: Subresource | None, decoder: Decoder, decoder_of: DecoderOf
+    ) -> None:
         self._definition, self._declared = definition, declared
         self._own_decoder, self._decoder_of = decoder, decoder_of
         self._converts = declared is None or declared.rest is None
@@ -64,7 +66,8 @@ class AdmissionVersions:
     def schema(self, kind: GroupVersionKind) -> SchemaNode | None:
         decoder = self._converter(kind)[1] if self._converts else self._own_decoder
         if not self._converts and kind.group != self._definition.group:
-            return None  # a Scale or an Eviction: upstream looks in the resource's group-version, which has no schema of it
+            # A Scale or an Eviction: upstream looks in the resource's group-version, which has no schema of it.
+            return None
         try:
             return decoder.schema
         except KeyError:
@@ -95,7 +98,9 @@ def _shape(decoder: Decoder, obj: Object, strict: bool) -> None:
     if decoder.custom:
         _check_custom(decoder, obj)
     try:
-        kind = GroupVersion.parse(obj.get("apiVersion") or expected.api_version).with_kind(obj.get("kind") or expected.kind)
+        kind = GroupVersion.parse(obj.get("apiVersion") or expected.api_version).with_kind(
+            obj.get("kind") or expected.kind
+        )
         decoder.check_kind(kind, obj)
         unknown = decoder.shape(obj)
     except ShapeError as error:
@@ -119,5 +124,9 @@ def _check_custom(decoder: Decoder, obj: Object) -> None:
         text = f'{actual} is unstructured and is not suitable for converting to "{expected.api_version}"'
         raise StatusError(500, "", text)
     if kind != expected.kind:
-        raise invalid(actual.group_kind, obj["metadata"].get("name") or "", [e for e in decoder.kind_errors(actual) if e.field == "kind"])
+        raise invalid(
+            actual.group_kind,
+            obj["metadata"].get("name") or "",
+            [e for e in decoder.kind_errors(actual) if e.field == "kind"],
+        )
     obj["apiVersion"] = expected.api_version

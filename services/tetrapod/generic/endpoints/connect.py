@@ -31,7 +31,11 @@ async def connect(scope: Scope, request: Request) -> Response:
     path = f"/{path}" if path else ""
     if scope.admission.handles("CONNECT"):
         admitting = Admitting(scope, request, context, name)
-        options: Object = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version, **_options(request.query().lists, path)}
+        options: Object = {
+            "kind": scope.kind.kind,
+            "apiVersion": scope.kind.api_version,
+            **_options(request.query().lists, path),
+        }
         options = await admitting.mutate("CONNECT", options, None, {})
         await admitting.validate("CONNECT", options, None, {})
     return await scope.rest.connect(context, name, path, request)
@@ -48,7 +52,9 @@ def _options(query: dict[str, list[str]], path: str) -> Object:
 
     Each of them has a subset of these fields.
     """
-    options: Object = {name: True for name in _SWITCHES if name in query and query[name][0].lower() not in ("false", "0")}
+    options: Object = {
+        name: True for name in _SWITCHES if name in query and query[name][0].lower() not in ("false", "0")
+    }
     if container := query.get("container"):
         options["container"] = container[0]
     if command := query.get("command"):
@@ -61,7 +67,9 @@ def _options(query: dict[str, list[str]], path: str) -> Object:
 
 
 async def stream(scope: Scope, request: Request) -> Response:
-    """Serve a GET of a subresource that writes its own response (log), without admission, and over WebSocket if the client requests it.
+    """Serve a GET of a subresource that writes its own response (log), without admission.
+
+    The response is sent over WebSocket if the client requests it.
 
     Raises:
         StatusError: 406, even for text/plain: upstream's route offers it but its handler does not.
@@ -76,5 +84,7 @@ async def stream(scope: Scope, request: Request) -> Response:
     if isinstance(handshake, Response):
         return handshake
     path = "/".join(request_info(request).parts[3:])
-    response = await scope.rest.connect(scope.context(request), request_name(request), f"/{path}" if path else "", request)
+    response = await scope.rest.connect(
+        scope.context(request), request_name(request), f"/{path}" if path else "", request
+    )
     return response if handshake is None or response.status != 200 else serve_bytes(handshake, response)

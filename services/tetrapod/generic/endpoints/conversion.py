@@ -20,7 +20,17 @@ from tetrapod.machinery.serializer.json import encode
 class Conversion:
     """The conversion of one resource between one version and the storage version."""
 
-    __slots__ = ("_convert", "_convert_many", "_prefix", "_stored_prefix", "api_version", "definition", "identity", "stored", "version")
+    __slots__ = (
+        "_convert",
+        "_convert_many",
+        "_prefix",
+        "_stored_prefix",
+        "api_version",
+        "definition",
+        "identity",
+        "stored",
+        "version",
+    )
 
     def __init__(self, definition: ResourceDefinition, version: str) -> None:
         self.definition = definition

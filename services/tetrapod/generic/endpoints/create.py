@@ -39,7 +39,9 @@ async def create(scope: Scope, request: Request) -> Response:
     if scope.rest is None or not scope.rest.keeps_system_metadata:
         wipe_system_fields(obj)
     ensure_namespace(obj, context.namespace)
-    obj = await offloaded(context.large, _set_ownership, scope, obj, request, manager_name(request, options.field_manager))
+    obj = await offloaded(
+        context.large, _set_ownership, scope, obj, request, manager_name(request, options.field_manager)
+    )
     creation = _Creation(scope, request, context, options.to_object("CreateOptions"), accepted)
     return await (creation.store(obj) if scope.rest is None else creation.hand_to_rest(obj))
 
@@ -82,7 +84,10 @@ class _Creation:
             return await self.scope.store.create(self.context, obj, validate=validate)
 
     async def hand_to_rest(self, obj: Object) -> Response:
-        """Pass the object to a handler without storage: a review, or a subresource, in which case the name is its parent's."""
+        """Pass the object to a handler without storage: a review, or a subresource.
+
+        If it is a subresource, the name is its parent's.
+        """
         scope, name = self.scope, request_name(self.request)
         assert scope.rest is not None
         admitting = Admitting(scope, self.request, self.context, name or obj["metadata"].get("name") or "")

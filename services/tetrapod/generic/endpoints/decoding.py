@@ -188,7 +188,9 @@ class Decoder:
         """
         if gvk.group_version != self.kind.group_version:
             expected = self.kind.api_version
-            raise bad_request(f"the API version in the data ({gvk.api_version}) does not match the expected API version ({expected})")
+            raise bad_request(
+                f"the API version in the data ({gvk.api_version}) does not match the expected API version ({expected})"
+            )
 
     def kind_errors(self, gvk: GroupVersionKind) -> list[FieldError]:
         """Return the errors of a custom object's kind and apiVersion."""
@@ -247,7 +249,9 @@ class Decoder:
     def _unrecognized(self, text: str, body: bytes) -> StatusError:
         if self._unregistered:
             return self._unfit(self.kind, text)
-        return bad_request(f"the object provided is unrecognized (must be of type {self.kind.kind}): {text} ({summary(body)})")
+        return bad_request(
+            f"the object provided is unrecognized (must be of type {self.kind.kind}): {text} ({summary(body)})"
+        )
 
     def _unfit(self, gvk: GroupVersionKind, text: str) -> StatusError:
         if self._unregistered:

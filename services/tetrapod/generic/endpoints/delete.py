@@ -9,7 +9,11 @@ from typing import Final
 
 from tetrapod.generic.endpoints.admission import Admitting
 from tetrapod.generic.endpoints.decoding import read_body
-from tetrapod.generic.endpoints.options import delete_options_from_body, delete_options_from_query, validate_delete_options
+from tetrapod.generic.endpoints.options import (
+    delete_options_from_body,
+    delete_options_from_query,
+    validate_delete_options,
+)
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import JSON, PROTOBUF
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
@@ -78,6 +82,10 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
         raise bad_request(str(error)) from None
     options = delete_options_from_body(obj)
     if request.audit is not None:
-        audited = {**options, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}  # as in upstream's audit events
+        audited = {
+            **options,
+            "kind": "DeleteOptions",
+            "apiVersion": "meta.k8s.io/__internal",
+        }  # as in upstream's audit events
         request.audit.request_object(audited, scope.gvr, scope.subresource)
     return options

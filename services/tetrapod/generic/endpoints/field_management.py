@@ -88,7 +88,9 @@ class Ownership:
         self._node: Callable[[], SchemaNode] = lambda: node_for(kind.api_version)
 
         def make() -> FieldManager:
-            return FieldManager(kind, node_for, convert, reset_fields=reset_fields(), subresource=subresource, thorough=thorough)
+            return FieldManager(
+                kind, node_for, convert, reset_fields=reset_fields(), subresource=subresource, thorough=thorough
+            )
 
         self._make: Callable[[], FieldManager] = make
         self._manager: FieldManager | None = None
@@ -100,7 +102,10 @@ class Ownership:
         return self._manager
 
     async def run(self, large: bool, work: Callable[[], T]) -> T:
-        """Call a function that uses `update` or `apply`: in a thread if objects are large, or if a webhook converts them."""
+        """Call a function that uses `update` or `apply`, if necessary in a thread.
+
+        The function runs in a thread if objects are large, or if a webhook converts them.
+        """
         if not self._waits:
             return await offloaded(large, work)
         loop = asyncio.get_running_loop()
@@ -148,10 +153,14 @@ def of_resource(definition: ResourceDefinition, version: str, strategy: Strategy
 
     convert = _converter(definition, version, versions) if len(versions) > 1 else None
     waits = convert is not None and definition.convert_many is not None
-    return Ownership(definition.gvk(version), node_for, convert, reset_fields, subresource, thorough=definition.custom, waits=waits)
+    return Ownership(
+        definition.gvk(version), node_for, convert, reset_fields, subresource, thorough=definition.custom, waits=waits
+    )
 
 
-def _converter(definition: ResourceDefinition, version: str, versions: Mapping[str, str]) -> Callable[[Object, str], Object]:
+def _converter(
+    definition: ResourceDefinition, version: str, versions: Mapping[str, str]
+) -> Callable[[Object, str], Object]:
     """Return a function that converts between served versions."""
     stored = Conversion(definition, version).stored
 
@@ -190,7 +199,9 @@ class _ScaleOfCustom(Ownership):
         if live is not None and _but_owners(applied) == _but_owners(live):
             return applied
         meta = config.get("metadata") or {}
-        raise _unconvertible(f"failed to convert new object ({meta.get('namespace') or ''}/{meta.get('name') or ''}; {{}})")
+        raise _unconvertible(
+            f"failed to convert new object ({meta.get('namespace') or ''}/{meta.get('name') or ''}; {{}})"
+        )
 
 
 def _but_owners(obj: Object) -> Object:
@@ -199,10 +210,14 @@ def _but_owners(obj: Object) -> Object:
 
 def _unconvertible(subject_template: str) -> StatusError:
     subject = subject_template.format("autoscaling/v1, Kind=Scale")
-    return StatusError(500, "", f"{subject} to proper version: request to convert CR to an invalid group/version: autoscaling/v1")
+    return StatusError(
+        500, "", f"{subject} to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+    )
 
 
-def of_kind(kind: GroupVersionKind, schema: Callable[[], SchemaNode], subresource: str, *, of_custom: bool = False) -> Ownership:
+def of_kind(
+    kind: GroupVersionKind, schema: Callable[[], SchemaNode], subresource: str, *, of_custom: bool = False
+) -> Ownership:
     """Return the field manager of a kind that differs from the resource's (`autoscaling/v1 Scale`, a review)."""
 
     def node_for(api_version: str) -> SchemaNode:

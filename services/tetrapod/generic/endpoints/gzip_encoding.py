@@ -23,7 +23,9 @@ _LAST_BLOCK: Final = b"\x03\x00"
 
 def accepts_gzip(request: Request) -> bool:
     """Return whether the client accepts gzip."""
-    return any(any(part.strip() == "gzip" for part in value.split(",")) for value in request.header_values(b"accept-encoding"))
+    return any(
+        any(part.strip() == "gzip" for part in value.split(",")) for value in request.header_values(b"accept-encoding")
+    )
 
 
 def member(data: bytes) -> bytes:
@@ -38,7 +40,10 @@ async def member_of(data: bytes) -> bytes:
 
 
 def block(data: bytes) -> bytes:
-    """Compress a part of a stream, which can be decompressed at once and does not refer to earlier data, so that streams can share it."""
+    """Compress a part of a stream so that streams can share it.
+
+    The part can be decompressed at once and does not refer to earlier data.
+    """
     compressor = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
     return compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)
 

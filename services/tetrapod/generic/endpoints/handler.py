@@ -35,7 +35,8 @@ Verb = Callable[[Scope, Request], Awaitable[Response]]
 
 _DEPRECATED: Final = Gauge(
     "apiserver_requested_deprecated_apis",
-    "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.",
+    "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and "
+    "removed_release.",
     ("group", "version", "resource", "subresource", "removed_release"),
 )
 _REMOVED: Final = re.compile(r"unavailable in v(\d+\.\d+)\+")

@@ -35,9 +35,9 @@ async def list_(scope: Scope, request: Request) -> Response:
 
 
 async def selection_of(scope: Scope, options: ListOptions, namespace: str, name: str) -> Selection:
-    """Validate list options and return the selection of selectors, namespace and name (in the path of legacy watches of one object).
+    """Validate list options and return the selection of selectors, namespace and name.
 
-    Unusually large selectors are parsed in a thread.
+    The name is in the path of legacy watches of one object. Unusually large selectors are parsed in a thread.
 
     Raises:
         StatusError: 400, 422.
@@ -80,7 +80,9 @@ def _select(scope: Scope, options: ListOptions, namespace: str, name: str) -> Se
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
         if requested_fields.empty:
             field_selector = f"metadata.name={field_selectors.escape(name)}"
-    return select(definition, namespace if definition.namespaced else "", options.label_selector, field_selector, scope.version)
+    return select(
+        definition, namespace if definition.namespaced else "", options.label_selector, field_selector, scope.version
+    )
 
 
 def list_query(options: ListOptions, selection: Selection) -> ListQuery:

@@ -1,7 +1,7 @@
-"""Long lists in pieces: a few items are joined at a time, so that the event loop runs in between and nothing is copied twice.
+"""Long lists in pieces: a few items are joined at a time.
 
-Each item includes the comma before it, and the writer of the first item removes that comma. Pieces of about 100 kB
-stay in the CPU cache on their way through TLS.
+The event loop thus runs in between, and nothing is copied twice. Each item includes the comma before it, and the writer
+of the first item removes that comma. Pieces of about 100 kB stay in the CPU cache on their way through TLS.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def large(entries: Sequence[Entry]) -> bool:
 
 
 def chunk_entries(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Yield the first entry alone, because it is sent with the head of the list, then as many at a time as make a piece."""
+    """Yield the first entry alone, then as many entries at a time as make a piece.
+
+    The first entry is alone because it is sent with the head of the list.
+    """
     yield entries[:1]
     for start in range(1, len(entries), PIECE_ITEMS):
         chunk = entries[start : start + PIECE_ITEMS]

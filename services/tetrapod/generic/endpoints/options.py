@@ -97,7 +97,7 @@ def _unsupported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
     return FieldError("FieldValueNotSupported", path, f"supported values: {', '.join(map(go_quote, supported))}", value)
 
 
-# --- lists and watches -------------------------------------------------------------------------------------------------
+# --- lists and watches ------------------------------------------------------------------------------------------------
 
 
 def decode_list_options(query: Values) -> ListOptions:
@@ -169,7 +169,9 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
         errors.append(forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
     if match:
         if options.send_initial_events is None:
-            errors.append(forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+            errors.append(
+                forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            )
         if match != "NotOlderThan":
             errors.append(_unsupported(path, match, ("NotOlderThan",)))
     if options.continue_token and match:
@@ -177,7 +179,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     return errors
 
 
-# --- writes ------------------------------------------------------------------------------------------------------------
+# --- writes -----------------------------------------------------------------------------------------------------------
 
 
 def decode_write_options(parsed_query: Query, kind: str, *, apply: bool | None = None) -> WriteOptions:
@@ -231,7 +233,7 @@ def _dry_run_errors(dry_run: Sequence[Any]) -> list[FieldError]:
     return [_unsupported("dryRun", list(dry_run), ("All",))]
 
 
-# --- deletion ----------------------------------------------------------------------------------------------------------
+# --- deletion ---------------------------------------------------------------------------------------------------------
 
 
 def delete_options_from_query(parsed_query: Query) -> Object:
@@ -277,13 +279,17 @@ def delete_options_from_body(body: Any) -> Object:
     """
     kind, api_version = body.get("kind") or "DeleteOptions", body.get("apiVersion") or "meta.k8s.io/v1"
     if kind != "DeleteOptions":
-        raise bad_request(f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"')
+        raise bad_request(
+            f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+        )
     options: Object = {}
     for name, (type_, go_type) in _DELETE_FIELDS.items():
         if (value := body.get(name)) is None:
             continue
         if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
-            raise bad_request(f"json: cannot unmarshal {json_kind(value)} into Go struct field DeleteOptions.{name} of type {go_type}")
+            raise bad_request(
+                f"json: cannot unmarshal {json_kind(value)} into Go struct field DeleteOptions.{name} of type {go_type}"
+            )
         options[name] = value
     for name, value in options.get("preconditions", {}).items():
         if name in ("uid", "resourceVersion") and not isinstance(value, str | None):
@@ -306,15 +312,21 @@ def validate_delete_options(options: Object, *, collection: bool = False) -> Non
     policy = options.get("propagationPolicy")
     if policy is not None:
         if "orphanDependents" in options:
-            errors.append(invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"))
+            errors.append(
+                invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
+            )
         if policy not in ("Foreground", "Background", "Orphan"):
             errors.append(_unsupported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
     errors += _dry_run_errors(options.get("dryRun", ()))
     unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential"
     if options.get(unsafe):
         excluded = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
-        errors += [invalid(unsafe, True, f"cannot be set together with .{name}") for name in excluded if name in options]
+        errors += [
+            invalid(unsafe, True, f"cannot be set together with .{name}") for name in excluded if name in options
+        ]
         if collection and not errors:
-            errors.append(invalid(unsafe, True, "is not allowed with DELETECOLLECTION, try again after removing the option"))
+            errors.append(
+                invalid(unsafe, True, "is not allowed with DELETECOLLECTION, try again after removing the option")
+            )
     if errors:
         raise _invalid_options("DeleteOptions", errors)

@@ -10,8 +10,8 @@ import orjson
 from tetrapod.machinery.gvk import Object
 
 _TEXT = (
-    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may reject such "
-    "requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
+    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, and may "
+    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
 )
 
 

@@ -26,4 +26,8 @@ def metadata_of(raw: bytes) -> bytes:
 
 def partial_bytes(raw: bytes, version: str) -> bytes:
     """Return the object as PartialObjectMetadata of meta.k8s.io/`version`."""
-    return b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b}' % (PARTIAL.encode(), version.encode(), metadata_of(raw))
+    return b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b}' % (
+        PARTIAL.encode(),
+        version.encode(),
+        metadata_of(raw),
+    )

@@ -109,7 +109,10 @@ class Patching(PatchMechanism):
             unknown = self._shape(patched, current)
         except ShapeError as error:
             raise self._invalid_patch(self.quoted(current), self.type_text(error, current)) from None
-        strict_errors = [*self.strict_errors, *(self._unknown_field_texts(unknown, current) if unknown or self.strict_errors else ())]
+        strict_errors = [
+            *self.strict_errors,
+            *(self._unknown_field_texts(unknown, current) if unknown or self.strict_errors else ()),
+        ]
         if strict_errors and self.validation == "Strict":
             raise self._invalid_patch(self.quoted(current), f"strict decoding error: {', '.join(strict_errors)}")
         self.warnings = strict_errors if self.validation == "Warn" else []
@@ -122,7 +125,9 @@ class Patching(PatchMechanism):
     def _shape(self, patched: Any, current: Object) -> list[str]:
         decoder = self.scope.decoder
         if not isinstance(patched, dict):
-            raise ShapeError(f"json: cannot unmarshal {formatting.json_kind(patched)} into Go value of type {decoder.kind.kind}")
+            raise ShapeError(
+                f"json: cannot unmarshal {formatting.json_kind(patched)} into Go value of type {decoder.kind.kind}"
+            )
         gvk = self._patched_kind(patched, current)
         decoder.check_kind(gvk, patched)
         if gvk != decoder.kind and not decoder.custom:
@@ -178,12 +183,16 @@ class DocumentPatching(Patching):
 
     def _text(self, current: Object) -> bytes:
         """Return the patched object as upstream's JSON text."""
-        document = sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)
+        document = (
+            sorted_members(current) if self.scope.decoder.custom else in_go_order(current, self.scope.decoder.schema)
+        )
         return duplicate_members.dumps(sort_touched(self._apply_patch(document), self.touched()))
 
     def type_text(self, error: ShapeError, current: Object) -> str:
         try:
-            self._shape(json_serializer.decode(self._text(current), unstructured=self.scope.decoder.custom).obj, current)
+            self._shape(
+                json_serializer.decode(self._text(current), unstructured=self.scope.decoder.custom).obj, current
+            )
         except ShapeError as first:
             return str(first)
         return str(error)

@@ -65,7 +65,9 @@ class Messages:
     def _type(self, accepted: Accepted) -> tuple[str, str]:
         return (f"{META_GROUP}/{accepted.form_version}", PARTIAL) if accepted.form else (self._api_version, self._kind)
 
-    def list_parts(self, metadata: Object, items: Sequence[bytes], accepted: Accepted) -> tuple[bytes, Sequence[bytes], bytes]:
+    def list_parts(
+        self, metadata: Object, items: Sequence[bytes], accepted: Accepted
+    ) -> tuple[bytes, Sequence[bytes], bytes]:
         """Return the bytes before the items, the items, and the bytes after them."""
         if accepted.form:
             return protobuf.list_parts(f"{META_GROUP}/{accepted.form_version}", PARTIAL_LIST, metadata, items)

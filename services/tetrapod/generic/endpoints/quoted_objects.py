@@ -72,7 +72,11 @@ def _names(value: Object, node: SchemaNode | None) -> list[str]:
     if node is None:
         return list(value)
     if not node.properties:
-        return sorted(value) if node.additional_properties is not None or node.definition.endswith(_FIELDS_V1) else list(value)
+        return (
+            sorted(value)
+            if node.additional_properties is not None or node.definition.endswith(_FIELDS_V1)
+            else list(value)
+        )
     order = _fields(node.definition)
     return [name for name in order if name in value] + [name for name in value if name not in order]
 

@@ -28,7 +28,16 @@ from tetrapod.generic.endpoints.partial_metadata import partial_bytes
 from tetrapod.generic.endpoints.protobuf_entries import Messages
 from tetrapod.generic.endpoints.scheme import go_package
 from tetrapod.generic.endpoints.tables import Tables, check_include_object
-from tetrapod.generic.http.negotiation.accept import JSON, MEDIA_TYPES, PARTIAL, PARTIAL_LIST, PLAIN, PROTOBUF, TABLE, Accepted
+from tetrapod.generic.http.negotiation.accept import (
+    JSON,
+    MEDIA_TYPES,
+    PARTIAL,
+    PARTIAL_LIST,
+    PLAIN,
+    PROTOBUF,
+    TABLE,
+    Accepted,
+)
 from tetrapod.generic.http.negotiation.documents import encode_document
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry.definition import ResourceDefinition
@@ -61,7 +70,9 @@ class Representation:
         self.messages = Messages(definition, self.conversion)
         list_kind = definition.list_kind or f"{definition.kind}List"
         self._list_head = f'{{"kind":"{list_kind}","apiVersion":"{self.conversion.api_version}","metadata":'.encode()
-        self._go_type = "*unstructured.Unstructured" if definition.custom else f"*{go_package(definition.group)}.{definition.kind}"
+        self._go_type = (
+            "*unstructured.Unstructured" if definition.custom else f"*{go_package(definition.group)}.{definition.kind}"
+        )
 
     # --- one object ---
 
@@ -116,13 +127,17 @@ class Representation:
 
     def _table(self, tables: Tables, row: bytes, obj: Object, accepted: Accepted, status: int) -> Response:
         version = obj.get("metadata", {}).get("resourceVersion")
-        return self._encode_response(tables.table([row], {"resourceVersion": version} if version else {}), accepted, status)
+        return self._encode_response(
+            tables.table([row], {"resourceVersion": version} if version else {}), accepted, status
+        )
 
     def _check_form(self, accepted: Accepted) -> None:
         if accepted.form == PARTIAL_LIST:
             if self.definition.custom:  # upstream treats untyped content as a list until it looks for the items
                 raise StatusError(500, "", "content is not a list")
-            raise not_acceptable(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({self._go_type})")
+            raise not_acceptable(
+                f"you requested {PARTIAL_LIST}, but the requested object is not a list ({self._go_type})"
+            )
 
     def _encode_response(self, body: bytes, accepted: Accepted, status: int) -> Response:
         if accepted.media_type == JSON and not accepted.pretty:
@@ -169,7 +184,11 @@ class Representation:
         encoded = orjson.dumps(metadata)
         if accepted.form == PARTIAL_LIST:
             version = accepted.form_version
-            head = b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b,"items":' % (PARTIAL_LIST.encode(), version.encode(), encoded)
+            head = b'{"kind":"%b","apiVersion":"meta.k8s.io/%b","metadata":%b,"items":' % (
+                PARTIAL_LIST.encode(),
+                version.encode(),
+                encoded,
+            )
             if not entries:
                 return head + b"null}", iter(()), b""
             to_bytes = self.conversion.metadata_bytes
@@ -188,7 +207,9 @@ class Representation:
         metadata = listed.get("metadata") or {}
         if accepted.form == TABLE:
             tables = self.tables(accepted)
-            return self._encode_response(tables.table([tables.row(item, encode(item)) for item in items], metadata), accepted, 200)
+            return self._encode_response(
+                tables.table([tables.row(item, encode(item)) for item in items], metadata), accepted, 200
+            )
         version = f"meta.k8s.io/{accepted.form_version}"
         partial = [{"kind": PARTIAL, "apiVersion": version, "metadata": item["metadata"]} for item in items]
         body: Object = {"kind": PARTIAL_LIST, "apiVersion": version, "metadata": metadata, "items": partial or None}
@@ -244,4 +265,8 @@ def _write(body: bytes, accepted: Accepted) -> Response:
 
 def document(value: Any, accepted: Accepted, status: int = 200) -> Response:
     """Return a response with any JSON value in the accepted media type."""
-    return Response(status, [_CONTENT_TYPES[accepted.media_type]], encode_document(value, accepted.media_type, pretty=accepted.pretty))
+    return Response(
+        status,
+        [_CONTENT_TYPES[accepted.media_type]],
+        encode_document(value, accepted.media_type, pretty=accepted.pretty),
+    )

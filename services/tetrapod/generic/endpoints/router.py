@@ -34,7 +34,9 @@ class Route:
 
     __slots__ = ("connects", "handler", "methods", "produced")
 
-    def __init__(self, handler: Handler, methods: frozenset[str], *, streams: bool = False, connects: bool = False) -> None:
+    def __init__(
+        self, handler: Handler, methods: frozenset[str], *, streams: bool = False, connects: bool = False
+    ) -> None:
         self.handler = handler
         self.methods = methods
         self.produced: Sequence[str] = STREAM_TYPES if streams else MEDIA_TYPES
@@ -110,14 +112,18 @@ def _is_watch_path(info: RequestInfo) -> bool:
 class GroupVersionRouter:
     """The router of one group-version."""
 
-    def __init__(self, group: str, version: str, admission: AdmissionChain, authorizer: Authorizer | None = None) -> None:
+    def __init__(
+        self, group: str, version: str, admission: AdmissionChain, authorizer: Authorizer | None = None
+    ) -> None:
         self.group, self.version = group, version
         self._admission, self._authorizer = admission, authorizer
         self._resources: dict[str, ResourceRoutes] = {}
 
     def install(self, definition: ResourceDefinition, store: Store | None) -> None:
         """Add the routes of a resource."""
-        handler = ResourceHandler(definition, self.version, store, admission=self._admission, authorizer=self._authorizer)
+        handler = ResourceHandler(
+            definition, self.version, store, admission=self._admission, authorizer=self._authorizer
+        )
         self._resources[definition.resource] = ResourceRoutes(definition, handler)
 
     async def handle(self, request: Request) -> Response:

@@ -50,7 +50,9 @@ class ScalePaths(RestOfVersions):
 
     def bind(self, definition: ResourceDefinition, version: str, store: Store | None) -> Rest:
         assert store is not None
-        paths: dict[str, Sequence[str] | None] = {definition.gvk(served).api_version: None for served in definition.versions}
+        paths: dict[str, Sequence[str] | None] = {
+            definition.gvk(served).api_version: None for served in definition.versions
+        }
         for declared in definition.subresources:
             if isinstance(declared.rest, ScalePaths):
                 for served in declared.versions or definition.versions:
@@ -60,7 +62,12 @@ class ScalePaths(RestOfVersions):
 
 def _row(scale: Object) -> list[Any]:
     meta = scale["metadata"]
-    return [meta.get("name") or "", scale["spec"].get("replicas") or 0, scale["status"]["replicas"], age(meta.get("creationTimestamp"))]
+    return [
+        meta.get("name") or "",
+        scale["spec"].get("replicas") or 0,
+        scale["status"]["replicas"],
+        age(meta.get("creationTimestamp")),
+    ]
 
 
 def _custom_row(scale: Object) -> list[Any]:
@@ -76,7 +83,11 @@ _BUILTIN_TABLE: Final = TableConvertor(
     (
         Column("Name", description=NAME_DESCRIPTION),
         Column("Desired", "integer", description="replicas is the desired number of instances for the scaled object."),
-        Column("Available", "integer", description="replicas is the actual number of observed instances of the scaled object."),
+        Column(
+            "Available",
+            "integer",
+            description="replicas is the actual number of observed instances of the scaled object.",
+        ),
         Column("Age", description=CREATED_DESCRIPTION),
     ),
     _row,
@@ -96,7 +107,12 @@ class _BoundScale(Rest):
     """The scale subresource of one resource in one version."""
 
     def __init__(
-        self, definition: ResourceDefinition, version: str, store: Store, paths: ScalePaths, by_version: Mapping[str, Sequence[str] | None]
+        self,
+        definition: ResourceDefinition,
+        version: str,
+        store: Store,
+        paths: ScalePaths,
+        by_version: Mapping[str, Sequence[str] | None],
     ) -> None:
         self._store = store
         self._conversion = Conversion(definition, version)
@@ -118,7 +134,9 @@ class _BoundScale(Rest):
             raise internal_error(f'the spec replicas field "{path}" does not exist')
         return self._scale(obj)
 
-    async def update(self, ctx: Context, name: str, transform: Any, validate: Any, options: Object) -> tuple[Object, bool]:
+    async def update(
+        self, ctx: Context, name: str, transform: Any, validate: Any, options: Object
+    ) -> tuple[Object, bool]:
         conversion = self._conversion
 
         async def revise(current: Object | None) -> Object:
@@ -183,7 +201,10 @@ class _BoundScale(Rest):
             "apiVersion": SCALE.api_version,
             "metadata": {key: meta[key] for key in copied if key in meta},
             "spec": {"replicas": replicas} if isinstance(replicas, int) and replicas else {},
-            "status": {"replicas": ready if isinstance(ready, int) else 0, **({"selector": selector} if selector else {})},
+            "status": {
+                "replicas": ready if isinstance(ready, int) else 0,
+                **({"selector": selector} if selector else {}),
+            },
         }
 
 

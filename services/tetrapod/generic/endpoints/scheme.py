@@ -25,7 +25,9 @@ _WORKLOADS: Final = frozenset({"ControllerRevision", "Deployment", "StatefulSet"
 _FORMER: Final[Mapping[str, frozenset[str]]] = {
     "apps/v1beta1": _WORKLOADS | {"DeploymentRollback"},
     "apps/v1beta2": _WORKLOADS | {"DaemonSet", "ReplicaSet"},
-    "extensions/v1beta1": frozenset({"DaemonSet", "Deployment", "DeploymentRollback", "Ingress", "NetworkPolicy", "ReplicaSet", "Scale"}),
+    "extensions/v1beta1": frozenset(
+        {"DaemonSet", "Deployment", "DeploymentRollback", "Ingress", "NetworkPolicy", "ReplicaSet", "Scale"}
+    ),
     "autoscaling/v2beta1": frozenset({"HorizontalPodAutoscaler"}),
     "autoscaling/v2beta2": frozenset({"HorizontalPodAutoscaler"}),
     "batch/v1beta1": frozenset({"CronJob"}),
@@ -34,13 +36,17 @@ _FORMER: Final[Mapping[str, frozenset[str]]] = {
     "rbac.authorization.k8s.io/v1beta1": frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}),
     "rbac.authorization.k8s.io/v1alpha1": frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}),
     "scheduling.k8s.io/v1beta1": frozenset({"PriorityClass"}),
-    "storage.k8s.io/v1beta1": frozenset({"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"}),
+    "storage.k8s.io/v1beta1": frozenset(
+        {"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"}
+    ),
     "coordination.k8s.io/v1beta1": frozenset({"Lease"}),
     "discovery.k8s.io/v1beta1": frozenset({"EndpointSlice"}),
     "events.k8s.io/v1beta1": frozenset({"Event"}),
     "node.k8s.io/v1beta1": frozenset({"RuntimeClass"}),
     "certificates.k8s.io/v1beta1": frozenset({"CertificateSigningRequest"}),
-    "admissionregistration.k8s.io/v1beta1": frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}),
+    "admissionregistration.k8s.io/v1beta1": frozenset(
+        {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
+    ),
     "apiregistration.k8s.io/v1beta1": frozenset({"APIService"}),
     "authentication.k8s.io/v1alpha1": frozenset({"SelfSubjectReview"}),
     "authentication.k8s.io/v1beta1": frozenset({"SelfSubjectReview", "TokenReview"}),
@@ -52,7 +58,11 @@ _FORMER: Final[Mapping[str, frozenset[str]]] = {
 }
 """Versions that are still decoded, although they are no longer served."""
 
-_PACKAGES: Final[Mapping[str, str]] = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
+_PACKAGES: Final[Mapping[str, str]] = {
+    "": "core",
+    "events.k8s.io": "core",
+    "internal.apiserver.k8s.io": "apiserverinternal",
+}
 
 
 _SCHEMES_OF_THEIR_OWN: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
@@ -97,4 +107,6 @@ def same_family(group_version: GroupVersion, group: str, kind: str) -> bool:
     """Return whether `kind` in the group-version `group_version` converts to that of `group`."""
     if kind == "Scale":
         return group_version.group in (group, "extensions", "apps")
-    return group_version.group == group or (group_version.group == "extensions" and group in ("apps", "networking.k8s.io", "policy"))
+    return group_version.group == group or (
+        group_version.group == "extensions" and group in ("apps", "networking.k8s.io", "policy")
+    )

@@ -70,7 +70,14 @@ class Scope:
         info = request_info(request)
         namespace = info.namespace if self.definition.namespaced else ""
         return Context(
-            request.user, namespace, self.version, self.subresource, dry_run, request.warnings, request.annotations, verb=info.verb
+            request.user,
+            namespace,
+            self.version,
+            self.subresource,
+            dry_run,
+            request.warnings,
+            request.annotations,
+            verb=info.verb,
         )
 
 

@@ -68,13 +68,21 @@ class Scopes:
         owner: Ownership | None
         if own:
             decoder = self._decoder(declared.strategy or definition.strategy)
-            owner = field_management.of_resource(definition, version, declared.strategy or definition.strategy, declared.name)
+            owner = field_management.of_resource(
+                definition, version, declared.strategy or definition.strategy, declared.name
+            )
         else:
             default = declared.rest.default if declared.rest is not None else None
             also = declared.rest.also_accepts if declared.rest is not None else frozenset()
-            decoder = Decoder(kind, lambda: types.schema_for(kind), default, unregistered=definition.custom, also_accepts=also)
+            decoder = Decoder(
+                kind, lambda: types.schema_for(kind), default, unregistered=definition.custom, also_accepts=also
+            )
             schema: Callable[[], SchemaNode] = lambda: types.schema_for(kind)  # noqa: E731
-            owner = field_management.of_kind(kind, schema, declared.name, of_custom=definition.custom) if _has_schema(kind) else None
+            owner = (
+                field_management.of_kind(kind, schema, declared.name, of_custom=definition.custom)
+                if _has_schema(kind)
+                else None
+            )
         return Scope(
             definition=definition,
             version=version,
@@ -109,7 +117,9 @@ class Scopes:
         elif type(definition.strategy).default is not Strategy.default:
             default = _defaulter(definition.strategy, version)
         schema: Callable[[], SchemaNode] = lambda: definition.schema(version)  # noqa: E731
-        return Decoder(definition.gvk(version), schema, default, custom=definition.custom, schema_in=_schema_in(definition))
+        return Decoder(
+            definition.gvk(version), schema, default, custom=definition.custom, schema_in=_schema_in(definition)
+        )
 
 
 def _schema_in(definition: ResourceDefinition) -> Callable[[str], SchemaNode]:

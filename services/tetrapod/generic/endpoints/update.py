@@ -55,9 +55,15 @@ async def update(scope: Scope, request: Request) -> Response:
 
     async def revise(current: Object | None) -> Object:
         new = carry(obj, copy_object(obj))
-        return new if ownership is None else await ownership.run(context.large, lambda: ownership.update(current, new, manager))
+        return (
+            new
+            if ownership is None
+            else await ownership.run(context.large, lambda: ownership.update(current, new, manager))
+        )
 
-    writing = Writing(scope, request, context, name, options.to_object("UpdateOptions"), options.to_object("CreateOptions"))
+    writing = Writing(
+        scope, request, context, name, options.to_object("UpdateOptions"), options.to_object("CreateOptions")
+    )
     uid = obj["metadata"].get("uid")
     return await writing.answer(revise, accepted, Preconditions(uid=uid) if uid else _NONE)
 
@@ -79,7 +85,13 @@ class Writing:
         return Admitting(self.scope, self.request, self.context, self.name)
 
     async def answer(
-        self, revise: Revise, accepted: Accepted, preconditions: Preconditions = _NONE, *, force_create: bool = False, applies: bool = False
+        self,
+        revise: Revise,
+        accepted: Accepted,
+        preconditions: Preconditions = _NONE,
+        *,
+        force_create: bool = False,
+        applies: bool = False,
     ) -> Response:
         """Write the object that `revise` returns, and return the response.
 
@@ -90,17 +102,27 @@ class Writing:
         scope = self.scope
         if scope.rest is not None:
             transform = self._rest_transform(revise)
-            result, created = await scope.rest.update(self.context, self.name, transform, self._validate_update, self.update_options)
-            return await offloaded(self.context.large, scope.representation.object, result, accepted, 201 if created else 200)
+            result, created = await scope.rest.update(
+                self.context, self.name, transform, self._validate_update, self.update_options
+            )
+            return await offloaded(
+                self.context.large, scope.representation.object, result, accepted, 201 if created else 200
+            )
         try:
             entry, created = await self._store_object(self._transform(revise), preconditions, force_create)
-        except StoredTooLarge:  # managed fields can be large: without them it may fit, but what is applied is nothing without an owner
+        except (
+            StoredTooLarge
+        ):  # managed fields can be large: without them it may fit, but what is applied is nothing without an owner
             if applies:
                 raise
-            entry, created = await self._store_object(_without_managed_fields(self._transform(revise)), preconditions, force_create)
+            entry, created = await self._store_object(
+                _without_managed_fields(self._transform(revise)), preconditions, force_create
+            )
         return await scope.representation.entry(entry, accepted, 201 if created else 200)
 
-    async def _store_object(self, transform: Revise, preconditions: Preconditions, force_create: bool) -> tuple[Entry, bool]:
+    async def _store_object(
+        self, transform: Revise, preconditions: Preconditions, force_create: bool
+    ) -> tuple[Entry, bool]:
         return await self.scope.store.update(
             self.context,
             self.name,

@@ -30,7 +30,15 @@ from tetrapod.generic.endpoints.representation import Representation, json_heade
 from tetrapod.generic.endpoints.scope import Scope
 from tetrapod.generic.endpoints.watch_metrics import TO_INITIAL_END, sent_of
 from tetrapod.generic.http import websocket_stream
-from tetrapod.generic.http.negotiation.accept import PARTIAL, PARTIAL_LIST, PROTOBUF, STREAM_TYPES, TABLE, YAML, Accepted
+from tetrapod.generic.http.negotiation.accept import (
+    PARTIAL,
+    PARTIAL_LIST,
+    PROTOBUF,
+    STREAM_TYPES,
+    TABLE,
+    YAML,
+    Accepted,
+)
 from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.http.websocket_stream import serve_messages, watch_handshake
 from tetrapod.generic.registry.predicate import Selection
@@ -51,7 +59,9 @@ MIN_TIMEOUT: Final = 1800.0
 --min-request-timeout).
 """
 LAST_BOOKMARK: Final = 2.0
-"""Seconds before the timeout at which a watch with bookmarks gets a last one. Upstream: cacheWatcher.nextBookmarkTime"""
+"""Seconds before the timeout at which a watch with bookmarks gets a last one. Upstream:
+cacheWatcher.nextBookmarkTime
+"""
 HIGH_WATER: Final = 1 << 20
 """Unsent bytes above which the server waits for the client."""
 MOST_BEHIND: Final = 4096
@@ -61,12 +71,16 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 GZIP: Final = "gzip"
 
 
-async def watch(scope: Scope, request: Request, options: ListOptions, selection: Selection, accepted: Accepted) -> Response:
+async def watch(
+    scope: Scope, request: Request, options: ListOptions, selection: Selection, accepted: Accepted
+) -> Response:
     """Start a watch. Errors in its parameters are reported before the response starts."""
     if scope.rest is not None:
         raise method_not_supported(scope.definition.group_resource, "watch")
     if accepted.media_type == YAML:
-        raise not_acceptable(f"only the following media types are accepted: {', '.join(t for t in STREAM_TYPES if 'stream' in t)}")
+        raise not_acceptable(
+            f"only the following media types are accepted: {', '.join(t for t in STREAM_TYPES if 'stream' in t)}"
+        )
     frames = MessageFrames(scope, accepted) if accepted.media_type == PROTOBUF else Frames(scope, accepted)
     query = WatchQuery(
         prefix=selection.prefix,
@@ -117,7 +131,15 @@ class _Serving:
     """
 
     def __init__(
-        self, source: Watch, frames: Frames, seconds: float, request: Request, *, gzip: bool, bookmarks: bool, separate: bool = False
+        self,
+        source: Watch,
+        frames: Frames,
+        seconds: float,
+        request: Request,
+        *,
+        gzip: bool,
+        bookmarks: bool,
+        separate: bool = False,
     ) -> None:
         self._separate = separate
         self._bookmarks = bookmarks
@@ -132,7 +154,9 @@ class _Serving:
         self._writer = writer
         last_bookmark: asyncio.TimerHandle | None = None
         if self._bookmarks and self._seconds > LAST_BOOKMARK:
-            last_bookmark = asyncio.get_running_loop().call_later(self._seconds - LAST_BOOKMARK, self._source.send_bookmark)
+            last_bookmark = asyncio.get_running_loop().call_later(
+                self._seconds - LAST_BOOKMARK, self._source.send_bookmark
+            )
         try:
             if self._seconds > 0:  # upstream's `timeoutSeconds=-1` has expired before the first event
                 async with asyncio.timeout(self._seconds) as limit:
@@ -208,7 +232,9 @@ class _Serving:
 
         Return False if events cannot be encoded in the requested form.
         """
-        return self._write(frames, [await block_of(b"".join(frames))] if self._gzip is not None and any(frames) else frames)
+        return self._write(
+            frames, [await block_of(b"".join(frames))] if self._gzip is not None and any(frames) else frames
+        )
 
     def _write(self, frames: list[bytes], written: list[bytes]) -> bool:
         """Write frames.
@@ -237,7 +263,9 @@ class _Serving:
             await self._writer.drain()
 
 
-_HEADS: Final = {kind: f'{{"type":"{kind}","object":'.encode() for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")}
+_HEADS: Final = {
+    kind: f'{{"type":"{kind}","object":'.encode() for kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+}
 
 
 class Frames:
@@ -246,7 +274,9 @@ class Frames:
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         self.representation: Representation = scope.representation
         self.asynchronous = scope.definition.convert_many is not None
-        self.impossible = accepted.form == PARTIAL_LIST  # an object cannot be a list, and upstream ends the watch at the first event
+        self.impossible = (
+            accepted.form == PARTIAL_LIST
+        )  # an object cannot be a list, and upstream ends the watch at the first event
         self._scope = scope
         self.resource_key = (scope.gvr.group, scope.gvr.version, scope.gvr.resource)
         self.sent = sent_of(self.resource_key)

@@ -15,7 +15,9 @@ from tetrapod.generic.metrics.series import on_change
 
 _Resource: TypeAlias = tuple[str, str, str]
 _OF: Final = ("group", "version", "resource")
-_SIZES: Final = Histogram("apiserver_watch_events_sizes", "Watch event size distribution in bytes", _OF, tuple(1024 << i for i in range(8)))
+_SIZES: Final = Histogram(
+    "apiserver_watch_events_sizes", "Watch event size distribution in bytes", _OF, tuple(1024 << i for i in range(8))
+)
 TO_INITIAL_END: Final = Histogram(
     "apiserver_watch_list_duration_seconds",
     "Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.",
@@ -50,7 +52,9 @@ _counts_by_resource: Final[dict[_Resource, Sent]] = {}
 
 def _forget(labels: Mapping[str, str]) -> None:
     """Drop the counts of a deleted or re-created resource."""
-    for key in [key for key in _counts_by_resource if (key[0], key[2]) == (labels.get("group"), labels.get("resource"))]:
+    for key in [
+        key for key in _counts_by_resource if (key[0], key[2]) == (labels.get("group"), labels.get("resource"))
+    ]:
         del _counts_by_resource[key]
 
 

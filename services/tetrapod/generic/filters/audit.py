@@ -1,6 +1,7 @@
-"""Filters that create audit events: when a request is received, when a long response starts, when it completes, and on a panic.
+"""Filters that create audit events.
 
-Their contents are defined in generic/audit; endpoints add objects through `Request.audit`.
+Events are created when a request is received, when a long response starts, when it completes, and on a panic. Their
+contents are defined in generic/audit; endpoints add objects through `Request.audit`.
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go, authn_audit.go; request_deadline.go,
 withFailedRequestAudit
 """
@@ -55,7 +56,10 @@ def with_audit(handler: Handler, audit: Audit) -> Handler:
 
 
 def with_rejection_audit(handler: Handler, audit: Audit) -> Handler:
-    """Write one audit event for a request rejected before authentication completed: invalid credentials, an invalid `?timeout`."""
+    """Write one audit event for a request rejected before authentication completed.
+
+    Such a request has invalid credentials or an invalid `?timeout`.
+    """
 
     async def refused_audited(request: Request) -> Response:
         try:
@@ -120,7 +124,9 @@ async def _finish(context: AuditContext, starts: bool) -> None:
     await context.stage(RESPONSE_COMPLETE)
 
 
-def _until_done(run: Callable[[Any], Awaitable[None]], context: AuditContext, starts: bool, layer: str) -> Callable[[Any], Awaitable[None]]:
+def _until_done(
+    run: Callable[[Any], Awaitable[None]], context: AuditContext, starts: bool, layer: str
+) -> Callable[[Any], Awaitable[None]]:
     """Wrap a stream so that its last event is written when it ends for any reason."""
 
     async def audited(to: Any) -> None:

@@ -13,14 +13,17 @@ from tetrapod.generic.metrics.collectors import Counter, Histogram
 
 _BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
 _RESULT: Final = ("result",)
-_USERS: Final = Counter("authenticated_user_requests", "Counter of authenticated requests broken out by username.", ("username",))
+_USERS: Final = Counter(
+    "authenticated_user_requests", "Counter of authenticated requests broken out by username.", ("username",)
+)
 _AUTHENTICATIONS: Final = Counter("authentication_attempts", "Counter of authenticated attempts.", _RESULT)
 _AUTHENTICATION_SECONDS: Final = Histogram(
     "authentication_duration_seconds", "Authentication duration in seconds broken out by result.", _RESULT, _BUCKETS
 )
 _AUTHORIZATIONS: Final = Counter(
     "authorization_attempts_total",
-    "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'.",
+    "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or "
+    "'error'.",
     _RESULT,
 )
 _AUTHORIZATION_SECONDS: Final = Histogram(
@@ -42,7 +45,9 @@ class _Result:
         self._observe(seconds)
 
 
-_SUCCESS, _FAILURE, _ERROR = (_Result(_AUTHENTICATIONS, _AUTHENTICATION_SECONDS, result) for result in ("success", "failure", "error"))
+_SUCCESS, _FAILURE, _ERROR = (
+    _Result(_AUTHENTICATIONS, _AUTHENTICATION_SECONDS, result) for result in ("success", "failure", "error")
+)
 _NAMED: Final = {name: _USERS.row((name,)) for name in (*_KNOWN, "email_id", "other")}
 _ALLOWED: Final = _Result(_AUTHORIZATIONS, _AUTHORIZATION_SECONDS, "allowed")
 _NOT_ALLOWED: Final = {

@@ -11,7 +11,15 @@ import zlib
 from typing import Final
 
 from tetrapod.generic.endpoints.gzip_encoding import HEADERS, accepts_gzip, member_of
-from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
+from tetrapod.generic.request import (
+    ForwardingWriter,
+    Handler,
+    Request,
+    Response,
+    StreamResponse,
+    StreamWriter,
+    UpgradeResponse,
+)
 
 THRESHOLD: Final = 128 * 1024
 

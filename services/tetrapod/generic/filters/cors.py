@@ -10,7 +10,9 @@ from typing import Final
 from tetrapod.generic.request import Handler, HeaderList, Request, Response
 
 _METHODS: Final = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
-_HEADERS: Final = b"Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since"
+_HEADERS: Final = (
+    b"Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since"
+)
 _EXPOSED: Final = b"Date"
 
 

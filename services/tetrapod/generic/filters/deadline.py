@@ -143,7 +143,9 @@ def _requested_timeout(text: str | None, limit: float) -> float:
     if not text:
         return limit
     if len(text) > _LONGEST:  # Go accepts this, if it is a sum of thousands of numbers
-        raise status.bad_request(f"invalid timeout specified in the request URL - time: invalid duration {go_quote(text[:_LONGEST])}")
+        raise status.bad_request(
+            f"invalid timeout specified in the request URL - time: invalid duration {go_quote(text[:_LONGEST])}"
+        )
     try:
         seconds = parse_duration(text)
     except ValueError as error:

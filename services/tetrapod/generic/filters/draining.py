@@ -55,7 +55,11 @@ def with_draining(handler: Handler, draining: Draining) -> Handler:
 
     async def drain(request: Request) -> Response:
         if draining.active and not _is_probe(request.path):
-            headers = [(b"retry-after", b"1"), (b"connection", b"close"), (b"content-type", b"text/plain; charset=utf-8")]
+            headers = [
+                (b"retry-after", b"1"),
+                (b"connection", b"close"),
+                (b"content-type", b"text/plain; charset=utf-8"),
+            ]
             if draining.notify_aggregator:
                 headers.append((NOT_PROCESSED, b"1"))
             return Response(503, headers, b"apiserver is shutting down, please try again later.\n")

@@ -49,8 +49,17 @@ def with_status_errors(handler: Handler) -> Handler:
             if (exhausted := exhaustion(error)) is not None:
                 log.error("%s %s failed: %s", request.method, request.path[:1000], exhausted.message)
                 return write_status(request, exhausted)
-            log.exception("handler failed", extra={"audit-ID": request.audit_id, "method": request.method, "path": request.path})
-            text = f"This request caused apiserver to panic. Look in the logs for details. (audit-ID: {request.audit_id})\n"
-            return Response(500, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")], text.encode())
+            log.exception(
+                "handler failed", extra={"audit-ID": request.audit_id, "method": request.method, "path": request.path}
+            )
+            text = (
+                "This request caused apiserver to panic. Look in the logs for details. "
+                f"(audit-ID: {request.audit_id})\n"
+            )
+            return Response(
+                500,
+                [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")],
+                text.encode(),
+            )
 
     return status_errors

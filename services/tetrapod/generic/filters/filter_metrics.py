@@ -23,7 +23,9 @@ _FILTERS: Final = Histogram(
 _MODE: Final = ("mode", "decision")
 _BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
 _ATTEMPTS: Final = Counter(
-    "apiserver_impersonation_attempts_total", "Total number of impersonation attempts split by mode and decision.", _MODE
+    "apiserver_impersonation_attempts_total",
+    "Total number of impersonation attempts split by mode and decision.",
+    _MODE,
 )
 _ATTEMPT_SECONDS: Final = Histogram(
     "apiserver_impersonation_attempts_duration_seconds",

@@ -14,7 +14,12 @@ from tetrapod.generic.authentication.bearer import utf8
 from tetrapod.generic.authentication.requestheader import extra_key
 from tetrapod.generic.authorization.interface import Attributes, Authorizer
 from tetrapod.generic.filters.authorization import attributes_of
-from tetrapod.generic.filters.filter_metrics import CountedAuthorizer, FilterLatency, count_impersonation, count_rejected_impersonation
+from tetrapod.generic.filters.filter_metrics import (
+    CountedAuthorizer,
+    FilterLatency,
+    count_impersonation,
+    count_rejected_impersonation,
+)
 from tetrapod.generic.filters.impersonation_modes import Impersonated, Mode, all_modes
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.user import UserInfo
@@ -55,7 +60,9 @@ def with_impersonation(handler: Handler, authorizer: Authorizer) -> Handler:
         latency.took(seconds)
         if request.audit is not None:
             request.audit.took("impersonation", started)
-        request.headers = [h for h in request.headers if h[0] not in (USER, UID, GROUP) and not h[0].startswith(EXTRA_PREFIX)]
+        request.headers = [
+            h for h in request.headers if h[0] not in (USER, UID, GROUP) and not h[0].startswith(EXTRA_PREFIX)
+        ]
         request.state["impersonator"] = request.user
         request.state["impersonation_constraint"] = acting.constraint
         request.user = acting.user
@@ -79,7 +86,9 @@ def _named_user(request: Request) -> UserInfo | None:
     listed: dict[str, list[str]] = {}
     for key, value in request.headers:
         if key.startswith(EXTRA_PREFIX):
-            listed.setdefault(extra_key(key[len(EXTRA_PREFIX) :].decode("latin-1")), []).append(utf8(value.decode("latin-1")))
+            listed.setdefault(extra_key(key[len(EXTRA_PREFIX) :].decode("latin-1")), []).append(
+                utf8(value.decode("latin-1"))
+            )
     extra = {key: tuple(texts) for key, texts in listed.items()}
     if name:
         return UserInfo(name, uid, groups, extra)

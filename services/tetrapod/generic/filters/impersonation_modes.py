@@ -13,7 +13,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
-from tetrapod.generic.authentication.serviceaccount import NODE_NAME_KEY, NODES_GROUP, make_group_names, node_name, split_username
+from tetrapod.generic.authentication.serviceaccount import (
+    NODE_NAME_KEY,
+    NODES_GROUP,
+    make_group_names,
+    node_name,
+    split_username,
+)
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
 from tetrapod.generic.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, SYSTEM_MASTERS, UserInfo
@@ -46,8 +52,12 @@ def all_modes(authorizer: Authorizer) -> list[Mode]:
     return [
         AssociatedNodeMode(authorizer),
         ConstrainedMode(authorizer, "arbitrary-node", lambda target: _bare(target) and bool(node_name(target.name))),
-        ConstrainedMode(authorizer, "serviceaccount", lambda target: _bare(target) and split_username(target.name) is not None),
-        ConstrainedMode(authorizer, "user-info", lambda target: not node_name(target.name) and split_username(target.name) is None),
+        ConstrainedMode(
+            authorizer, "serviceaccount", lambda target: _bare(target) and split_username(target.name) is not None
+        ),
+        ConstrainedMode(
+            authorizer, "user-info", lambda target: not node_name(target.name) and split_username(target.name) is None
+        ),
         ClassicMode(authorizer),
     ]
 
@@ -65,7 +75,9 @@ class ConstrainedMode:
             return None
         await _require(self._authorizer, attributes._replace(verb=f"impersonate-on:{self._mode}:{attributes.verb}"))
         verb = f"impersonate:{self._mode}"
-        return Impersonated(await _Checks(self._authorizer, verb, attributes.user, constrained=True).authorize_all(target), verb)
+        return Impersonated(
+            await _Checks(self._authorizer, verb, attributes.user, constrained=True).authorize_all(target), verb
+        )
 
 
 class AssociatedNodeMode:
@@ -99,7 +111,9 @@ class ClassicMode:
         self._authorizer = authorizer
 
     async def check(self, target: UserInfo, attributes: Attributes) -> Impersonated | None:
-        return Impersonated(await _Checks(self._authorizer, "impersonate", attributes.user, constrained=False).authorize_all(target), "")
+        return Impersonated(
+            await _Checks(self._authorizer, "impersonate", attributes.user, constrained=False).authorize_all(target), ""
+        )
 
 
 class _Checks:
@@ -140,7 +154,9 @@ class _Checks:
             return
         if self._constrained:
             if "" in groups:
-                raise forbidden_error(self._attributes("groups", ""), "impersonating the empty string group is not allowed")
+                raise forbidden_error(
+                    self._attributes("groups", ""), "impersonating the empty string group is not allowed"
+                )
             if SYSTEM_MASTERS in groups:
                 attributes = self._attributes("groups", SYSTEM_MASTERS)
                 raise forbidden_error(attributes, "impersonating the system:masters group is not allowed")
@@ -164,11 +180,18 @@ class _Checks:
             for text in texts:
                 await self.check_value("userextras", text, group=_GROUP, subresource=key)
 
-    async def check_value(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> None:
+    async def check_value(
+        self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = ""
+    ) -> None:
         """Check one value. Raises StatusError if it is forbidden."""
-        await _require(self._authorizer, self._attributes(resource, name, group=group, namespace=namespace, subresource=subresource))
+        await _require(
+            self._authorizer,
+            self._attributes(resource, name, group=group, namespace=namespace, subresource=subresource),
+        )
 
-    def _attributes(self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = "") -> Attributes:
+    def _attributes(
+        self, resource: str, name: str, *, group: str | None = None, namespace: str = "", subresource: str = ""
+    ) -> Attributes:
         return Attributes(
             self._requestor,
             self.verb,

@@ -70,7 +70,11 @@ def with_instrumentation(handler: Handler, component: str) -> Handler:
 
 
 def _count_when_ended(
-    request: Request, response: StreamResponse | UpgradeResponse, series: Series, labels: tuple[str, ...], log_fields: dict[str, Any] | None
+    request: Request,
+    response: StreamResponse | UpgradeResponse,
+    series: Series,
+    labels: tuple[str, ...],
+    log_fields: dict[str, Any] | None,
 ) -> None:
     """Count and log a long-running request when it has ended for any reason."""
     run, code, started = response.run, response.status, request.received

@@ -16,7 +16,9 @@ _HEADERS: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"x-content
 def internal_error(request: Request, text: str) -> Response:
     """Return the response."""
     target = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
-    return Response(500, list(_HEADERS), (_escaped(f"Internal Server Error: {go_quote(target)}: {text}") + "\n").encode())
+    return Response(
+        500, list(_HEADERS), (_escaped(f"Internal Server Error: {go_quote(target)}: {text}") + "\n").encode()
+    )
 
 
 def _escaped(text: str) -> str:

@@ -1,4 +1,7 @@
-"""Collects audit data that only this server knows for a front proxy that writes the audit events (audit/peer_audit.py)."""
+"""The filter that collects audit data that only this server knows, for a front proxy.
+
+The front proxy writes the audit events (audit/peer_audit.py).
+"""
 
 from __future__ import annotations
 

@@ -44,17 +44,25 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
             return await handler(request)
         flow = control.classify(request.user, info)
         queues = flow.level.queues
-        work = LEAST if info.verb == "get" else estimate(request, info, flow.level.most_seats, control.stats, control.watches)
+        work = (
+            LEAST
+            if info.verb == "get"
+            else estimate(request, info, flow.level.most_seats, control.stats, control.watches)
+        )
         metrics.SEATS.count(flow.seats, work.seats)
         if access_log.is_enabled():
             access_log.add_flow(request, flow, work)
         if info.verb in MUTATING:
             metrics.WATCHERS.observe(flow.labels, control.watches.interested(info))
         ticket = queues.start(work, flow.hand, flow.labels, flow.distinguisher, request.user, info)
-        if ticket is None or (ticket.decision is not None and not await _wait_in_queue(queues, ticket, request, request_timeout)):
+        if ticket is None or (
+            ticket.decision is not None and not await _wait_in_queue(queues, ticket, request, request_timeout)
+        ):
             return _reject(flow)
         if ticket.decision is None and not flow.exempt:
-            metrics.WAIT.observe((*ticket.labels, "true"), 0.0)  # requests that need not wait are counted too, as upstream
+            metrics.WAIT.observe(
+                (*ticket.labels, "true"), 0.0
+            )  # requests that need not wait are counted too, as upstream
         in_flight: InFlight | None = None
         unregister = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:
@@ -104,7 +112,10 @@ async def _wait_in_queue(queues: QueueSet, ticket: Ticket, request: Request, req
 
 
 def _queue_timeout(request: Request, request_timeout: float) -> float:
-    """Return the remaining seconds that the request may be queued: a quarter of its timeout, less the time that has passed."""
+    """Return the remaining seconds that the request may be queued.
+
+    It may be queued for a quarter of its timeout, less the time that has passed.
+    """
     now = time.monotonic()
     allotted = request.deadline - request.received if request.deadline is not None else request_timeout
     return request.received + min(allotted / 4, _LONGEST_WAIT) - now

@@ -103,7 +103,9 @@ def _answered(span: Span, response: Response, finished: Callable[[], None]) -> N
     finished()
 
 
-def _until_done(run: Callable[[Any], Awaitable[None]], span: Span, finished: Callable[[], None]) -> Callable[[Any], Awaitable[None]]:
+def _until_done(
+    run: Callable[[Any], Awaitable[None]], span: Span, finished: Callable[[], None]
+) -> Callable[[Any], Awaitable[None]]:
     async def until_done(to: Any) -> None:
         try:
             with span.active():

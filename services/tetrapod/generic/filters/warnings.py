@@ -61,7 +61,10 @@ def _cut(again: list[str], later: list[str]) -> HeaderList:
 
 
 def _writable(text: str) -> bool:
-    """Return whether a text has no control characters. A text can have a megabyte: it quotes the uids of all repeated owners."""
+    """Return whether a text has no control characters.
+
+    A text can have a megabyte: it quotes the uids of all repeated owners.
+    """
     return _control(text) is None
 
 

@@ -1,7 +1,8 @@
-"""Divides seats among priority levels: each gets close to its target, within its bounds, and in the same proportion where bounds allow it.
+"""The division of seats among priority levels.
 
-Upstream sorts the bounds and walks along them. The proportion is the point where a monotonic sum reaches the total,
-so here it is found between two neighbouring bounds and interpolated.
+Each level gets close to its target, within its bounds, and in the same proportion where bounds allow it. Upstream sorts
+the bounds and walks along them. The proportion is the point where a monotonic sum reaches the total, so here it is
+found between two neighbouring bounds and interpolated.
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/conc_alloc.go, computeConcurrencyAllocation
 """
 

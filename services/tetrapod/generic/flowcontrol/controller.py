@@ -1,5 +1,6 @@
-"""`FlowControl`: builds queues from FlowSchemas and PriorityLevelConfigurations, classifies requests, and lends seats between levels.
+"""`FlowControl`: builds queues, classifies requests, and lends seats between levels.
 
+The queues are built from FlowSchemas and PriorityLevelConfigurations.
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go
 """
 
@@ -66,13 +67,19 @@ class _Schema(NamedTuple):
 
 
 class FlowControl:
-    """Priority and fairness: classifies requests into flows, and limits what executes by the seats of priority levels."""
+    """The priority and fairness controller, which classifies requests into flows and limits their execution.
 
-    def __init__(self, limit: int, stats: Stats | None = None, *, forwards: bool = False, scheduling: FairScheduling = DEFAULT) -> None:
+    The seats of a priority level limit which of its requests execute.
+    """
+
+    def __init__(
+        self, limit: int, stats: Stats | None = None, *, forwards: bool = False, scheduling: FairScheduling = DEFAULT
+    ) -> None:
         """Create the controller.
 
         Args:
-            limit: the seats of the whole server, the sum of --max-requests-inflight and --max-mutating-requests-inflight.
+            limit: the seats of the whole server, the sum of --max-requests-inflight and
+                --max-mutating-requests-inflight.
             stats: returns how many objects a resource has; unset, that is unknown.
             forwards: whether requests are forwarded to other processes on the same CPUs.
             scheduling: the settings of the fair scheduling of the event loop.
@@ -118,15 +125,27 @@ class FlowControl:
         if queues > 0:
             if queues > 1:
                 distinguisher = {"ByUser": user.name, "ByNamespace": info.namespace}.get(schema.method, "")
-            hand = deal(flow_hash(schema.name, distinguisher) if queues > 1 else 0, queues, level.queues.queuing.hand_size)
+            hand = deal(
+                flow_hash(schema.name, distinguisher) if queues > 1 else 0, queues, level.queues.queuing.hand_size
+            )
         headers = (
             (b"x-kubernetes-pf-flowschema-uid", schema.uid.encode()),
             (b"x-kubernetes-pf-prioritylevel-uid", level.uid.encode()),
         )
         labels = (level.name, schema.name)
-        execution = metrics.EXECUTION.row((*labels, "watch" if info.verb == "watch" and info.is_resource_request else "regular"))
+        execution = metrics.EXECUTION.row(
+            (*labels, "watch" if info.verb == "watch" and info.is_resource_request else "regular")
+        )
         return Flow(
-            level, labels, distinguisher, hand, headers, metrics.SEATS.row(labels), execution, (level.name, user.name), level.exempt
+            level,
+            labels,
+            distinguisher,
+            hand,
+            headers,
+            metrics.SEATS.row(labels),
+            execution,
+            (level.name, user.name),
+            level.exempt,
         )
 
     def _queue_sets(self) -> list[QueueSet]:
@@ -209,7 +228,9 @@ class FlowControl:
         elif remaining <= needed:
             metrics.FAIR_FRACTION.set((), 0)
             for level in limited:
-                level.set_current(level.lower + round_seats((level.needed - level.lower) * (remaining - least) / (needed - least)))
+                level.set_current(
+                    level.lower + round_seats((level.needed - level.lower) * (remaining - least) / (needed - least))
+                )
         else:
             self._share(limited)
 

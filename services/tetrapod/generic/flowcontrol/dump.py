@@ -60,7 +60,14 @@ def _level_rows(control: FlowControl) -> Iterable[Sequence[str]]:
     for name, level in sorted(control.levels.items()):
         queues = level.queues
         active = sum(1 for queue in queues.queues if queue.waiting)
-        counts = (queues.waiting, queues.executing, queues.dispatched.total(), queues.rejected, queues.timed_out, queues.cancelled)
+        counts = (
+            queues.waiting,
+            queues.executing,
+            queues.dispatched.total(),
+            queues.rejected,
+            queues.timed_out,
+            queues.cancelled,
+        )
         yield (name, str(active), _go(queues.idle), _go(level.quiescing), *map(str, counts))
 
 
@@ -96,11 +103,24 @@ def _request_row(ticket: Ticket, queue: int, index: int, details: bool) -> Seque
         str(estimate.initial),
         str(estimate.final),
     )
-    row += (f"{estimate.linger * 1000:g}ms" if estimate.linger else "0s", _NEVER if ticket.waits else _wall_clock_time(ticket.started))
+    row += (
+        f"{estimate.linger * 1000:g}ms" if estimate.linger else "0s",
+        _NEVER if ticket.waits else _wall_clock_time(ticket.started),
+    )
     if not details:
         return row
     version = f"{info.api_group}/{info.api_version}" if info.api_group else info.api_version
-    return (*row, ticket.user.name, info.verb, info.path, info.namespace, info.name, version, info.resource, info.subresource)
+    return (
+        *row,
+        ticket.user.name,
+        info.verb,
+        info.path,
+        info.namespace,
+        info.name,
+        version,
+        info.resource,
+        info.subresource,
+    )
 
 
 def _wall_clock_time(moment: float) -> str:

@@ -15,7 +15,9 @@ _LEVEL: Final = ("priority_level",)
 _SECONDS: Final = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
 
 REJECTED: Final = Counter(
-    _P + "rejected_requests_total", "Number of requests rejected by API Priority and Fairness subsystem", (*_BOTH, "reason")
+    _P + "rejected_requests_total",
+    "Number of requests rejected by API Priority and Fairness subsystem",
+    (*_BOTH, "reason"),
 )
 QUEUE_LENGTH: Final = Histogram(
     _P + "request_queue_length_after_enqueue",
@@ -24,7 +26,10 @@ QUEUE_LENGTH: Final = Histogram(
     (0, 10, 25, 50, 100, 250, 500, 1000),
 )
 WAIT: Final = Histogram(
-    _P + "request_wait_duration_seconds", "Length of time a request spent waiting in its queue", (*_BOTH, "execute"), _SECONDS
+    _P + "request_wait_duration_seconds",
+    "Length of time a request spent waiting in its queue",
+    (*_BOTH, "execute"),
+    _SECONDS,
 )
 EXECUTION: Final = Histogram(
     _P + "request_execution_seconds",
@@ -35,7 +40,8 @@ EXECUTION: Final = Histogram(
 )
 SEATS: Final = Histogram(
     _P + "work_estimated_seats",
-    "Number of estimated seats (maximum of initial and final seats) associated with requests in API Priority and Fairness",
+    "Number of estimated seats (maximum of initial and final seats) associated with requests in API Priority and "
+    "Fairness",
     _BOTH,
     (1, 2, 4, 8, 16, 32, 64, 100),
 )
@@ -50,16 +56,28 @@ NO_ACCOMMODATION: Final = Counter(
     "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",
     _BOTH,
 )
-NOMINAL: Final = Gauge(_P + "nominal_limit_seats", "Nominal number of execution seats configured for each priority level", _LEVEL)
+NOMINAL: Final = Gauge(
+    _P + "nominal_limit_seats", "Nominal number of execution seats configured for each priority level", _LEVEL
+)
 LOWER: Final = Gauge(
-    _P + "lower_limit_seats", "Configured lower bound on number of execution seats available to each priority level", _LEVEL
+    _P + "lower_limit_seats",
+    "Configured lower bound on number of execution seats available to each priority level",
+    _LEVEL,
 )
 UPPER: Final = Gauge(
-    _P + "upper_limit_seats", "Configured upper bound on number of execution seats available to each priority level", _LEVEL
+    _P + "upper_limit_seats",
+    "Configured upper bound on number of execution seats available to each priority level",
+    _LEVEL,
 )
-CURRENT: Final = Gauge(_P + "current_limit_seats", "current derived number of execution seats available to each priority level", _LEVEL)
-HIGHEST_DEMAND: Final = Gauge(_P + "demand_seats_high_watermark", "High watermark, over last adjustment period, of demand_seats", _LEVEL)
-AVERAGE_DEMAND: Final = Gauge(_P + "demand_seats_average", "Time-weighted average, over last adjustment period, of demand_seats", _LEVEL)
+CURRENT: Final = Gauge(
+    _P + "current_limit_seats", "current derived number of execution seats available to each priority level", _LEVEL
+)
+HIGHEST_DEMAND: Final = Gauge(
+    _P + "demand_seats_high_watermark", "High watermark, over last adjustment period, of demand_seats", _LEVEL
+)
+AVERAGE_DEMAND: Final = Gauge(
+    _P + "demand_seats_average", "Time-weighted average, over last adjustment period, of demand_seats", _LEVEL
+)
 DEVIATION: Final = Gauge(
     _P + "demand_seats_stdev", "Time-weighted standard deviation, over last adjustment period, of demand_seats", _LEVEL
 )

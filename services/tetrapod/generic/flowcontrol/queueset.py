@@ -108,7 +108,9 @@ class Queue:
         self.waiting: deque[Ticket] = deque()
         self.executing: set[Ticket] = set()
         self.seats = 0
-        self.next_r = 0.0  # R at which its next request would be dispatched in ideal fair sharing (upstream: nextDispatchR)
+        self.next_r = (
+            0.0  # R at which its next request would be dispatched in ideal fair sharing (upstream: nextDispatchR)
+        )
         self.work = 0.0  # total work of the queued requests
         self.running = 0  # initial seats of executing requests
         self.began = 0.0  # sum of their start times, weighted by seats
@@ -119,7 +121,10 @@ class Queue:
         return bool(self.waiting or self.executing)
 
     def served(self, now: float) -> float:
-        """Return `next_r` based on the time that executing requests have taken so far, instead of their estimated duration."""
+        """Return `next_r` based on the time that executing requests have taken so far.
+
+        `next_r` itself is based on their estimated duration.
+        """
         return self.next_r + self.running * (now - _SERVICE_SECONDS) - self.began
 
     def push(self, ticket: Ticket) -> None:
@@ -163,7 +168,9 @@ class QueueSet:
         self.lingering: Counter[tuple[str, str]] = Counter()  # seats
         self.utilization = Utilization()
         self.nominal = limit
-        self.dispatch_r = self.latest_s = 0.0  # of the last dispatched request: the virtual time, and its virtual start time
+        self.dispatch_r = self.latest_s = (
+            0.0  # of the last dispatched request: the virtual time, and its virtual start time
+        )
         self._clock = clock
         self._r = 0.0
         self._since = clock()
@@ -201,7 +208,13 @@ class QueueSet:
     # Requests
 
     def start(
-        self, estimate: Estimate, hand: tuple[int, ...], labels: tuple[str, str], distinguisher: str, user: UserInfo, info: RequestInfo
+        self,
+        estimate: Estimate,
+        hand: tuple[int, ...],
+        labels: tuple[str, str],
+        distinguisher: str,
+        user: UserInfo,
+        info: RequestInfo,
     ) -> Ticket | None:
         """Return a ticket that executes or is queued (see `wait`), or None if the request is rejected."""
         now = self._advance()
@@ -286,7 +299,10 @@ class QueueSet:
         return self._r
 
     def next_s(self) -> tuple[list[float], list[float]]:
-        """Return the virtual start time of the oldest request of each nonempty queue, and the same less the work in progress before it."""
+        """Return two lists of the virtual start time of the oldest request of each nonempty queue.
+
+        In the second list, the work in progress before the request is subtracted.
+        """
         waiting = [queue for queue in self.queues if queue.waiting]
         return [queue.next_r for queue in waiting], [queue.served(self._since) for queue in waiting]
 
@@ -303,7 +319,10 @@ class QueueSet:
         return now
 
     def _bound(self, queue: Queue) -> None:
-        """Prevent an underused queue from accumulating credit: no request has a virtual dispatch time before its arrival."""
+        """Prevent an underused queue from accumulating credit.
+
+        No request has a virtual dispatch time before its arrival.
+        """
         if queue.waiting:
             queue.next_r += max(0.0, queue.waiting[0].arrival_r - queue.served(self._since))
 
@@ -377,7 +396,9 @@ class QueueSet:
         """
         count, start, now, held = len(self.queues), self._robin + 1, self._since, self._held
         most = self._most_of_a_flow
-        waiting = (q for q in self._nonempty if (has := held[q.waiting[0].hand]) == 0 or has + q.waiting[0].seats <= most)
+        waiting = (
+            q for q in self._nonempty if (has := held[q.waiting[0].hand]) == 0 or has + q.waiting[0].seats <= most
+        )
         return min(waiting, key=lambda q: (q.served(now) + q.waiting[0].work, (q.index - start) % count), default=None)
 
     def _fits(self, seats: int) -> bool:
@@ -426,5 +447,7 @@ class QueueSet:
 
     def _drop_unwanted(self) -> None:
         """Remove surplus queues from the end as they become empty, so that the remaining ones keep their index."""
-        while len(self.queues) > max(self.queuing.queues, 0) and not self.queues[-1].active and not self.queues[-1].seats:
+        while (
+            len(self.queues) > max(self.queuing.queues, 0) and not self.queues[-1].active and not self.queues[-1].seats
+        ):
             self.queues.pop()

@@ -50,14 +50,20 @@ def _is_subject(user: UserInfo, subject: dict[str, Any]) -> bool:
         case "ServiceAccount":
             account = subject.get("serviceAccount") or {}
             prefix = f"system:serviceaccount:{account.get('namespace', '')}:"
-            return user.name.startswith(prefix) if account.get("name") == "*" else user.name == prefix + account.get("name", "")
+            return (
+                user.name.startswith(prefix)
+                if account.get("name") == "*"
+                else user.name == prefix + account.get("name", "")
+            )
     return False
 
 
 def _is_resource(info: RequestInfo, rule: dict[str, Any]) -> bool:
     resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     if not (
-        _among(info.verb, rule.get("verbs")) and _among(resource, rule.get("resources")) and _among(info.api_group, rule.get("apiGroups"))
+        _among(info.verb, rule.get("verbs"))
+        and _among(resource, rule.get("resources"))
+        and _among(info.api_group, rule.get("apiGroups"))
     ):
         return False
     return _among(info.namespace, rule.get("namespaces")) if info.namespace else bool(rule.get("clusterScope"))

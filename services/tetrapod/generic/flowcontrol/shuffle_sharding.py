@@ -9,7 +9,10 @@ import hashlib
 
 
 def deal(hash_value: int, deck_size: int, hand_size: int) -> tuple[int, ...]:
-    """Return `hand_size` different cards out of `deck_size`, selected by a 64-bit hash. All hands are equally likely."""
+    """Return `hand_size` different cards out of `deck_size`, selected by a 64-bit hash.
+
+    All hands are equally likely.
+    """
     remainders: list[int] = []
     hand: list[int] = []
     for i in range(hand_size):

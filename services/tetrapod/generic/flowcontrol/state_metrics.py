@@ -78,7 +78,12 @@ def _register() -> None:
 
     utilization.register(lambda: [(queues.name, queues.utilization.rows(queues.limits)) for queues in queue_sets()])
     prefix = "apiserver_flowcontrol_"
-    GaugeFunction(prefix + "current_r", "R(time of last change)", _LEVEL, lambda: [((queues.name,), queues.r) for queues in queue_sets()])
+    GaugeFunction(
+        prefix + "current_r",
+        "R(time of last change)",
+        _LEVEL,
+        lambda: [((queues.name,), queues.r) for queues in queue_sets()],
+    )
     for name, text, value in (
         ("dispatch_r", "R(time of last dispatch)", lambda queues: queues.dispatch_r),
         ("latest_s", "S(most recently dispatched request)", lambda queues: queues.latest_s),
@@ -86,7 +91,9 @@ def _register() -> None:
         GaugeFunction(prefix + name, text, _LEVEL, _of_queues(queue_sets, value))
     oldest = "min and max, over queues, of S(oldest waiting request in queue)"
     GaugeFunction(prefix + "next_s_bounds", oldest, (*_LEVEL, "bound"), bounds(0))
-    GaugeFunction(prefix + "next_discounted_s_bounds", f"{oldest} - estimated work in progress", (*_LEVEL, "bound"), bounds(1))
+    GaugeFunction(
+        prefix + "next_discounted_s_bounds", f"{oldest} - estimated work in progress", (*_LEVEL, "bound"), bounds(1)
+    )
     CounterFunction(prefix + "dispatched_requests_total", f"Number of requests executed by {_OF}", _LABELS, dispatched)
     GaugeFunction(
         prefix + "current_inqueue_requests",
@@ -101,12 +108,15 @@ def _register() -> None:
         tickets(lambda t: t.seats if t.waits else 0),
     )
     GaugeFunction(
-        prefix + "current_executing_requests", f"Number of requests {_STAGES} in the {_OF}", _LABELS, tickets(lambda t: not t.waits)
+        prefix + "current_executing_requests",
+        f"Number of requests {_STAGES} in the {_OF}",
+        _LABELS,
+        tickets(lambda t: not t.waits),
     )
     GaugeFunction(
         prefix + "current_executing_seats",
-        "Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests "
-        f"in the {_OF}",
+        "Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage "
+        f"otherwise) requests in the {_OF}",
         _LABELS,
         executing_seats,
     )

@@ -1,6 +1,7 @@
-"""`FlowSchemaStatus`: maintains the condition Dangling of FlowSchemas, which tells whether the referenced priority level is missing.
+"""`FlowSchemaStatus`: maintains the condition Dangling of FlowSchemas.
 
-It runs in the API server, not in a controller manager.
+The condition tells whether the referenced priority level is missing.
+`FlowSchemaStatus` runs in the API server, not in a controller manager.
 Upstream: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go, syncFlowSchemaStatus
 """
 
@@ -68,7 +69,9 @@ class FlowSchemaStatus:
             "status": {"conditions": [condition]},
         }
         try:
-            await self._client.patch(FLOW_SCHEMAS, "", name, patch, type="apply", subresource="status", fieldManager=MANAGER, force="true")
+            await self._client.patch(
+                FLOW_SCHEMAS, "", name, patch, type="apply", subresource="status", fieldManager=MANAGER, force="true"
+            )
         except StatusError as error:
             if error.code != 404:  # it was deleted
                 raise

@@ -101,9 +101,13 @@ def register(levels: Callable[[], Iterable[tuple[str, list[list[float]]]]]) -> N
     )
     TimingHistogram(
         _P + "priority_level_request_utilization",
-        f"{observed} number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only initial stage "
-        "for WATCHes)",
+        f"{observed} number of requests (as a fraction of the relevant limit) waiting or in any stage of execution "
+        "(but only initial stage for WATCHes)",
         ("phase", "priority_level"),
         _REQUESTS,
-        lambda: [((phase, name), rows[index]) for name, rows in levels() for phase, index in (("executing", 2), ("waiting", 3))],
+        lambda: [
+            ((phase, name), rows[index])
+            for name, rows in levels()
+            for phase, index in (("executing", 2), ("waiting", 3))
+        ],
     )

@@ -19,9 +19,8 @@ _MOST_MUTATING_SEATS: Final = 10
 _BYTES_PER_SEAT: Final = 100_000
 _DIGITS: Final = 19
 """Maximum number of digits of a `limit` that is parsed."""
-_STREAMED_AT_ONCE: Final = (
-    1_000_000  # bytes of a list that are in memory at a time when it is served from the watch cache, regardless of its length
-)
+_STREAMED_AT_ONCE: Final = 1_000_000
+"""Bytes of a list that are in memory at a time when it is served from the watch cache, regardless of its length."""
 _WATCHES_PER_SEAT: Final = 10
 _EVENT_SECONDS: Final = 0.005
 MUTATING: Final = frozenset({"create", "update", "patch", "delete"})
@@ -29,7 +28,11 @@ _TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True"})
 
 
 class Estimate(NamedTuple):
-    """The seats of a request: `initial` while it executes, `final` for `linger` seconds afterwards (for its watch events)."""
+    """The seats of a request while it executes and afterwards.
+
+    A request takes `initial` seats while it executes, and `final` seats for `linger` seconds afterwards (for its watch
+    events).
+    """
 
     initial: int = 1
     final: int = 0

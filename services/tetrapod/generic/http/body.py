@@ -1,4 +1,7 @@
-"""`IncomingBody`: the buffer between a connection, which appends pieces of a request body, and the handler that reads them."""
+"""`IncomingBody`: the buffer of a request body between its connection and its handler.
+
+The connection appends the pieces of the body, and the handler reads them.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,13 @@ from tetrapod.machinery.status import StatusError, request_entity_too_large
 HIGH_WATER: Final = 65536
 """Unread bytes of a request body in memory beyond which reading from the connection pauses."""
 SMALL: Final = 512
-"""Pieces shorter than this many bytes are appended to the previous piece: a body in chunks of one byte had three million pieces."""
+"""Pieces shorter than this many bytes are appended to the previous piece: a body in chunks of one byte had three
+million pieces.
+"""
 _MALFORMED: Final = "malformed chunked encoding"
-"""Upstream answers with the same text and code 500, because it treats every failure to read the body as an internal error."""
+"""Upstream answers with the same text and code 500, because it treats every failure to read the body as an internal
+error.
+"""
 
 
 class Carrier(Protocol):
@@ -27,7 +34,10 @@ class Carrier(Protocol):
 
 
 class IncomingBody:
-    """The BodyReader of a request. `Exchange` (exchange.py) is a subclass and sets the fields, so that each request needs one object."""
+    """The BodyReader of a request.
+
+    `Exchange` (exchange.py) is a subclass and sets the fields, so that each request needs one object.
+    """
 
     __slots__ = (
         "_chunks",
@@ -87,7 +97,10 @@ class IncomingBody:
             self._wake()
 
     def mark_body_malformed(self) -> None:
-        """Mark the body as malformed: further reads raise StatusError 500, and the connection closes after the response."""
+        """Mark the body as malformed.
+
+        Further reads raise StatusError 500, and the connection closes after the response.
+        """
         self.broken = True
         self.keep_alive = False
         self._wake()
@@ -123,7 +136,10 @@ class IncomingBody:
             await self._wait_for_data()
 
     async def chunk(self) -> bytes:
-        """Return the next piece of the body, or b"" at its end. Raises StatusError 500 if it is malformed, and ClientGone."""
+        """Return the next piece of the body, or b"" at its end.
+
+        Raises StatusError 500 if it is malformed, and ClientGone.
+        """
         while not self._chunks:
             if self.complete:
                 return b""

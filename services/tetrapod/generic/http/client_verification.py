@@ -1,13 +1,15 @@
-"""TLS handshakes that succeed although OpenSSL rejects the client certificate, so that authentication can answer the request.
+"""TLS handshakes that succeed although OpenSSL rejects the client certificate.
 
-Upstream: tls.RequestClientCert in k8s.io/apiserver/pkg/server/secure_serving.go: a request with a
-certificate of an unknown authority can still authenticate with a bearer token, and is answered 401 without one. Python's ssl does not
-offer this. OpenSSL has a callback that receives each result of the verification and may override a failure (SSL_CTX_set_verify).
-Contexts are changed through openssl.py.
+Because the handshake succeeds, authentication can answer the request.
 
-OpenSSL still verifies the certificate. A certificate is accepted only if OpenSSL verified it without any error during the handshake of
-this same connection. An error in this module leaves the certificate unverified, which counts as invalid. Session resumption is disabled,
-because resumed handshakes verify nothing.
+Upstream: tls.RequestClientCert in k8s.io/apiserver/pkg/server/secure_serving.go: a request with a certificate of an
+unknown authority can still authenticate with a bearer token, and is answered 401 without one. Python's ssl does not
+offer this. OpenSSL has a callback that receives each result of the verification and may override a failure
+(SSL_CTX_set_verify). Contexts are changed through openssl.py.
+
+OpenSSL still verifies the certificate. A certificate is accepted only if OpenSSL verified it without any error during
+the handshake of this same connection. An error in this module leaves the certificate unverified, which counts as
+invalid. Session resumption is disabled, because resumed handshakes verify nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ _NOT_VERIFIED: Final = "x509: the certificate was not verified"
 
 
 class VerificationResult(NamedTuple):
-    """The result of verifying a client certificate: the verified chain as DER, or the error. Both are empty without a certificate."""
+    """The result of verifying a client certificate: the verified chain as DER, or the error.
+
+    Both are empty without a certificate.
+    """
 
     chain: tuple[bytes, ...] = ()
     error: str = ""
@@ -79,16 +84,20 @@ def verification_result(connection: Any) -> VerificationResult:
 
 
 def defer_verification(context: ssl.SSLContext) -> bool:
-    """Let handshakes of this context succeed with any client certificate. Its connections must be MistrustedConnections.
+    """Let handshakes of this context succeed with any client certificate.
+
+    Its connections must be MistrustedConnections.
 
     Returns:
-        False, with the context unchanged, if OpenSSL cannot be reached (another Python, or an OpenSSL linked into it). Handshakes with an
-        invalid certificate then still fail.
+        False, with the context unchanged, if OpenSSL cannot be reached (another Python, or an OpenSSL linked into it).
+        Handshakes with an invalid certificate then still fail.
     """
     openssl, address = library(), address_of(context)
     if openssl is None or address is None:
         return False
-    context.num_tickets = 1  # as Go; it resumes no session, but acknowledges the client's last message if Nagle's algorithm waits for that
+    # As in Go, the ticket resumes no session, but acknowledges the client's last message if Nagle's algorithm waits
+    # for that.
+    context.num_tickets = 1
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
     openssl.SSL_CTX_ctrl(address, _SET_SESSION_CACHE_MODE, _SESSION_CACHE_OFF, None)
     context.verify_mode = ssl.CERT_OPTIONAL
@@ -98,7 +107,10 @@ def defer_verification(context: ssl.SSLContext) -> bool:
 
 @cache
 def _callback() -> Any:
-    """Return `_record_result` as a C callback for SSL_CTX_set_verify. The cache keeps it alive as long as the process."""
+    """Return `_record_result` as a C callback for SSL_CTX_set_verify.
+
+    The cache keeps it alive as long as the process.
+    """
     import ctypes
 
     return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(_record_result)

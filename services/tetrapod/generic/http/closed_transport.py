@@ -1,7 +1,7 @@
 """`CLOSED_TRANSPORT`: a transport that has been closed, in place of the one that a lost connection had.
 
-A TLS transport of uvloop keeps the methods of its protocol after `connection_lost`. A protocol that kept its transport in turn would form a
-reference cycle, so that every closed connection waited for the cyclic garbage collector.
+A TLS transport of uvloop keeps the methods of its protocol after `connection_lost`. A protocol that kept its transport
+in turn would form a reference cycle, so that every closed connection waited for the cyclic garbage collector.
 """
 
 from __future__ import annotations

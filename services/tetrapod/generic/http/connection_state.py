@@ -1,16 +1,16 @@
 """`ConnectionState`: what a client connection does with the bytes that it receives.
 
-| state      | received bytes                                                      | until                                            |
-|------------|---------------------------------------------------------------------|--------------------------------------------------|
-| OPEN       | are parsed as requests                                              | one of the events below                          |
-| BACKLOGGED | are kept: a pipelined request is complete, and others wait          | the waiting requests have been started           |
-| UPGRADING  | are kept: the head of an upgrade request ended the HTTP part        | the handler has taken the connection or answered |
-| HIJACKED   | are kept in the `HijackedConnection`                                | another protocol has taken over                  |
-| BROKEN     | are dropped: a request body is malformed, its response is still due | the response is written                          |
-| CLOSED     | are dropped, and nothing more is written                            | (final)                                          |
+| state      | received bytes                                               | until                                    |
+|------------|--------------------------------------------------------------|------------------------------------------|
+| OPEN       | are parsed as requests                                       | one of the events below                  |
+| BACKLOGGED | are kept: a pipelined request is complete, and others wait   | the waiting requests have been started   |
+| UPGRADING  | are kept: the head of an upgrade request ended the HTTP part | the handler has taken over or answered   |
+| HIJACKED   | are kept in the `HijackedConnection`                         | another protocol has taken over          |
+| BROKEN     | are dropped: the response to a malformed body is still due   | the response is written                  |
+| CLOSED     | are dropped, and nothing more is written                     | (final)                                  |
 
-Every state can become CLOSED: the client closed the connection, or the server rejected a request. A transport that is closed without
-lingering keeps the state of its connection until `connection_lost`.
+Every state can become CLOSED: the client closed the connection, or the server rejected a request. A transport that is
+closed without lingering keeps the state of its connection until `connection_lost`.
 """
 
 from __future__ import annotations

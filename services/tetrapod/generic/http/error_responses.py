@@ -1,6 +1,7 @@
 """Responses that the HTTP server creates itself: Status objects for a raised `StatusError`, panics and bad requests.
 
-Upstream: ErrorNegotiated in k8s.io/apiserver/pkg/endpoints/handlers/responsewriters, WithPanicRecovery in server/filters/wrap.go.
+Upstream: ErrorNegotiated in k8s.io/apiserver/pkg/endpoints/handlers/responsewriters, WithPanicRecovery in
+server/filters/wrap.go.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def status_response(error: StatusError) -> Response:
 
 
 def encode_status(status: Object) -> bytes:
-    """Encode `status` as JSON with a final newline, as upstream's serializer does. Invalid UTF-8 of the path becomes U+FFFD."""
+    """Encode `status` as JSON with a final newline, as upstream's serializer does.
+
+    Invalid UTF-8 of the path becomes U+FFFD.
+    """
     try:
         return orjson.dumps(status, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # lone surrogates
@@ -63,16 +67,26 @@ def bad_request(code: int, phrase: str, detail: str = "", text: str | None = Non
     """
     if text is None:
         text = f"{code} {phrase}: {detail}" if detail else f"{code} {phrase}"
-    return f"HTTP/1.1 {code} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n{text}".encode()
+    return (
+        f"HTTP/1.1 {code} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n{text}"
+    ).encode()
 
 
 def too_large(code: int, message: str) -> bytes:
-    """Return the answer to a request whose head is too large, with a Status as its body. The connection is closed after it."""
+    """Return the answer to a request whose head is too large, with a Status as its body.
+
+    The connection is closed after it.
+    """
     body = encode_status(StatusError(code, "", message).to_status())
-    head = STATUS_LINES[code] + b"Content-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    head = STATUS_LINES[
+        code
+    ] + b"Content-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
     return head + body
 
 
 def expectation_failed(date: bytes) -> bytes:
-    """Return the response to an unsupported Expect header. Go parses such a request, so unlike `bad_request` it sends ordinary headers."""
+    """Return the response to an unsupported Expect header.
+
+    Go parses such a request, so unlike `bad_request` it sends ordinary headers.
+    """
     return b"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n" + date + b"Content-Length: 0\r\n\r\n"

@@ -1,7 +1,8 @@
 """`Exchange`: one request and its response on a connection.
 
-The connection (protocol.py) creates it once the request's head is complete, and starts `run` as the task of the request. It writes
-responses, streams and upgrades. Reading the request body is implemented by its base class in body.py.
+The connection (protocol.py) creates it once the request's head is complete, and starts `run` as the task of the
+request. It writes responses, streams and upgrades. Reading the request body is implemented by its base class in
+body.py.
 """
 
 from __future__ import annotations
@@ -32,10 +33,14 @@ from tetrapod.machinery.status import StatusError
 log = logging.getLogger(__name__)
 
 UNCOPIED: Final = 32768
-"""Pieces of more than this many bytes are passed to TLS uncopied: copying costs more than a separate TLS record for the chunk framing."""
+"""Pieces of more than this many bytes are passed to TLS uncopied: copying costs more than a separate TLS record for the
+chunk framing.
+"""
 
 SEND_PIECE: Final = 128 << 10
-"""Larger bodies are written in pieces of this many bytes, each after the client has read enough of the previous ones."""
+"""Larger bodies are written in pieces of this many bytes, each after the client has read enough of the previous
+ones.
+"""
 
 _last_chunk: tuple[bytes, bytes] = (b"", b"")
 
@@ -236,7 +241,10 @@ class Exchange(IncomingBody):
             self._finish_response()
 
     def _send(self, response: Response) -> bytes:
-        """Send a response whose body fits into one piece and return b"". For a larger body, send nothing and return the head."""
+        """Send a response whose body fits into one piece and return b"".
+
+        For a larger body, send nothing and return the head.
+        """
         status, body = response.status, response.body
         empty = status < 200 or status in (204, 304)
         length = b"" if empty else b"Content-Length: %d\r\n" % len(body)
@@ -246,7 +254,9 @@ class Exchange(IncomingBody):
                 length = b""
             elif name == b"connection":
                 has_connection_header, self.keep_alive = True, False
-        head = render(status, self.protocol.state.date, response.headers, length + self._connection_header(has_connection_header))
+        head = render(
+            status, self.protocol.state.date, response.headers, length + self._connection_header(has_connection_header)
+        )
         if self.head_only or empty:
             self.protocol.transport.write(head)
         elif len(body) <= SEND_PIECE:
@@ -327,7 +337,10 @@ class Exchange(IncomingBody):
                 self._chunked = not self.head_only
                 extra = b"Transfer-Encoding: chunked\r\n"
         self._head = render(
-            response.status, self.protocol.state.date, response.headers, extra + self._connection_header(has_connection_header)
+            response.status,
+            self.protocol.state.date,
+            response.headers,
+            extra + self._connection_header(has_connection_header),
         )
 
     def _flush_head(self) -> None:
@@ -340,7 +353,9 @@ class Exchange(IncomingBody):
         if self.gone:
             return
         if self._remaining > 0 and not self.head_only:
-            log.error("response to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._remaining)
+            log.error(
+                "response to %s %s ended %d bytes short", self.request.method, self.request.raw_path, self._remaining
+            )
             self.abort()
             return
         head, self._head = self._head, b""

@@ -10,9 +10,12 @@ _BEYOND_ASCII: Final = re.compile(rb"[\x80-\xff]")
 
 
 def replace_method(data: bytes) -> tuple[str, bytes] | None:
-    """Return the method of a request, and the request with the method GET instead. Return None if the method is not a token.
+    """Return the method of a request, and the request with the method GET instead.
 
-    llhttp has a fixed list of methods. Go accepts any token, and the handlers of upstream reject unknown ones by their own rules.
+    Return None if the method is not a token.
+
+    llhttp has a fixed list of methods. Go accepts any token, and the handlers of upstream reject unknown ones by their
+    own rules.
     """
     match = _METHOD.match(data)
     return None if match is None else (match[1].decode(), b"GET" + data[match.end(1) :])

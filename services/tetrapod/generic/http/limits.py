@@ -1,11 +1,13 @@
 """Limits of a request's head, which is parsed before authentication.
 
-Go's only limit is a megabyte for the whole head, and parses one in milliseconds. These are stricter, and far beyond what clients send:
+Go's only limit is a megabyte for the whole head, and parses one in milliseconds. These are stricter, and far beyond
+what clients send:
 
 - paths: names are at most 253 characters; a path behind a `proxy` subresource rarely has some kilobytes.
 - queries: the command of an exec is in the query, often a script of tens of kilobytes; selectors have some kilobytes.
 - headers: bearer tokens and SPNEGO tickets may have tens of kilobytes, cookies some.
-- header counts: front proxies and impersonating clients send a header for each group of a user; directories give a thousand at most.
+- header counts: front proxies and impersonating clients send a header for each group of a user; directories give a
+  thousand at most.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""`LoopMonitor`: how long steps of the event loop take, which request a step works for, and how late the loop's timers run.
+"""`LoopMonitor`: measures the steps of the event loop and the lag of the loop's timers.
 
-A step is what runs between two returns to the event loop. While it runs, every other request of the process waits. The monitor reports:
+It measures how long each step takes, which request the step works for, and how late the timers run. A step is what runs
+between two returns to the event loop. While it runs, every other request of the process waits. The monitor reports:
 
-- the longest step of each request, in CPU time of the loop's thread, so that a busy host does not look like a slow request;
-- the lag of the loop, which includes what a step does not show: background tasks, and threads that hold Python's interpreter lock;
+- the longest step of each request, in CPU time of the loop's thread, so that a busy host does not look like a slow
+  request;
+- the lag of the loop, which includes what a step does not show: background tasks, and threads that hold Python's
+  interpreter lock;
 - a warning in the log with the request whose step, or the requests in flight when the lag, exceeded a threshold.
 
 Measured: 0.5 µs for each step of a request. The timer that measures the lag runs only while requests are served.
@@ -29,7 +32,9 @@ TICK: Final = 0.01
 IDLE_TICKS: Final = 100
 """Ticks without a step of any request after which the lag is measured no longer."""
 NOTICED: Final = 0.002
-"""Seconds of wall time below which a step's CPU time is not asked for: the system call costs more than reading the clock."""
+"""Seconds of wall time below which a step's CPU time is not asked for: the system call costs more than reading the
+clock.
+"""
 LEAST_INTERVAL: Final = 1.0
 """Seconds between two warnings of one kind."""
 SHOWN: Final = 200
@@ -58,7 +63,8 @@ GaugeFunction(
 )
 GaugeFunction(
     "apiserver_event_loop_longest_lag_seconds",
-    "The longest lag of the event loop since metrics were reset, in seconds; clock=cpu: only as much of it as the process caused.",
+    "The longest lag of the event loop since metrics were reset, in seconds; clock=cpu: only as much of it as the "
+    "process caused.",
     ("clock",),
     lambda: [((clock,), _longest[clock]) for clock in ("wall", "cpu")],
 )
@@ -97,7 +103,10 @@ class LoopMonitor:
         self._lags = _Warnings("Event loop delayed")
 
     def read_cpu_time(self, now: float) -> None:
-        """Read the thread's CPU time, from which the steps of the next two milliseconds are measured; start the timer of the lag."""
+        """Read the thread's CPU time and start the timer of the lag.
+
+        The steps of the next two milliseconds are measured from this CPU time.
+        """
         self._last_reading = now
         self.stale = now + NOTICED
         self._cpu = time.thread_time()
@@ -143,7 +152,10 @@ class LoopMonitor:
                 STEP.count(self._row, longest)
 
     def step(self, wall: float, request: Request) -> float:
-        """Return the CPU time of a step that just ended, after `wall` seconds, and log it if it is over the threshold."""
+        """Return the CPU time of a step that just ended.
+
+        The step took `wall` seconds. It is logged if it is over the threshold.
+        """
         took = min(time.thread_time() - self._cpu, wall)
         self.stale = 0.0
         _longest["step"] = max(_longest["step"], took)
@@ -164,7 +176,9 @@ class LoopMonitor:
         _longest["wall"] = max(_longest["wall"], lag)
         _longest["cpu"] = max(_longest["cpu"], caused)
         if self.threshold and caused >= self.threshold:
-            shown = [request for request in self._in_flight() if request.info is None or request.info.verb != "watch"][:3]
+            shown = [request for request in self._in_flight() if request.info is None or request.info.verb != "watch"][
+                :3
+            ]
             requests = "; ".join(f"{r.method} {r.raw_path[:SHOWN]} by {r.user.name[:SHOWN]}" for r in shown)
             self._lags.warn(caused, lag=round(lag, 3), requestsInFlight=requests)
 

@@ -1,6 +1,7 @@
-"""OpenSSL functions that Python's ssl does not offer, called through ctypes if it is certain to be the same OpenSSL and context.
+"""OpenSSL functions that Python's ssl does not offer, called through ctypes.
 
-If that is not certain (another Python, or an OpenSSL linked into it), callers do without. Importing ctypes takes a few milliseconds.
+They are called only if it is certain that ctypes reaches the same OpenSSL and context as Python's ssl. If that is not
+certain (another Python, or an OpenSSL linked into it), callers do without. Importing ctypes takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def address_of(context: ssl.SSLContext) -> int | None:
 
 
 def name_authorities(context: ssl.SSLContext, bundles: Sequence[str]) -> None:
-    """Send clients the names of the accepted certificate authorities, so that a client with several certificates can choose.
+    """Send clients the names of the accepted certificate authorities.
+
+    A client with several certificates can then choose the right one.
 
     Upstream: ClientCAs of tls.Config, in k8s.io/apiserver/pkg/server/dynamiccertificates/tlsconfig.go.
     """

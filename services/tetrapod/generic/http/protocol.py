@@ -1,10 +1,12 @@
 """`HttpProtocol`: one client connection. uvicorn's httptools protocol, made to use our `Request` instead of ASGI.
 
-It does without a scope dictionary and receive/send round trips, and one timer checks all idle connections (measured). Beyond uvicorn it
-keeps the bytes that follow an upgrade, hands over the raw connection, knows the client's certificate, accepts any method token, limits
-heads, and answers malformed requests with Go's texts. uvicorn is pinned; this file depends on its internals.
+It does without a scope dictionary and receive/send round trips, and one timer checks all idle connections (measured).
+Beyond uvicorn it keeps the bytes that follow an upgrade, hands over the raw connection, knows the client's certificate,
+accepts any method token, limits heads, and answers malformed requests with Go's texts. uvicorn is pinned; this file
+depends on its internals.
 
-connection_state.py describes the states of a connection, leniency.py the requests that are rewritten before they are parsed.
+connection_state.py describes the states of a connection, leniency.py the requests that are rewritten before they are
+parsed.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tetrapod.generic.http.client_verification import VerificationResult, verification_result
 from tetrapod.generic.http.closed_transport import CLOSED_TRANSPORT
-from tetrapod.generic.http.connection_state import BACKLOGGED, BROKEN, CLOSED, HIJACKED, OPEN, UPGRADING, ConnectionState
+from tetrapod.generic.http.connection_state import (
+    BACKLOGGED,
+    BROKEN,
+    CLOSED,
+    HIJACKED,
+    OPEN,
+    UPGRADING,
+    ConnectionState,
+)
 from tetrapod.generic.http.error_responses import bad_request, too_large
 from tetrapod.generic.http.exchange import Exchange
 from tetrapod.generic.http.head_validation import framing_lines, validate_headers
@@ -38,7 +48,9 @@ HEAD_TIMEOUT: Final = 32.0
 IDLE_TIMEOUT: Final = 90.0
 """Seconds after which a connection without a request is closed."""
 WRITE_BUFFER: Final = 64 << 10
-"""Bytes of a response that wait in a connection before writing pauses; the transport under TLS holds one piece (SEND_PIECE) more."""
+"""Bytes of a response that wait in a connection before writing pauses; the transport under TLS holds one piece
+(SEND_PIECE) more.
+"""
 LINGER: Final = 0.5
 """Seconds in which a rejected client's data is still read and dropped: a reset would lose the response."""
 MAX_EARLY: Final = 1 << 20
@@ -53,7 +65,11 @@ class HttpProtocol(HttpToolsProtocol):
     server_state: HttpServerState
 
     def __init__(
-        self, config: Config, server_state: HttpServerState, app_state: dict[str, Any], _loop: asyncio.AbstractEventLoop | None = None
+        self,
+        config: Config,
+        server_state: HttpServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.parser = None  # type: ignore[assignment]  # until `connection_made`: it refers to the protocol, and not every handshake succeeds
@@ -90,7 +106,8 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         transport.set_write_buffer_limits(WRITE_BUFFER)
         self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn: a last request may have others behind it
+        # As in uvicorn, a last request may have others behind it.
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.remote = self.client[0] if self.client else ""
         ssl_object = transport.get_extra_info("ssl_object")
         if ssl_object is not None:
@@ -177,9 +194,10 @@ class HttpProtocol(HttpToolsProtocol):
         self.state.monitor.step(seconds, request)
 
     def _feed_slices(self, data: bytes) -> None:
-        """Parse a large piece, heads in slices: the limits are checked between slices, and few pipelined requests are parsed in a step.
+        """Parse a large piece, heads in slices.
 
-        Pipelined requests beyond a slice are parsed when those before them are answered.
+        The limits are checked between slices, and few pipelined requests are parsed in a step. Pipelined requests
+        beyond a slice are parsed when those before them are answered.
         """
         start = 0
         while start < len(data):
@@ -215,7 +233,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _reject_oversized_head(self) -> None:
         """Reject a head that exceeds a limit."""
-        self._reject_with(too_large(*(excess(self.url, self.headers) or (431, f"the request's head is longer than {MAX_HEAD} bytes"))))
+        self._reject_with(
+            too_large(*(excess(self.url, self.headers) or (431, f"the request's head is longer than {MAX_HEAD} bytes")))
+        )
 
     def _handle_malformed(self) -> None:
         exchange = self.waiting[-1] if self.waiting else self.exchange
@@ -252,7 +272,9 @@ class HttpProtocol(HttpToolsProtocol):
             self.reject(400, "Bad Request")
 
     def _begin_upgrade(self, data: bytes) -> None:
-        """Handle the end of an upgrade request, after which llhttp stops. The handler may hijack the connection or send a normal response.
+        """Handle the end of an upgrade request, after which llhttp stops.
+
+        The handler may hijack the connection or send a normal response.
 
         Args:
             data: the bytes that follow the head.
@@ -331,13 +353,17 @@ class HttpProtocol(HttpToolsProtocol):
         version = parser.get_http_version()
         method = self.method or parser.get_method().decode("ascii")
         self.method = ""
-        request = Request(method, target.path, raw_path=target.raw_path, query_string=target.query, headers=self.headers)
+        request = Request(
+            method, target.path, raw_path=target.raw_path, query_string=target.query, headers=self.headers
+        )
         request.remote = self.remote
         request.scheme = self.scheme or "http"
         request.http_version = version
         request.peer_certificates, request.certificate_error = self.verification
         request.cancel_when_gone = method in ("GET", "HEAD")
-        exchange = Exchange(self, request, keep_alive=version != "1.0" and parser.should_keep_alive(), http10=version == "1.0")
+        exchange = Exchange(
+            self, request, keep_alive=version != "1.0" and parser.should_keep_alive(), http10=version == "1.0"
+        )
         if (rejection := validate_headers(exchange, self.state.date)) is not None:
             self._reject_with(rejection)
             return
@@ -425,12 +451,18 @@ class HttpProtocol(HttpToolsProtocol):
         return self.hijacked
 
     def _release(self) -> None:
-        """Drop the references to the connection, because uvloop's TLS transport refers back to this protocol (see closed_transport.py)."""
+        """Drop the references to the connection.
+
+        They must be dropped because uvloop's TLS transport refers back to this protocol (see closed_transport.py).
+        """
         self.connection_state = CLOSED
         self.transport, self.flow, self.hijacked = CLOSED_TRANSPORT, None, None  # type: ignore[assignment]
 
     def reject(self, code: int, phrase: str, detail: str = "", text: str | None = None) -> None:
-        """Reject a request that cannot be parsed, and close the connection. A response that is being written is cut off."""
+        """Reject a request that cannot be parsed, and close the connection.
+
+        A response that is being written is cut off.
+        """
         self._reject_with(bad_request(code, phrase, detail, text))
 
     def _reject_with(self, response: bytes) -> None:
@@ -459,7 +491,9 @@ class HttpProtocol(HttpToolsProtocol):
     # --- the server's side
 
     def check_idle(self, now: float) -> None:
-        """Close the connection if it was idle for too long, or if a head does not end. The server calls this every few seconds.
+        """Close the connection if it was idle for too long, or if a head does not end.
+
+        The server calls this every few seconds.
 
         Args:
             now: the time of the event loop.

@@ -1,4 +1,7 @@
-"""Validation and parsing of request targets and Host headers, as in Go's net/http (url.ParseRequestURI, httpguts.ValidHostHeader)."""
+"""Validation and parsing of request targets and Host headers, as in Go's net/http.
+
+Upstream: url.ParseRequestURI, httpguts.ValidHostHeader.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ _HOST: Final = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*")
 
 
 class Target(NamedTuple):
-    """A parsed request target. `path` is percent-decoded; bytes that are not UTF-8 become surrogates (see `surrogateescape`)."""
+    """A parsed request target.
+
+    `path` is percent-decoded; bytes that are not UTF-8 become surrogates (see `surrogateescape`).
+    """
 
     path: str
     raw_path: str
@@ -23,7 +29,10 @@ class Target(NamedTuple):
 
 @bounded(count=4096, size=2 << 20, largest=2048, weigh_entry=lambda target, _: 4 * len(target) + 400)
 def parse_target(target: bytes) -> Target | None:
-    """Parse the origin form, the absolute form (ignoring its authority) or `*`. Return None for a target that Go answers with 400."""
+    """Parse the origin form, the absolute form (ignoring its authority) or `*`.
+
+    Return None for a target that Go answers with 400.
+    """
     raw, _, query = target.partition(b"?")
     if not raw.startswith(b"/") and raw != b"*":
         if (match := _ABSOLUTE.match(raw)) is None:

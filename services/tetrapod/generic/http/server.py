@@ -1,7 +1,7 @@
 """`HttpServer`: a listener that serves a `Handler`. Several may run in one event loop; it does not handle signals.
 
-uvicorn creates the listeners and connections (protocol.py). Its main loop, signal handlers and shutdown are replaced: they poll, take the
-process's signals, and wait for open watches at exit.
+uvicorn creates the listeners and connections (protocol.py). Its main loop, signal handlers and shutdown are replaced:
+they poll, take the process's signals, and wait for open watches at exit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class HttpServer:
     """A server that listens between `start` and `stop`.
 
     Attributes:
-        end_streams: functions that `stop` calls first, to end watches properly. More may be added while the server runs.
+        end_streams: functions that `stop` calls first, to end watches properly. More may be added while the server
+            runs.
     """
 
     def __init__(
@@ -53,7 +54,8 @@ class HttpServer:
         """Configure the server; `start` listens.
 
         Args:
-            contended: returns whether requests compete for the event loop. Each then starts in the step in which it arrives.
+            contended: returns whether requests compete for the event loop. Each then starts in the step in which it
+                arrives.
             step_warning: seconds from which on a step of the event loop is logged (see loop_monitor.py); 0 logs none.
         """
         self.state = HttpServerState(handler, contended, step_warning)
@@ -133,14 +135,19 @@ class HttpServer:
                 log.error("serving certificate not reloaded: %s", error)
 
     def lame_duck(self) -> None:
-        """Keep accepting connections, but send `Connection: close` with each response, so that clients reconnect elsewhere."""
+        """Keep accepting connections, but send `Connection: close` with each response.
+
+        Clients then reconnect elsewhere.
+        """
         self.state.closing = True
 
     async def stop(self, timeout: float = 10.0, linger: float = 0.0) -> None:
-        """Stop accepting connections, end streams and let requests finish. Requests that still run after `timeout` seconds are aborted.
+        """Stop accepting connections, end streams and let requests finish.
 
-        Idle connections stay open for up to `linger` seconds, so that their clients can close them. A request that arrives in that
-        time is answered; it would be lost if the server closed the connection.
+        Requests that still run after `timeout` seconds are aborted.
+
+        Idle connections stay open for up to `linger` seconds, so that their clients can close them. A request that
+        arrives in that time is answered; it would be lost if the server closed the connection.
         """
         self.lame_duck()
         for listener in self._server.servers:
@@ -198,7 +205,9 @@ def _bind(host: str, port: int) -> list[socket.socket]:
         listener.close()
         address = f"[{host}]:{port}" if family is socket.AF_INET6 else f"{host}:{port}"
         reason = (error.strerror or str(error)).lower()
-        raise OSError(f"failed to create listener: failed to listen on {address}: listen tcp {address}: bind: {reason}") from None
+        raise OSError(
+            f"failed to create listener: failed to listen on {address}: listen tcp {address}: bind: {reason}"
+        ) from None
     listener.setblocking(False)
     return [listener]
 

@@ -41,4 +41,6 @@ class HttpServerState(ServerState):
     def in_flight(self) -> list[Request]:
         """Return the requests that are being handled, the oldest first."""
         exchanges = (getattr(connection, "exchange", None) for connection in self.connections)
-        return sorted((exchange.request for exchange in exchanges if exchange is not None), key=lambda request: request.received)
+        return sorted(
+            (exchange.request for exchange in exchanges if exchange is not None), key=lambda request: request.received
+        )

@@ -1,7 +1,8 @@
 """TLS of the serving side: certificate by server name, optional client certificates, and renewal without a restart.
 
-As upstream, handshakes without a client certificate or with an untrusted one succeed, and authentication answers the request. If
-Python's OpenSSL cannot be configured so, an untrusted certificate fails the handshake with an alert (`unknown ca`).
+As upstream, handshakes without a client certificate or with an untrusted one succeed, and authentication answers the
+request. If Python's OpenSSL cannot be configured so, an untrusted certificate fails the handshake with an alert
+(`unknown ca`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _HANDSHAKE_ERRORS: Final = Counter(
 
 @dataclass(frozen=True, slots=True)
 class CertificatePair:
-    """PEM files of a certificate (with its chain) and its key; `names` restricts it to these server names (`*.example.com`)."""
+    """PEM files of a certificate (with its chain) and its key.
+
+    `names` restricts the certificate to these server names (`*.example.com`).
+    """
 
     certificate: str
     key: str
@@ -34,7 +38,10 @@ class CertificatePair:
 
 @dataclass(frozen=True, slots=True)
 class ServingTLS:
-    """`client_cas` are PEM bundles: the client CA and the front-proxy CA. Authentication determines which of them signed."""
+    """`client_cas` are PEM bundles: the client CA and the front-proxy CA.
+
+    Authentication determines which of them signed.
+    """
 
     certificates: Sequence[CertificatePair]
     client_cas: Sequence[str] = ()
@@ -43,7 +50,8 @@ class ServingTLS:
 
 
 _PLAIN_HTTP: Final = (
-    b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 48\r\nConnection: close\r\n\r\n"
+    b"HTTP/1.0 400 Bad Request\r\n"
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 48\r\nConnection: close\r\n\r\n"
     b"Client sent an HTTP request to an HTTPS server.\n"
 )
 
@@ -71,7 +79,8 @@ class _Connection(DirectTLS):
                 raise
             self._answered_plain_http = True
             self._to_client.write(_PLAIN_HTTP)
-            raise ssl.SSLWantReadError from None  # the loop sends it; then the client closes, or the handshake times out
+            # The loop sends the response; then the client closes, or the handshake times out.
+            raise ssl.SSLWantReadError from None
 
 
 class _DeferredVerificationConnection(DeferredVerificationConnection, _Connection):
@@ -119,7 +128,10 @@ class ServingContext:
         name_authorities(context, self._config.client_cas)
 
     def _select_by_server_name(self, connection: ssl.SSLObject, server_name: str | None, _: ssl.SSLContext) -> None:
-        """Give a connection the context of its server name. OpenSSL calls this in every handshake, also without a server name."""
+        """Give a connection the context of its server name.
+
+        OpenSSL calls this in every handshake, also without a server name.
+        """
         selected = self._default
         if server_name and self._by_name:
             name = server_name.lower()

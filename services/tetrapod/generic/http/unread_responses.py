@@ -1,12 +1,15 @@
 """`UnreadResponses`: limits the memory of responses that clients do not read.
 
-A response is written as fast as its client reads it, so that a connection buffers little (`WRITE_BUFFER` in protocol.py). The body itself
-stays in memory until it is written, and so do the buffers of each connection. Their sum is limited for each user and for the process.
+A response is written as fast as its client reads it, so that a connection buffers little (`WRITE_BUFFER` in
+protocol.py). The body itself stays in memory until it is written, and so do the buffers of each connection. Their sum
+is limited for each user and for the process.
 
-- Beyond the limit, connections are closed that have read nothing for STALLED_LONG seconds. The one that has been stalled longest is first.
+- Beyond the limit, connections are closed that have read nothing for STALLED_LONG seconds. The one that has been
+  stalled longest is first.
 - Beyond HARD times the limit, connections are closed however long they have been stalled, in the same order.
 
-So a slow client gets its whole response, as long as it reads at all or others leave room for it. Go's server has no such limit.
+So a slow client gets its whole response, as long as it reads at all or others leave room for it. Go's server has no
+such limit.
 """
 
 from __future__ import annotations
@@ -94,6 +97,11 @@ class UnreadResponses:
             user_total = self._total_of_user.get(entry.user, 0)
             minimum = STALLED_LONG if self._total <= HARD * PROCESS_LIMIT and user_total <= HARD * USER_LIMIT else 0.0
             if (self._total > PROCESS_LIMIT or user_total > USER_LIMIT) and now - entry.since >= minimum:
-                log.warning("closed a connection of %r: %d bytes unread for %.0f s", entry.user[:200], entry.size, now - entry.since)
+                log.warning(
+                    "closed a connection of %r: %d bytes unread for %.0f s",
+                    entry.user[:200],
+                    entry.size,
+                    now - entry.since,
+                )
                 self.resumed(connection)
                 connection.abort_connection()

@@ -31,7 +31,9 @@ def is_websocket_request(headers: HeaderList) -> bool:
     Upstream: k8s.io/streaming/pkg/httpstream/wsstream/conn.go, IsWebSocketRequest.
     """
     upgrade = next((value for name, value in headers if name == b"upgrade"), b"")
-    return upgrade.lower() == b"websocket" and any(name == b"connection" and b"upgrade" in value.lower() for name, value in headers)
+    return upgrade.lower() == b"websocket" and any(
+        name == b"connection" and b"upgrade" in value.lower() for name, value in headers
+    )
 
 
 def offered_protocols(headers: HeaderList) -> list[str]:
@@ -61,10 +63,16 @@ def handshake_response(headers: HeaderList, protocol: str) -> bytes:
 
 
 def switching_protocols_head(key: bytes, protocol: str) -> bytes:
-    """Return the head of a 101 answer to a handshake with that `Sec-WebSocket-Key`; `protocol` is the chosen subprotocol or ""."""
+    """Return the head of a 101 answer to a handshake with that `Sec-WebSocket-Key`.
+
+    `protocol` is the chosen subprotocol or "".
+    """
     accept = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
     chosen = f"Sec-WebSocket-Protocol: {protocol}\r\n".encode("latin-1") if protocol else b""
-    head = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %b\r\n%b\r\n"
+    head = (
+        b"HTTP/1.1 101 Switching Protocols\r\n"
+        b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %b\r\n%b\r\n"
+    )
     return head % (accept, chosen)
 
 

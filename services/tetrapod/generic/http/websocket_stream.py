@@ -1,8 +1,8 @@
 """A stream that is served over WebSocket: each write is a message, and the messages of the client are ignored.
 
 Watches and logs are served in this form to clients that request an upgrade, such as browsers.
-Upstream: k8s.io/streaming/pkg/httpstream/wsstream/stream.go, k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS),
-golang.org/x/net/websocket.
+Upstream: k8s.io/streaming/pkg/httpstream/wsstream/stream.go, k8s.io/apiserver/pkg/endpoints/handlers/watch.go
+(HandleWS), golang.org/x/net/websocket.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Handshake(NamedTuple):
 def watch_handshake(request: Request) -> Handshake | Response:
     """Return the handshake of a watch, or the response that rejects it.
 
-    The client has to send an Origin header, as upstream's websocket.Handler requires, and may offer one subprotocol, of any name.
+    The client has to send an Origin header, as upstream's websocket.Handler requires, and may offer one subprotocol, of
+    any name.
     """
     result = _validate_handshake(request.headers)
     if isinstance(result, Response):
@@ -110,7 +111,9 @@ def _is_absolute(origin: str) -> bool:
         return False
 
 
-def serve_messages(handshake: Handshake, run: Callable[[StreamWriter], Awaitable[None]], encode: Encode) -> UpgradeResponse:
+def serve_messages(
+    handshake: Handshake, run: Callable[[StreamWriter], Awaitable[None]], encode: Encode
+) -> UpgradeResponse:
     """Return a response that switches protocols and then runs a stream, of which each write is one message."""
     return UpgradeResponse(_Serving(switching_protocols_head(handshake.key, handshake.protocol), run, encode).run)
 
@@ -132,7 +135,10 @@ def serve_bytes(handshake: Handshake, response: Response) -> UpgradeResponse:
 
 
 class _Serving:
-    """An upgrade that sends `head`, runs the stream, and closes the connection when the stream or the client has ended."""
+    """An upgrade that sends `head` and runs the stream.
+
+    It closes the connection when the stream or the client has ended.
+    """
 
     def __init__(self, head: bytes, run: Callable[[StreamWriter], Awaitable[None]], encode: Encode) -> None:
         self._head, self._run, self._encode = head, run, encode

@@ -1,1 +1,4 @@
-"""How the aggregators that share a store announce themselves: Endpoints of the service `kubernetes`, and identity leases."""
+"""Announcements of the aggregators that share a store.
+
+An aggregator announces itself in the Endpoints of the service `kubernetes` and by an identity lease.
+"""

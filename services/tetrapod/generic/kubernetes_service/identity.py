@@ -1,9 +1,9 @@
 """`IdentityLease`: a Lease in kube-system for every API server; expired ones are deleted.
 
-Upstream: pkg/controlplane/apiserver/server.go (start-kube-apiserver-identity-lease-*), pkg/controlplane/controller/leaderelection and
-apiserverleasegc. The name is derived from the host name, so that a restarted server reuses its lease. For a service that runs as a
-separate process it is also derived from the service's name and port, because a host may run several. The label is the component; the
-aggregator is `kube-apiserver`.
+Upstream: pkg/controlplane/apiserver/server.go (start-kube-apiserver-identity-lease-*),
+pkg/controlplane/controller/leaderelection and apiserverleasegc. The name is derived from the host name, so that a
+restarted server reuses its lease. For a service that runs as a separate process it is also derived from the service's
+name and port, because a host may run several. The label is the component; the aggregator is `kube-apiserver`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class IdentityLease:
 
     def register(self, lifecycle: Lifecycle) -> None:
         """Register the post-start hooks that hold the Lease and delete expired ones."""
-        keep = periodic_hook(lifecycle, f"identity lease {self.name}", self.renew, RENEW_EVERY, after=self._namespaces_ready)
+        keep = periodic_hook(
+            lifecycle, f"identity lease {self.name}", self.renew, RENEW_EVERY, after=self._namespaces_ready
+        )
 
         async def start() -> None:
             await keep()
@@ -85,7 +87,10 @@ class IdentityLease:
         lifecycle.on_start("start-kube-apiserver-identity-lease-garbage-collector", collect)
 
     async def keep(self) -> None:
-        """Hold the Lease until cancelled; for services without a post-start hook for it. Failures are logged and retried."""
+        """Hold the Lease until cancelled; for services without a post-start hook for it.
+
+        Failures are logged and retried.
+        """
         await every(RENEW_EVERY, f"identity lease {self.name}", self.renew, level=logging.DEBUG)
 
     async def renew(self) -> None:

@@ -1,7 +1,7 @@
 """`PeerLeases`: a key in the store for every running aggregator, which expires unless it is renewed.
 
-Upstream: storageLeases in pkg/controlplane/reconcilers/lease.go, with the same keys and objects, so that kube-apiservers and
-aggregators over one etcd see each other.
+Upstream: storageLeases in pkg/controlplane/reconcilers/lease.go, with the same keys and objects, so that
+kube-apiservers and aggregators over one etcd see each other.
 """
 
 from __future__ import annotations
@@ -34,12 +34,16 @@ class PeerLeases:
     async def renew(self, address: str) -> None:
         """Create or renew the key of an address. Raises Unavailable."""
         subsets = [{"addresses": [{"ip": address}]}]
-        value = orjson.dumps({"kind": "Endpoints", "apiVersion": "v1", "metadata": {"creationTimestamp": None}, "subsets": subsets})
+        value = orjson.dumps(
+            {"kind": "Endpoints", "apiVersion": "v1", "metadata": {"creationTimestamp": None}, "subsets": subsets}
+        )
         key = self._prefix + address
         lease = await self._backend.grant_lease(TTL)
         current = await self._backend.get(key)
         for _ in range(_TRIES):
-            result = await self._backend.put_if(key, value, current.mod_revision if current is not None else 0, lease=lease)
+            result = await self._backend.put_if(
+                key, value, current.mod_revision if current is not None else 0, lease=lease
+            )
             if result.succeeded:
                 return
             current = result.current

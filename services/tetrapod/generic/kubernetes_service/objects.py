@@ -1,4 +1,7 @@
-"""The Endpoints and the EndpointSlice of the service `kubernetes` (upstream: pkg/controlplane/reconcilers/endpointsadapter.go)."""
+"""The Endpoints and the EndpointSlice of the service `kubernetes`.
+
+Upstream: pkg/controlplane/reconcilers/endpointsadapter.go.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,11 @@ class KubernetesEndpoints:
             "kind": "EndpointSlice",
             "metadata": {"name": _NAME, "namespace": _NAMESPACE, "labels": {"kubernetes.io/service-name": _NAME}},
             "addressType": "IPv6" if is_ipv6 else "IPv4",
-            "endpoints": [{"addresses": [address], "conditions": {"ready": True}} for address in addresses if (":" in address) == is_ipv6],
+            "endpoints": [
+                {"addresses": [address], "conditions": {"ready": True}}
+                for address in addresses
+                if (":" in address) == is_ipv6
+            ],
             "ports": self._ports if addresses else [],
         }
         current = await get_or_none(self._client, ENDPOINT_SLICES, _NAMESPACE, _NAME)

@@ -1,4 +1,6 @@
-"""`EndpointPresence`: lists this aggregator in the endpoints of the service `kubernetes` from when it is ready until it begins to stop.
+"""`EndpointPresence`: lists this aggregator in the endpoints of the service `kubernetes`.
+
+The aggregator is listed from when it is ready until it begins to stop.
 
 Upstream: pkg/controlplane/controller/kubernetesservice/controller.go.
 """
@@ -46,7 +48,9 @@ class EndpointPresence:
         To be called after all post-start hooks have returned, so that clients are not sent to a server that is not
         ready.
         """
-        lifecycle.background("kubernetes-endpoints", every(INTERVAL, "endpoints of the service kubernetes", self.reconcile))
+        lifecycle.background(
+            "kubernetes-endpoints", every(INTERVAL, "endpoints of the service kubernetes", self.reconcile)
+        )
         lifecycle.on_leaving("stop-kubernetes-service-controller", self.leave)
 
     async def reconcile(self) -> None:
@@ -66,7 +70,10 @@ class EndpointPresence:
 
 
 async def _until_first(work: Callable[[], Awaitable[None]]) -> None:
-    """Call `work`, again if another aggregator changed the object in between (409). Raises StatusError and Unavailable."""
+    """Call `work`, again if another aggregator changed the object in between (409).
+
+    Raises StatusError and Unavailable.
+    """
     for _ in range(_TRIES):
         try:
             await work()

@@ -24,7 +24,10 @@ class EndpointReconciler(Protocol):
 
 
 class LeaseReconciler:
-    """The type `lease`: every server writes the addresses of all that have a lease, so that crashed servers are removed by the others."""
+    """The type `lease`: every server writes the addresses of all that have a lease.
+
+    Crashed servers are therefore removed by the others.
+    """
 
     def __init__(self, endpoints: KubernetesEndpoints, leases: PeerLeases, address: str) -> None:
         self._endpoints = endpoints
@@ -35,7 +38,10 @@ class LeaseReconciler:
         await self._leases.renew(self._address)
         alive = await self._leases.addresses()
         if not alive:
-            raise OSError("no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service")
+            raise OSError(
+                "no API server IP addresses were listed in storage, refusing to erase all endpoints for the "
+                "kubernetes Service"
+            )
         await self._endpoints.put(await self._endpoints.get(), alive)
 
     async def remove(self) -> None:
@@ -46,7 +52,10 @@ class LeaseReconciler:
 
 
 class CountReconciler:
-    """The type `master-count`: at most `count` servers are listed. One that would exceed it replaces the next address in sorted order."""
+    """The type `master-count`: at most `count` servers are listed.
+
+    One that would exceed it replaces the next address in sorted order.
+    """
 
     def __init__(self, endpoints: KubernetesEndpoints, address: str, count: int) -> None:
         self._endpoints = endpoints

@@ -1,6 +1,7 @@
 """`/healthz`, `/livez`, `/readyz`: named checks with `?verbose`, `?exclude=`, and a path for each check.
 
-Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go; the order of the checks, the texts and the headers are the same.
+Upstream: k8s.io/apiserver/pkg/server/healthz/healthz.go; the order of the checks, the texts and the headers are the
+same.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ _ORDER: Final = (
     "poststarthook/rbac/bootstrap-roles",
     "poststarthook/scheduling/bootstrap-system-priority-classes",
 )
-"""Upstream's order of the checks, for the ones that several services register in any order; others follow in order of registration."""
+"""Upstream's order of the checks, for the ones that several services register in any order; others follow in order of
+registration.
+"""
 _PLACES: Final = {name: place for place, name in enumerate(_ORDER)}
 
 
@@ -62,7 +65,9 @@ class Health:
         """
         registered: dict[str, Check] = {"ping": _ok, "log": _log_is_written}
         registered.update({name: check for name, (check, shown) in self._lifecycle.checks.items() if endpoint in shown})
-        checks = {name: registered[name] for name in sorted(registered, key=lambda name: _PLACES.get(name, len(_ORDER)))}
+        checks = {
+            name: registered[name] for name in sorted(registered, key=lambda name: _PLACES.get(name, len(_ORDER)))
+        }
         if endpoint == "readyz":
             checks["shutdown"] = self._shutdown_check
         return checks
@@ -73,7 +78,9 @@ class Health:
 
     def paths(self) -> list[str]:
         """Return all paths of health checks."""
-        return [p for e in ("healthz", "livez", "readyz") for p in (f"/{e}", *(f"/{e}/{name}" for name in self.checks(e)))]
+        return [
+            p for e in ("healthz", "livez", "readyz") for p in (f"/{e}", *(f"/{e}/{name}" for name in self.checks(e)))
+        ]
 
     async def handle(self, request: Request) -> Response | None:
         """Return the response, or None if the path is not a check."""
@@ -109,7 +116,9 @@ async def _check_all(endpoint: str, checks: dict[str, Check], request: Request) 
     lines: list[str] = []
     failed: list[str] = []
     wanted = [name for name in checks if name not in excluded]
-    outcome = dict(zip(wanted, await asyncio.gather(*(_run(endpoint, name, checks[name]) for name in wanted)), strict=True))
+    outcome = dict(
+        zip(wanted, await asyncio.gather(*(_run(endpoint, name, checks[name]) for name in wanted)), strict=True)
+    )
     for name in checks:
         if name in excluded:
             lines.append(f"[+]{name} excluded: ok")

@@ -1,8 +1,10 @@
-"""`Lifecycle`: the post-start hooks, health checks, readiness and shutdown of a server; services register them, the server runs them.
+"""`Lifecycle`: the post-start hooks, health checks, readiness and shutdown of a server.
 
-A hook is a coroutine function. It returns once its work has started successfully (for example after a controller's first sync), and
-starts long-running tasks with `Lifecycle.background`. /readyz fails until every hook has returned. Upstream:
-k8s.io/apiserver/pkg/server/hooks.go, healthz.go.
+Services register them, and the server runs them.
+
+A hook is a coroutine function. It returns once its work has started successfully (for example after a controller's
+first sync), and starts long-running tasks with `Lifecycle.background`. /readyz fails until every hook has returned.
+Upstream: k8s.io/apiserver/pkg/server/hooks.go, healthz.go.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ class Lifecycle:
         return check
 
     def on_leaving(self, name: str, hook: Hook) -> None:
-        """Register a hook that runs first when the server stops, while it still serves, for example to remove it from endpoints.
+        """Register a hook that runs first when the server stops, while it still serves.
+
+        Such a hook removes the server from endpoints, for example.
 
         Upstream: AddPreShutdownHook, "including deregistering from the kubernetes endpoint".
         """
@@ -79,7 +83,9 @@ class Lifecycle:
         self.checks[name] = (check, endpoints)
 
     def follow(self, name: str, informer: Followed) -> None:
-        """Run an informer until the server stops; the check `informer-sync` waits for its first list. An informer is run only once.
+        """Run an informer until the server stops; the check `informer-sync` waits for its first list.
+
+        An informer is run only once.
 
         Two services may each have an informer of the same name.
         """
@@ -94,7 +100,10 @@ class Lifecycle:
             raise RuntimeError(f"{len(waiting)} informers not started yet: {waiting}")
 
     def background(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run `work` until the server stops. Long-lived loops handle their own errors; an error that ends the task is logged."""
+        """Run `work` until the server stops.
+
+        Long-lived loops handle their own errors; an error that ends the task is logged.
+        """
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -126,7 +135,10 @@ class Lifecycle:
                 return
 
     async def leave(self, delay: float) -> None:
-        """Report not ready, run the leaving hooks, and return when they are done or have timed out and `delay` seconds have passed."""
+        """Report not ready, run the leaving hooks, and wait for them and for the delay.
+
+        Return when the hooks are done or have timed out, and `delay` seconds have passed.
+        """
         self.shutting_down.set()
 
         async def run_hook(name: str, hook: Hook) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 RETRY_SECONDS: Final = 1
-"""Seconds in the Retry-After of requests that were not started, as of a server that stops (upstream: filters/with_retry_after.go)."""
+"""Seconds in the Retry-After of requests that were not started, as of a server that stops (upstream:
+filters/with_retry_after.go).
+"""
 
 
 class Unavailable(Exception):

@@ -1,1 +1,4 @@
-"""Metrics under upstream's names, and the limits on their series. Each package declares its own metrics with these classes."""
+"""Metrics under upstream's names, and the limits on their series.
+
+Each package declares its own metrics with these classes.
+"""

@@ -1,6 +1,9 @@
-"""Metrics under upstream's names: counted in dictionaries, and rendered by observability/exposition when they are scraped.
+"""Metrics under upstream's names.
 
-A counter of prometheus-client costs 1.3 µs with labels; ours is a float in a dict. `series` defines how long a series lives.
+They are counted in dictionaries, and rendered by observability/exposition when they are scraped.
+
+A counter of prometheus-client costs 1.3 µs with labels; ours is a float in a dict. `series` defines how long a series
+lives.
 """
 
 from __future__ import annotations
@@ -50,7 +53,9 @@ class Metric:
     before = ""
     """The text that upstream puts before the stability level in HELP."""
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
+    def __init__(
+        self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None
+    ) -> None:
         self.name, self.help, self.labels = name, help_text, tuple(labels)
         listed = _ALL if among is None else among
         if any(other.name == name for other in listed):
@@ -65,7 +70,10 @@ class Metric:
         """Drop the series with all these label values."""
 
     def _key_of(self, labels: tuple[str, ...], count: int) -> tuple[str, ...] | None:
-        """Return the labels under which a new series is counted: its own, or those of the overflow; None if it may not begin."""
+        """Return the labels under which a new series is counted, or None if it may not begin.
+
+        They are the series' own labels, or those of the overflow.
+        """
         if not labels:
             return labels
         if retired(self.labels, labels):
@@ -92,7 +100,9 @@ class Counter(Metric):
     shows_zero = False
     """Whether a row is shown before anything was counted in it."""
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None) -> None:
+    def __init__(
+        self, name: str, help_text: str, labels: Sequence[str] = (), among: list[Metric] | None = None
+    ) -> None:
         super().__init__(name, help_text, labels, among)
         self.values: dict[tuple[str, ...], float] = {}
         self._rows: dict[tuple[str, ...], list[float]] = {}
@@ -108,7 +118,10 @@ class Counter(Metric):
         self.values[labels] = value + amount
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
-        """Return the number of one set of labels, to be counted up in place: for callers that count the same labels often."""
+        """Return the number of one set of labels, to be counted up in place.
+
+        This is for callers that count the same labels often.
+        """
         row = self._rows.get(labels)
         if row is None:
             key = self._key_of(labels, len(self.values) + len(self._rows))
@@ -182,14 +195,18 @@ class Histogram(Metric):
     kind = "histogram"
 
     def __init__(
-        self, name: str, help_text: str, labels: Sequence[str], buckets: Sequence[float], among: list[Metric] | None = None
+        self,
+        name: str,
+        help_text: str,
+        labels: Sequence[str],
+        buckets: Sequence[float],
+        among: list[Metric] | None = None,
     ) -> None:
         super().__init__(name, help_text, labels, among)
         self.buckets = tuple(buckets)
         self.values: dict[tuple[str, ...], list[float]] = {}  # counts per bucket, the count above all bounds, the sum
-        self.native: Buckets | None = (
-            None  # set when a scraper first requests native histograms (generic/observability/exposition/native.py)
-        )
+        # Set when a scraper first requests native histograms (generic/observability/exposition/native.py).
+        self.native: Buckets | None = None
 
     def row(self, labels: tuple[str, ...]) -> list[float]:
         """Return the counts of one set of labels, for `count`: for callers that observe the same labels often."""
@@ -276,7 +293,9 @@ class TimingHistogram(HistogramFunction):
     before = "EXPERIMENTAL: "
 
 
-def _of_row(name: str, labels: dict[str, str], buckets: tuple[float, ...], row: list[float]) -> Iterator[tuple[str, dict[str, str], float]]:
+def _of_row(
+    name: str, labels: dict[str, str], buckets: tuple[float, ...], row: list[float]
+) -> Iterator[tuple[str, dict[str, str], float]]:
     total = 0.0
     for bound, count in zip((*buckets, float("inf")), row, strict=False):
         total += count
@@ -294,7 +313,8 @@ class Summary(Metric):
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str], among: list[Metric] | None = None) -> None:
         super().__init__(name, help_text, labels, among)
-        self.values: dict[tuple[str, ...], tuple[deque[float], list[float]]] = {}  # the latest values; the total count and sum
+        # The latest values; the total count and sum.
+        self.values: dict[tuple[str, ...], tuple[deque[float], list[float]]] = {}
 
     def observe(self, labels: tuple[str, ...], value: float) -> None:
         """Record a value."""
@@ -316,7 +336,9 @@ class Summary(Metric):
         """Yield label values, (quantile, value) pairs, total count and total sum of each series."""
         for labels, (latest, (count, total)) in list(self.values.items()):
             ordered = sorted(latest.copy())
-            quantiles = [(quantile, ordered[min(int(quantile * len(ordered)), len(ordered) - 1)]) for quantile in self.QUANTILES]
+            quantiles = [
+                (quantile, ordered[min(int(quantile * len(ordered)), len(ordered) - 1)]) for quantile in self.QUANTILES
+            ]
             yield labels, quantiles, count, total
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], float]]:
@@ -328,9 +350,14 @@ class Summary(Metric):
             yield f"{self.name}_count", named, count
 
 
-HEALTHCHECK: Final = Gauge("kubernetes_healthcheck", "This metric records the result of a single healthcheck.", ("name", "type"), SLIS)
+HEALTHCHECK: Final = Gauge(
+    "kubernetes_healthcheck", "This metric records the result of a single healthcheck.", ("name", "type"), SLIS
+)
 HEALTHCHECKS_TOTAL: Final = Counter(
-    "kubernetes_healthchecks_total", "This metric records the results of all healthcheck.", ("name", "status", "type"), SLIS
+    "kubernetes_healthchecks_total",
+    "This metric records the results of all healthcheck.",
+    ("name", "status", "type"),
+    SLIS,
 )
 OVERFLOWS: Final = Counter(
     "cardinality_enforcement_unexpected_categorizations_total",
@@ -340,7 +367,11 @@ STARTED: Final = time.time()
 _begun = STARTED
 for _shown, _before in ((_ALL, ""), (SLIS, "[ALPHA] ")):
     GaugeFunction(
-        "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (), lambda: [((), STARTED)], _shown
+        "process_start_time_seconds",
+        "Start time of the process since unix epoch in seconds.",
+        (),
+        lambda: [((), STARTED)],
+        _shown,
     ).before = _before
 
 

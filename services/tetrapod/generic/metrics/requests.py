@@ -1,7 +1,7 @@
 """Metrics of requests, under upstream's names and labels (k8s.io/apiserver/pkg/endpoints/metrics/metrics.go).
 
-Only requests that have reached an endpoint are counted (`Request.served`), and those rejected with a 429: otherwise clients could
-create labels with arbitrary paths. The series of one kind of request are found with one look-up.
+Only requests that have reached an endpoint are counted (`Request.served`), and those rejected with a 429: otherwise
+clients could create labels with arbitrary paths. The series of one kind of request are found with one look-up.
 """
 
 from __future__ import annotations
@@ -21,20 +21,45 @@ _SLI_BUCKETS: Final = (
 )  # fmt: skip
 TOTAL: Final = Counter(
     "apiserver_request_total",
-    "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response "
-    "code.",
+    "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, "
+    "component, and HTTP response code.",
     ("verb", "dry_run", *_OF, "code"),
 )
 DURATION: Final = Histogram(
     "apiserver_request_duration_seconds",
-    "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
+    "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, "
+    "scope and component.",
     ("verb", "dry_run", *_OF),
-    (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
+    (
+        0.005,
+        0.025,
+        0.05,
+        0.1,
+        0.2,
+        0.4,
+        0.6,
+        0.8,
+        1.0,
+        1.25,
+        1.5,
+        2.0,
+        3.0,
+        4.0,
+        5.0,
+        6.0,
+        8.0,
+        10.0,
+        15.0,
+        20.0,
+        30.0,
+        45.0,
+        60.0,
+    ),
 )
 SLI_DURATION: Final = Histogram(
     "apiserver_request_sli_duration_seconds",
-    "Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in seconds for each verb, "
-    "group, version, resource, subresource, scope and component.",
+    "Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in "
+    "seconds for each verb, group, version, resource, subresource, scope and component.",
     ("verb", *_OF),
     _SLI_BUCKETS,
 )
@@ -46,8 +71,8 @@ RESPONSE_SIZES: Final = Histogram(
 )
 LONG_RUNNING: Final = Gauge(
     "apiserver_longrunning_requests",
-    "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component. Not all "
-    "requests are tracked this way.",
+    "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and "
+    "component. Not all requests are tracked this way.",
     ("verb", *_OF),
 )
 TERMINATIONS: Final = Counter(
@@ -57,7 +82,8 @@ TERMINATIONS: Final = Counter(
 )
 ABORTS: Final = Counter(
     "apiserver_request_aborts_total",
-    "Number of requests which apiserver aborted possibly due to a timeout, for each group, version, verb, resource, subresource and scope",
+    "Number of requests which apiserver aborted possibly due to a timeout, for each group, version, verb, resource, "
+    "subresource and scope",
     ("verb", "group", "version", "resource", "subresource", "scope"),
 )
 IN_FLIGHT: Final = Gauge(
@@ -88,12 +114,16 @@ for _gauge in (IN_FLIGHT, IN_QUEUE):
         _gauge.add(_kind, 0)
 _IN_FLIGHT: Final = {kind: IN_FLIGHT.row(kind) for kind in _KINDS.values()}
 _VALIDATIONS: Final = frozenset({"", "Ignore", "Strict", "Warn"})
-_VALID: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", "PATCH", "POST", "PUT", "WATCH", "OPTIONS", "TRACE"})
+_VALID: Final = frozenset(
+    {"APPLY", "CONNECT", "DELETE", "GET", "HEAD", "LIST", "PATCH", "POST", "PUT", "WATCH", "OPTIONS", "TRACE"}
+)
 _OTHER: Final = "other"
 _CONNECTS: Final = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _APPLIES: Final = "application/apply-patch"
 _RESOURCE_KEY: Final = 8
-"""The length of a key of `RequestMetrics` for a resource. The name of the resource is the first part, its group the fourth."""
+"""The length of a key of `RequestMetrics` for a resource. The name of the resource is the first part, its group the
+fourth.
+"""
 _NONE: Final = RequestInfo(False, "", "")
 PAGE: Final = "page"
 """A key of `Request.state`: group, version and name of a page that is counted like a resource."""
@@ -177,7 +207,16 @@ class RequestMetrics:
         verb = info.verb
         if request.method == "PATCH" and request.header(b"content-type").startswith(_APPLIES):
             verb = "apply"
-        key = (info.resource, _method(request), verb, info.api_group, info.api_version, info.subresource, scope_of(info), dry_run)
+        key = (
+            info.resource,
+            _method(request),
+            verb,
+            info.api_group,
+            info.api_version,
+            info.subresource,
+            scope_of(info),
+            dry_run,
+        )
         return self._known.get(key) or self._remember(key, scope_of(info), self._component, request, dry_run)
 
     def _remember(self, key: tuple[str, ...], scope: str, component: str, request: Request, dry_run: str) -> Series:
@@ -192,7 +231,14 @@ class RequestMetrics:
     def labels(self, request: Request) -> tuple[str, ...]:
         """Return the labels: the verb, then resource, scope and component."""
         info = request.info or _NONE
-        resource_labels = (info.api_group, info.api_version, info.resource, info.subresource, scope_of(info), self._component)
+        resource_labels = (
+            info.api_group,
+            info.api_version,
+            info.resource,
+            info.subresource,
+            scope_of(info),
+            self._component,
+        )
         return (verb_of(request), *resource_labels)
 
     def dropped(self, request: Request) -> None:
@@ -214,7 +260,10 @@ def kind_of(request: Request) -> tuple[str]:
 
 
 def _method(request: Request) -> str:
-    """Return the method of a request. All methods unknown to upstream are counted as one, so that clients cannot add series."""
+    """Return the method of a request.
+
+    All methods unknown to upstream are counted as one, so that clients cannot add series.
+    """
     return request.method if request.method in _VALID else _OTHER
 
 

@@ -1,10 +1,11 @@
 """How long a series of a metric lives, and how many series a family may have.
 
-A series belongs to the objects that its labels name: a resource (`group` and `resource`), a flow schema, a priority level. When such an
-object is deleted, `retire` drops its series, and none begins again before `restore`. Counters of an object that comes back start at 0.
+A series belongs to the objects that its labels name: a resource (`group` and `resource`), a flow schema, a priority
+level. When such an object is deleted, `retire` drops its series, and none begins again before `restore`. Counters of an
+object that comes back start at 0.
 
-A family has at most MOST_SERIES series. Every further set of labels is counted in one series whose label values are all "unexpected",
-the value that upstream uses for values outside an allow list (component-base/metrics/opts.go).
+A family has at most MOST_SERIES series. Every further set of labels is counted in one series whose label values are all
+"unexpected", the value that upstream uses for values outside an allow list (component-base/metrics/opts.go).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ MOST_SERIES: Final = 10_000
 """Series of one family. The built-in resources need less than 2,000 in the largest family."""
 UNEXPECTED: Final = "unexpected"
 _MOST_RETIRED: Final = 100_000
-"""The most deleted objects to remember, about 20 MB. The oldest are forgotten; no request for them can still be in flight."""
+"""The most deleted objects to remember, about 20 MB. The oldest are forgotten; no request for them can still be in
+flight.
+"""
 
 Hook = Callable[[Mapping[str, str]], None]
 _retired: Final[dict[tuple[str, ...], dict[tuple[str, ...], None]]] = {}

@@ -1,6 +1,9 @@
-"""Structured logs: one JSON object on each line (or text with `--logging-format=text`), with the audit ID of the request.
+"""Structured logs: one JSON object on each line, with the audit ID of the request.
 
-It uses the standard library's logging and orjson; a richer library would cost a tenth of the start-up budget without a benefit here.
+With `--logging-format=text` the lines are text.
+
+It uses the standard library's logging and orjson; a richer library would cost a tenth of the start-up budget without a
+benefit here.
 """
 
 from __future__ import annotations
@@ -55,14 +58,20 @@ class JSONFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """klog's text format: `I1121 10:00:00.000000   12345 file.py:12] "message" key="value"`; without fields the message is not quoted."""
+    """klog's text format: `I1121 10:00:00.000000   12345 file.py:12] "message" key="value"`.
+
+    Without fields the message is not quoted.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         stamp = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
         fields = extras(record)
         message = go_quote(record.getMessage()) if fields else record.getMessage()
         pairs = "".join(f" {key}={_format_value(value)}" for key, value in fields.items())
-        head = f"{_LETTERS.get(record.levelno, 'I')}{stamp}.{int(record.created * 1e6) % 1_000_000:06d} {record.process:7d}"
+        head = (
+            f"{_LETTERS.get(record.levelno, 'I')}{stamp}."
+            f"{int(record.created * 1e6) % 1_000_000:06d} {record.process:7d}"
+        )
         text = f"{head} {record.filename}:{record.lineno}] {message}{pairs}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 

@@ -1,4 +1,7 @@
-"""Metrics of the process: its build, threads, tasks and network (upstream: component-base/metrics/version.go; Go's own collector)."""
+"""Metrics of the process: its build, threads, tasks and network.
+
+Upstream: component-base/metrics/version.go; Go's own collector.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ def collectors() -> list[Any]:
 
 
 def _tasks() -> float:
-    """Return the number of tasks. Scrapes are rendered in a thread without an event loop, so the registered loop is read."""
+    """Return the number of tasks.
+
+    Scrapes are rendered in a thread without an event loop, so the registered loop is read.
+    """
     try:
         return float(sum(len(asyncio.all_tasks(loop)) for loop in _loops if not loop.is_closed()))
     except RuntimeError:  # a task was created at the same time
@@ -56,15 +62,15 @@ def register(loop: asyncio.AbstractEventLoop) -> None:
 
 GaugeFunction(
     "kubernetes_build_info",
-    "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and "
-    "compiler from which Kubernetes was built, and platform on which it is running.",
+    "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, "
+    "Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
     tuple(_BUILD),
     lambda: [(tuple(str(version_info()[key]) for key in _BUILD.values()), 1.0)],
 )
 GaugeFunction(
     "version_info",
-    "Provides the compatibility version info of the component. The component label is the name of the component, usually kube, but is "
-    "relevant for aggregated-apiservers.",
+    "Provides the compatibility version info of the component. The component label is the name of the component, "
+    "usually kube, but is relevant for aggregated-apiservers.",
     ("component", "binary", "emulation", "min_compat"),
     lambda: [(("kube", KUBERNETES, _minor(0), _minor(1)), 1.0)],
 )
@@ -80,7 +86,10 @@ GaugeFunction("go_goroutines", "Number of goroutines that currently exist.", (),
 
 
 def _octets() -> dict[str, float]:
-    """Return the IP counters of the process's network namespace, as Go's collector does; empty if they cannot be read."""
+    """Return the IP counters of the process's network namespace, as Go's collector does.
+
+    The result is empty if they cannot be read.
+    """
     try:
         lines = Path("/proc/self/net/netstat").read_text().splitlines()
     except OSError:

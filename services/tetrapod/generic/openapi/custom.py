@@ -1,7 +1,7 @@
 """OpenAPI v3 documents of the custom resources of one group-version.
 
-Their paths differ from those of built-in resources: `/watch/` paths and paths of discovery are missing, and a patch has one
-successful response.
+Their paths differ from those of built-in resources: `/watch/` paths and paths of discovery are missing, and a patch has
+one successful response.
 Upstream: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go and controller/openapiv3
 """
 
@@ -36,8 +36,14 @@ _OBJECT_MODEL: Final = "io.k8s.api.core.v1.ConfigMap"
 _LIST_MODEL: Final = "io.k8s.api.core.v1.PodList"
 _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _EMBEDDED_TEXTS: Final = {
-    "apiVersion": f"apiVersion defines the versioned schema of this representation of an object. More info: {_CONVENTIONS}#resources",
-    "kind": f"kind is a string value representing the type of this object. In CamelCase. More info: {_CONVENTIONS}#types-kinds",
+    "apiVersion": (
+        "apiVersion defines the versioned schema of this representation of an object. "
+        f"More info: {_CONVENTIONS}#resources"
+    ),
+    "kind": (
+        "kind is a string value representing the type of this object. In CamelCase. "
+        f"More info: {_CONVENTIONS}#types-kinds"
+    ),
 }
 """Upstream's descriptions of the fields of embedded resources, which differ from those of other resources."""
 SELECTABLE: Final = "x-kubernetes-selectable-fields"
@@ -81,7 +87,9 @@ def custom_parts(kinds: Iterable[CustomKind], group_version: GroupVersion) -> It
 @cache
 def _texts(definition: str) -> Mapping[str, str]:
     """Return the descriptions of the fields apiVersion, kind and metadata of a definition."""
-    return {name: text for name, text in Texts().of(definition)[1].items() if name in ("apiVersion", "kind", "metadata")}
+    return {
+        name: text for name, text in Texts().of(definition)[1].items() if name in ("apiVersion", "kind", "metadata")
+    }
 
 
 def definition_name(group_version: GroupVersion, kind: str) -> str:
@@ -125,7 +133,11 @@ def _item_schema(kind: CustomKind, texts: Mapping[str, str]) -> Object:
 
 
 def _meta_fields(texts: Mapping[str, str]) -> Object:
-    return {"apiVersion": _text_field(texts, "apiVersion"), "kind": _text_field(texts, "kind"), "metadata": _reference("ObjectMeta", texts)}
+    return {
+        "apiVersion": _text_field(texts, "apiVersion"),
+        "kind": _text_field(texts, "kind"),
+        "metadata": _reference("ObjectMeta", texts),
+    }
 
 
 def _publish(schema: Mapping[str, Any], texts: Mapping[str, str]) -> Object:
@@ -211,18 +223,24 @@ class CustomPaths(ResourcePaths):
             body_types=CUSTOM_TYPES,
             codes=("200", "201", "202"),
         )
-        yield self._operation("delete", "delete", f"Collection{subject}", status, action="deletecollection", query=LIST_PARAMETERS)
+        yield self._operation(
+            "delete", "delete", f"Collection{subject}", status, action="deletecollection", query=LIST_PARAMETERS
+        )
 
     def _read(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         return self._operation("get", "read", subject, definition, query=("resourceVersion",))
 
     def _replace(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         query, codes = WRITE_PARAMETERS, ("200", "201")
-        return self._operation("put", "replace", subject, definition, query=query, body=definition, body_types=CUSTOM_TYPES, codes=codes)
+        return self._operation(
+            "put", "replace", subject, definition, query=query, body=definition, body_types=CUSTOM_TYPES, codes=codes
+        )
 
     def _patch(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         body, types = META + "Patch", self.patch_types
-        return self._operation("patch", "patch", subject, definition, query=PATCH_PARAMETERS, body=body, body_types=types)
+        return self._operation(
+            "patch", "patch", subject, definition, query=PATCH_PARAMETERS, body=body, body_types=types
+        )
 
     def _item(self) -> Iterator[Operation]:
         subject, definition = self._scoped, self.definition

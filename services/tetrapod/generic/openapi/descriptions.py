@@ -1,7 +1,7 @@
 """Descriptions of operations and their parameters.
 
-Parameter descriptions are the comments of the option types' fields (k8s.io/apimachinery/pkg/apis/meta/v1/types.go and core/v1,
-Apache-2.0), stored as data beside this file.
+Parameter descriptions are the comments of the option types' fields (k8s.io/apimachinery/pkg/apis/meta/v1/types.go and
+core/v1, Apache-2.0), stored as data beside this file.
 Upstream: the Doc() of each route in k8s.io/apiserver/pkg/endpoints/installer.go.
 """
 
@@ -20,7 +20,10 @@ _OF_ITEM: Final = {"get": "read", "put": "replace", "patch": "partially update"}
 
 
 def operation_text(action: str, method: str, kind: str, subresource: str = "", *, watched: bool = False) -> str:
-    """Return the description of an operation. `kind` is that of the resource, even if a subresource has another kind."""
+    """Return the description of an operation.
+
+    `kind` is that of the resource, even if a subresource has another kind.
+    """
     prefix = f"{subresource} of " if subresource else ""
     if action in _OF_ITEM:
         return f"{_OF_ITEM[action]} {prefix}the specified {kind}"
@@ -70,5 +73,7 @@ def path_text(name: str, kind: str) -> str:
 
 @cache
 def _texts() -> dict[str, str | dict[str, str]]:
-    texts: dict[str, str | dict[str, str]] = orjson.loads(files(__package__).joinpath("data/parameters.json").read_bytes())
+    texts: dict[str, str | dict[str, str]] = orjson.loads(
+        files(__package__).joinpath("data/parameters.json").read_bytes()
+    )
     return texts

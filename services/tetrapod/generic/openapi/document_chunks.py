@@ -1,7 +1,7 @@
 """Encoding of documents that are too large to be one object, in JSON or protocol buffers.
 
-Each path and schema is encoded on its own, and the document is the sequence of the encoded pieces. A piece is never copied until it is
-sent, so a document is never in memory twice.
+Each path and schema is encoded on its own, and the document is the sequence of the encoded pieces. A piece is never
+copied until it is sent, so a document is never in memory twice.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Form(Protocol):
         """Encode a schema without its kinds."""
         ...
 
-    def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
+    def document(
+        self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object
+    ) -> Iterator[bytes]:
         """Yield the pieces of the document.
 
         Args:
@@ -87,7 +89,9 @@ class JsonForm:
         """Encode a schema without its last brace, because `document` appends the kinds."""
         return orjson.dumps(schema)[:-1]
 
-    def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
+    def document(
+        self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object
+    ) -> Iterator[bytes]:
         """Yield the pieces of the document. Removes the entries of `paths` and `definitions`."""
         yield orjson.dumps(head)[:-1] + b',"paths":'
         yield from members(paths, paths.pop)
@@ -111,7 +115,10 @@ def _kinds(definition: Definition) -> bytes:
 
 
 def _exact(encoded: bytes) -> bytes:
-    """Copy bytes of orjson, whose buffers are twice as large as needed (measured: a document took twice its size, now 1.1 times)."""
+    """Copy bytes of orjson, whose buffers are twice as large as needed.
+
+    Measured: a document took twice its size, now 1.1 times.
+    """
     return bytes(memoryview(encoded))
 
 

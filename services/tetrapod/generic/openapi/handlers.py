@@ -33,7 +33,9 @@ _CACHE_SECONDS: Final = 60.0
 _MAX_CACHED: Final = 4
 _JSON: Final = "application/json"
 _BY_ACCEPT: Final = (b"vary", b"Accept")
-"""Without this header a cache (such as kubectl's) could return protobuf for a JSON request, because both have the same URL."""
+"""Without this header a cache (such as kubectl's) could return protobuf for a JSON request, because both have the same
+URL.
+"""
 _NEGOTIATED: Final = (BY_CODING, _BY_ACCEPT)
 
 
@@ -85,7 +87,9 @@ class OpenAPIHandlers:
                 _BY_ACCEPT,
             ]
             return Response(301, headers)
-        content = Content((), media_type, self._time_of(name, digest), etag, (_BY_ACCEPT, *(_immutable() if requested_hash else ())))
+        content = Content(
+            (), media_type, self._time_of(name, digest), etag, (_BY_ACCEPT, *(_immutable() if requested_hash else ()))
+        )
         form = JsonFormV3() if media_type == _JSON else ProtobufFormV3()
         return await self._answer(request, content, name, digest, lambda: encode_v3(self._source, name, form))
 
@@ -108,7 +112,10 @@ class OpenAPIHandlers:
         return Response(404, []) if pieces is None else replace(content, pieces=pieces).answer(request)
 
     def _media_type(self, clauses: list[Clause], version: str) -> str | None:
-        """Return the media type of the most preferred clause that is supported, or None. As upstream, q=0 does not exclude it."""
+        """Return the media type of the most preferred clause that is supported, or None.
+
+        As upstream, q=0 does not exclude it.
+        """
         protobuf = f"com.github.proto-openapi.spec.{version}.v1.0+protobuf"
         for clause in clauses:
             if clause.type not in ("application", "*"):
@@ -173,7 +180,14 @@ class OpenAPIHandlers:
 
 
 def _immutable() -> HeaderList:
-    """Return the cache headers of a URL that contains the hash of its document. As upstream, it expires after a year."""
+    """Return the cache headers of a URL that contains the hash of its document.
+
+    As upstream, it expires after a year.
+    """
     now = datetime.now(UTC)
-    expires = now.replace(year=now.year + 1) if (now.month, now.day) != (2, 29) else now.replace(year=now.year + 1, month=3, day=1)
+    expires = (
+        now.replace(year=now.year + 1)
+        if (now.month, now.day) != (2, 29)
+        else now.replace(year=now.year + 1, month=3, day=1)
+    )
     return [(b"cache-control", b"public, immutable"), (b"expires", f"{expires:%a, %d %b %Y %H:%M:%S} UTC".encode())]

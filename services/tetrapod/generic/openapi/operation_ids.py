@@ -7,7 +7,10 @@ from __future__ import annotations
 
 
 def operation_part(text: str, capitalize: bool) -> str:
-    """Return a text as part of an operation id: letters, digits and underscores; the letter after any other character is capitalized."""
+    """Return a text as part of an operation id.
+
+    It contains letters, digits and underscores. The letter after any other character is capitalized.
+    """
     out = []
     for position, char in enumerate(text):
         if char.isalpha() or char == "_" or (position and char.isdigit()):

@@ -1,7 +1,7 @@
 """`Operation`: one method of a path in an OpenAPI v3 document; `path_item` joins the operations of a path.
 
-Upstream creates routes (k8s.io/apiserver/pkg/endpoints/installer.go) and derives the document from them (kube-openapi's builder3). Here
-operations are created directly.
+Upstream creates routes (k8s.io/apiserver/pkg/endpoints/installer.go) and derives the document from them (kube-openapi's
+builder3). Here operations are created directly.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ LOG_PARAMETERS: Final = (
     "timestamps",
 )
 _TYPES: Final = {
-    **dict.fromkeys(("gracePeriodSeconds", "limit", "limitBytes", "ports", "sinceSeconds", "tailLines", "timeoutSeconds"), "integer"),
+    **dict.fromkeys(
+        ("gracePeriodSeconds", "limit", "limitBytes", "ports", "sinceSeconds", "tailLines", "timeoutSeconds"), "integer"
+    ),
     **dict.fromkeys(
         (
             "allowWatchBookmarks",
@@ -129,7 +131,9 @@ class Operation:
         content = {media_type: {"schema": _schema(self.answer)} for media_type in self.produces}
         operation: Object = {"tags": [self.tag], "description": self.text, "operationId": self.id}
         if self.body:
-            operation["requestBody"] = {"content": {media_type: {"schema": _schema(self.body)} for media_type in self.body_types}}
+            operation["requestBody"] = {
+                "content": {media_type: {"schema": _schema(self.body)} for media_type in self.body_types}
+            }
             if self.body_required:
                 operation["requestBody"]["required"] = True
         answers = {code: {"description": _REASONS[code], "content": content} for code in self.codes}
@@ -169,9 +173,13 @@ def path_item(path: str, operations: Iterable[Operation]) -> Object:
             document["parameters"] = [_query(name, context) for name in own]
         item[operation.method] = document
     kind = listed[0].kind.kind if listed and listed[0].kind is not None else ""
-    parameters = sorted([("path", name) for name in in_path] + [("query", name) for name in shared], key=lambda p: (p[1], p[0]))
+    parameters = sorted(
+        [("path", name) for name in in_path] + [("query", name) for name in shared], key=lambda p: (p[1], p[0])
+    )
     if parameters:
-        item["parameters"] = [_in_path(name, kind) if where == "path" else _query(name, set(parts)) for where, name in parameters]
+        item["parameters"] = [
+            _in_path(name, kind) if where == "path" else _query(name, set(parts)) for where, name in parameters
+        ]
     return item
 
 

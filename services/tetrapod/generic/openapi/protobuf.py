@@ -1,7 +1,7 @@
 """Encoders of OpenAPI documents in gnostic's protocol buffers, which older Go clients request.
 
-Field numbers are gnostic's (openapiv2 and openapiv3, OpenAPIv*.proto). A table describes a message: it maps a JSON name to a field
-number and the encoder of the value.
+Field numbers are gnostic's (openapiv2 and openapiv3, OpenAPIv*.proto). A table describes a message: it maps a JSON name
+to a field number and the encoder of the value.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def pairs(fields: tuple[int, ...], encoded: dict[str, bytes]) -> Iterator[bytes]
 
     Args:
         fields: the field numbers from the outermost message to the repeated (name, value) messages.
-        encoded: the encoded field 2 of each pair by name. Entries are removed as they are yielded, to free their memory.
+        encoded: the encoded field 2 of each pair by name. Entries are removed as they are yielded, to free their
+            memory.
     """
     *outer, inner = fields
     heads: dict[str, bytes] = {}

@@ -37,7 +37,9 @@ class ProtobufForm:
         """Encode the fields of a schema; `document` appends its kinds."""
         return body(_SCHEMA, 31, schema)
 
-    def document(self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object) -> Iterator[bytes]:
+    def document(
+        self, head: Object, paths: dict[str, bytes], definitions: dict[str, Definition], tail: Object
+    ) -> Iterator[bytes]:
         """Yield the pieces of the document. Removes the entries of `paths` and `definitions`."""
         yield body(_DOCUMENT, 16, head)
         yield from pairs((8, 2), paths)
@@ -88,7 +90,13 @@ _SCHEMA: Final[Table] = {
 _IN: Final[Table] = {"required": (1, flag), "in": (2, text), "description": (3, text), "name": (4, text)}
 _IN_PATH: Final[Table] = {**_IN, "type": (5, text), "uniqueItems": (19, flag)}
 _QUERY: Final[Table] = {**_IN, "type": (6, text), "uniqueItems": (20, flag)}
-_BODY: Final[Table] = {"description": (1, text), "name": (2, text), "in": (3, text), "required": (4, flag), "schema": (5, _schema)}
+_BODY: Final[Table] = {
+    "description": (1, text),
+    "name": (2, text),
+    "in": (3, text),
+    "required": (4, flag),
+    "schema": (5, _schema),
+}
 
 
 def _parameter(field: int, value: Any) -> bytes:

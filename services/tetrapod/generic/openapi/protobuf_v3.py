@@ -107,7 +107,13 @@ _SCHEMA: Final[Table] = {
     "format": (35, text),
 }
 _content: Final[Value] = wrapped(1, named(message({"schema": (1, _schema)})))
-_PARAMETER: Final[Table] = {"name": (1, text), "in": (2, text), "description": (3, text), "required": (4, flag), "schema": (10, _schema)}
+_PARAMETER: Final[Table] = {
+    "name": (1, text),
+    "in": (2, text),
+    "description": (3, text),
+    "required": (4, flag),
+    "schema": (10, _schema),
+}
 _parameters: Final[Value] = many(wrapped(1, message(_PARAMETER)))
 _REQUEST_BODY: Final[Table] = {"description": (1, text), "content": (2, _content), "required": (3, flag)}
 _RESPONSE: Final[Table] = {"description": (1, text), "content": (3, _content)}

@@ -1,7 +1,9 @@
-"""The group-versions that upstream's schemes contain, served or not. DeleteOptions and WatchEvent are registered in each of them.
+"""The group-versions that upstream's schemes contain, served or not.
 
-The document of a custom resource uses client-go's scheme (apiextensions-apiserver's OpenAPI builder). The Swagger document uses that of the
-server (pkg/api/legacyscheme), which contains a few more.
+DeleteOptions and WatchEvent are registered in each of them.
+
+The document of a custom resource uses client-go's scheme (apiextensions-apiserver's OpenAPI builder). The Swagger
+document uses that of the server (pkg/api/legacyscheme), which contains a few more.
 """
 
 from __future__ import annotations
@@ -50,4 +52,8 @@ def kinds_in_all_groups(kind: str, *, servers: bool = False) -> list[Object]:
         servers: whether to use the scheme of the server instead of client-go's.
     """
     known = _VERSIONS | (_OF_SERVERS if servers else {})
-    return [{"group": group, "kind": kind, "version": version} for group in sorted(known) for version in known[group].split()]
+    return [
+        {"group": group, "kind": kind, "version": version}
+        for group in sorted(known)
+        for version in known[group].split()
+    ]

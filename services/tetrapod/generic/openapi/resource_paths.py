@@ -81,7 +81,10 @@ class ResourcePaths:
     def _with_text(self, operation: Operation, path: str) -> Operation:
         subresource = path.partition("/{name}/")[2].partition("/")[0]
         watched = "watch" in self.verbs
-        return replace(operation, text=operation_text(operation.action, operation.method, self.gvk.kind, subresource, watched=watched))
+        return replace(
+            operation,
+            text=operation_text(operation.action, operation.method, self.gvk.kind, subresource, watched=watched),
+        )
 
     @property
     def _root(self) -> str:
@@ -123,7 +126,9 @@ class ResourcePaths:
 
     def _list(self, subject: str) -> Operation:
         types = streamed(self.produces)
-        return self._operation("get", "list", subject, self.list_definition, action="list", query=LIST_PARAMETERS, produces=types)
+        return self._operation(
+            "get", "list", subject, self.list_definition, action="list", query=LIST_PARAMETERS, produces=types
+        )
 
     def _collection(self) -> Iterator[Operation]:
         if "list" in self.verbs:
@@ -144,14 +149,23 @@ class ResourcePaths:
 
     def _create(self, verb: str, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         codes = ("200", "201", "202")
-        return self._operation("post", verb, subject, definition, kind=kind, query=WRITE_PARAMETERS, body=definition, codes=codes)
+        return self._operation(
+            "post", verb, subject, definition, kind=kind, query=WRITE_PARAMETERS, body=definition, codes=codes
+        )
 
     def _read(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         return self._operation("get", "read", subject, definition, kind=kind)
 
     def _replace(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
         return self._operation(
-            "put", "replace", subject, definition, kind=kind, query=WRITE_PARAMETERS, body=definition, codes=("200", "201")
+            "put",
+            "replace",
+            subject,
+            definition,
+            kind=kind,
+            query=WRITE_PARAMETERS,
+            body=definition,
+            codes=("200", "201"),
         )
 
     def _patch(self, subject: str, definition: str, kind: GroupVersionKind) -> Operation:
@@ -190,7 +204,9 @@ class ResourcePaths:
     def _subresource(self, sub: SubresourcePaths) -> Iterator[Operation]:
         subject, definition, kind = self._scoped + sub.name.capitalize(), sub.definition, sub.kind
         if sub.name == "log":
-            yield self._operation("get", "read", subject, "", query=LOG_PARAMETERS, produces=(*self.produces, "text/plain"))
+            yield self._operation(
+                "get", "read", subject, "", query=LOG_PARAMETERS, produces=(*self.produces, "text/plain")
+            )
             return
         if "get" in sub.verbs:
             yield self._read(subject, definition, kind)
@@ -227,4 +243,6 @@ class ResourcePaths:
 
     def _watch(self, subject: str, action: str) -> Operation:
         types = streamed(self.produces)
-        return self._operation("get", "watch", subject, META + "WatchEvent", action=action, query=LIST_PARAMETERS, produces=types)
+        return self._operation(
+            "get", "watch", subject, META + "WatchEvent", action=action, query=LIST_PARAMETERS, produces=types
+        )

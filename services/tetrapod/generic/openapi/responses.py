@@ -45,7 +45,9 @@ class Content:
         match outcome(request, self.etag, self.modified):
             case Outcome.UNCHANGED:
                 headers = self._validators()
-                return Response(304, [header for header in headers if header[0] != b"last-modified"] if self.etag else headers)
+                return Response(
+                    304, [header for header in headers if header[0] != b"last-modified"] if self.etag else headers
+                )
             case Outcome.FAILED:
                 declared: HeaderList = [(b"content-type", self.media_type.encode())] if self.etag else []
                 return Response(412, self._validators() + declared)
@@ -57,7 +59,9 @@ class Content:
         if (conditional := self.without_body(request)) is not None:
             return conditional
         headers = self._validators()
-        if (range_header := range_of(request, self.etag, self.modified)) and (part := self._part(range_header, headers)) is not None:
+        if (range_header := range_of(request, self.etag, self.modified)) and (
+            part := self._part(range_header, headers)
+        ) is not None:
             return part
         headers += [(b"content-type", self.media_type.encode()), (b"accept-ranges", b"bytes")]
         gzip = self.compressed and request.method != "HEAD" and _takes_gzip(request)
@@ -94,7 +98,10 @@ class Content:
         writer.write(compressor.flush())
 
     def _part(self, range_header: str, headers: HeaderList) -> Response | None:
-        """Return a response with the requested ranges or a 416. Return None if the ranges are not smaller than the document."""
+        """Return a response with the requested ranges or a 416.
+
+        Return None if the ranges are not smaller than the document.
+        """
         size = self._size
         try:
             byte_ranges = ranges(range_header, size)
@@ -102,7 +109,9 @@ class Content:
             return _unsatisfiable(str(error), size if str(error) == NO_OVERLAP else None)
         if not byte_ranges or sum(length for _, length in byte_ranges) > size:
             return None
-        parts = [(_content_range(start, length, size), self._slice(start, start + length)) for start, length in byte_ranges]
+        parts = [
+            (_content_range(start, length, size), self._slice(start, start + length)) for start, length in byte_ranges
+        ]
         headers.append((b"accept-ranges", b"bytes"))
         if len(parts) == 1:
             headers += [(b"content-type", self.media_type.encode()), (b"content-range", parts[0][0])]
@@ -110,7 +119,10 @@ class Content:
         boundary = secrets.token_hex(30).encode()
         headers.append((b"content-type", b"multipart/byteranges; boundary=" + boundary))
         type_line = b"Content-Type: " + self.media_type.encode()
-        body = [b"--%b\r\nContent-Range: %b\r\n%b\r\n\r\n%b\r\n" % (boundary, where, type_line, part) for where, part in parts]
+        body = [
+            b"--%b\r\nContent-Range: %b\r\n%b\r\n\r\n%b\r\n" % (boundary, where, type_line, part)
+            for where, part in parts
+        ]
         return Response(206, headers, b"".join((*body, b"--%b--\r\n" % boundary)))
 
     def _slice(self, start: int, end: int) -> bytes:
@@ -124,7 +136,10 @@ class Content:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Return whether the client accepts gzip, by the rules of NYTimes' gziphandler, which upstream uses for Swagger only."""
+    """Return whether the client accepts gzip, by the rules of NYTimes' gziphandler.
+
+    Upstream uses gziphandler for Swagger only.
+    """
     for part in request.header(b"accept-encoding").split(","):
         coding, *parameters = (word.strip().lower() for word in part.split(";"))
         if coding == "gzip":

@@ -56,7 +56,10 @@ def references(document: Any) -> set[str]:
 
 
 def _references(schema: Object) -> list[str]:
-    """Return the schemas that a schema in compact form references. There `$ref` is a name, and a property may be named `$ref`."""
+    """Return the schemas that a schema in compact form references.
+
+    There `$ref` is a name, and a property may be named `$ref`.
+    """
     names = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
@@ -79,7 +82,10 @@ def _expand_definition(schema: Object, text: str, fields: dict[str, str]) -> Obj
 
 
 def _expand_field(schema: Object, text: str) -> Object:
-    """Expand the schema of a field. A reference with a description is wrapped in `allOf`; the key `b` marks references without one."""
+    """Expand the schema of a field.
+
+    A reference with a description is wrapped in `allOf`; the key `b` marks references without one.
+    """
     expanded = _expand(schema)
     if "$ref" in expanded and (text or "b" not in schema):
         expanded = {"allOf": [expanded]}

@@ -1,8 +1,8 @@
 """Parameters that several operations of a Swagger document share. Each is defined once and referenced by name.
 
-A name ends in a hash of the parameter. Upstream hashes the parameter with its description, which may be missing here, so the
-published hashes of the built-in parameters are a table. Some parameters have several variants that differ only in their description;
-the path determines the variant.
+A name ends in a hash of the parameter. Upstream hashes the parameter with its description, which may be missing here,
+so the published hashes of the built-in parameters are a table. Some parameters have several variants that differ only
+in their description; the path determines the variant.
 Upstream: k8s.io/kube-openapi/pkg/builder/parameters.go
 """
 
@@ -99,7 +99,10 @@ def _suffix(parameter: Object, context: set[str]) -> str:
 
 
 def _hash(parameter: Object) -> str:
-    """Return the hash of a parameter that is not built in: the first six bytes of its FNV-1 hash in base64, as upstream."""
+    """Return the hash of a parameter that is not built in.
+
+    As upstream, it is the first six bytes of the parameter's FNV-1 hash in base64.
+    """
     value = 0xCBF29CE484222325
     for byte in orjson.dumps(parameter, option=orjson.OPT_SORT_KEYS):
         value = (value * 0x100000001B3) % (1 << 64) ^ byte

@@ -1,7 +1,7 @@
 """Sources of OpenAPI documents: the protocol `DocumentSource`, and the source of a server's own resources.
 
-The hash of a document is computed from the inputs of its generation, so that the index of all documents does not require building them.
-A server's source can be joined with others (`JoinedSource`), as in the aggregator.
+The hash of a document is computed from the inputs of its generation, so that the index of all documents does not
+require building them. A server's source can be joined with others (`JoinedSource`), as in the aggregator.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class DocumentSource(Protocol):
     def parts(self, name: str) -> AsyncIterator[Object]:
         """Yield a document in parts, which are documents whose paths and schemas together are those of the whole.
 
-        Documents are split because those of thousands of kinds are large. The caller may modify the parts. Nothing is yielded if there
-        is no document of that name.
+        Documents are split because those of thousands of kinds are large. The caller may modify the parts. Nothing is
+        yielded if there is no document of that name.
         """
         ...
 

@@ -1,7 +1,8 @@
 """Transfer of an OpenAPI document from a service to the aggregator in parts, one per line.
 
-Neither side holds the whole document as objects: the receiver processes a part before it reads the next one, and the sender waits for
-it. Clients never see this form. A server that does not know it treats the media type as JSON, and the response as a single part.
+Neither side holds the whole document as objects: the receiver processes a part before it reads the next one, and the
+sender waits for it. Clients never see this form. A server that does not know it treats the media type as JSON, and the
+response as a single part.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from tetrapod.machinery.gvk import Object
 
 MEDIA_TYPE: Final = "application/json;stream=parts"
 _MEMBERS: Final = 16
-"""The number of paths or schemas of a line. A core group has hundreds, and parsing a line must not block the event loop for long."""
+"""The number of paths or schemas of a line. A core group has hundreds, and parsing a line must not block the event loop
+for long.
+"""
 
 
 async def hand_over(source: DocumentSource, name: str) -> Response:

@@ -1,8 +1,8 @@
 """The OpenAPI v2 (Swagger 2.0) document of all resources, converted from the v3 documents on request.
 
 Older clients and `kubectl apply` without server-side apply read it.
-Upstream: k8s.io/kube-openapi/pkg/builder and, for custom resources, k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2, which
-omits what Swagger 2.0 cannot express
+Upstream: k8s.io/kube-openapi/pkg/builder and, for custom resources,
+k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2, which omits what Swagger 2.0 cannot express
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types.definitions import INT_OR_STRING, QUANTITY
 
 _DROPPED: Final = frozenset({"default", "oneOf", "anyOf", "not", "nullable"})
-_STRINGS: Final[dict[str, Object]] = {QUANTITY: {"type": "string"}, INT_OR_STRING: {"type": "string", "format": "int-or-string"}}
+_STRINGS: Final[dict[str, Object]] = {
+    QUANTITY: {"type": "string"},
+    INT_OR_STRING: {"type": "string", "format": "int-or-string"},
+}
 _MEDIA_TYPES: Final = (
     "text/plain",
     "application/json",
@@ -99,7 +102,8 @@ class _Collected:
 def convertible(document: object, forms: Sequence[Form]) -> bool:
     """Return whether a v3 document can be converted to Swagger.
 
-    Documents of external servers are checked, because an invalid one would make the Swagger document of all resources fail.
+    Documents of external servers are checked, because an invalid one would make the Swagger document of all resources
+    fail.
 
     Args:
         document: the document.
@@ -135,7 +139,9 @@ def path_of(item: Object, consumes: Sequence[str] = ("*/*",)) -> Object:
 
 
 def _operation(operation: Object, consumes: Sequence[str]) -> Object:
-    converted = {key: value for key, value in operation.items() if key not in ("requestBody", "responses", "parameters")}
+    converted = {
+        key: value for key, value in operation.items() if key not in ("requestBody", "responses", "parameters")
+    }
     parameters = [_parameter(parameter) for parameter in operation.get("parameters", ())]
     body = operation.get("requestBody")
     if body is not None:
@@ -149,11 +155,16 @@ def _operation(operation: Object, consumes: Sequence[str]) -> Object:
         converted["consumes"] = list(consumes)
     if parameters:
         converted["parameters"] = parameters
-    produced = next((response["content"] for response in operation["responses"].values() if "content" in response), ["*/*"])
+    produced = next(
+        (response["content"] for response in operation["responses"].values() if "content" in response), ["*/*"]
+    )
     converted["produces"] = sorted(produced, key=_position)
     converted["responses"] = {code: _response(response) for code, response in operation["responses"].items()}
-    if "consumes" not in converted and any("$ref" in response.get("schema", ()) for response in converted["responses"].values()):
-        converted["consumes"] = converted["produces"]  # a document about the API; upstream omits this for routes that return text
+    if "consumes" not in converted and any(
+        "$ref" in response.get("schema", ()) for response in converted["responses"].values()
+    ):
+        # This is a document about the API; upstream omits this for routes that return text.
+        converted["consumes"] = converted["produces"]
     converted["schemes"] = ["https"]
     return converted
 
@@ -177,7 +188,10 @@ def _parameter(parameter: Object) -> Object:
 
 
 def schema_of(schema: Object) -> Object:
-    """Convert a schema from v3 to v2. `allOf` with one reference becomes a reference; other combinations are omitted."""
+    """Convert a schema from v3 to v2.
+
+    `allOf` with one reference becomes a reference; other combinations are omitted.
+    """
     converted: Object = {}
     for key, value in schema.items():
         if key == "allOf":
@@ -221,7 +235,9 @@ def _simplify(converted: Object, schema: Object) -> None:
     more = schema.get("additionalProperties")
     if unneeded or (isinstance(more, dict) and more.get("nullable")):
         required = (
-            [] if isinstance(more, dict) and more.get("nullable") else [n for n in converted.get("required") or () if n not in unneeded]
+            []
+            if isinstance(more, dict) and more.get("nullable")
+            else [n for n in converted.get("required") or () if n not in unneeded]
         )
         converted.pop("required", None)
         if required:

@@ -20,7 +20,12 @@ from tetrapod.machinery.types.definitions import definition_of
 
 INFO: Final = {"title": "Kubernetes", "version": "1.37"}
 SECURITY: Final = {
-    "BearerToken": {"type": "apiKey", "description": "Bearer Token authentication", "in": "header", "name": "authorization"},
+    "BearerToken": {
+        "type": "apiKey",
+        "description": "Bearer Token authentication",
+        "in": "header",
+        "name": "authorization",
+    },
 }
 
 
@@ -48,7 +53,13 @@ def group_version_document(definitions: Iterable[ResourceDefinition], group_vers
 def group_document(group: str) -> Object:
     """Return the document of `/apis/GROUP/`."""
     path = f"/apis/{group}/"
-    about = Operation("get", operation_id("get", group, "", "APIGroup"), tag(group), META + "APIGroup", text="get information of a group")
+    about = Operation(
+        "get",
+        operation_id("get", group, "", "APIGroup"),
+        tag(group),
+        META + "APIGroup",
+        text="get information of a group",
+    )
     return _small(path, about)
 
 
@@ -66,7 +77,9 @@ def version_document() -> Object:
     """Return the document of `/version/`."""
     answer = "io.k8s.apimachinery.pkg.version.Info"
     text = "get the version information for this server"
-    return _small("/version/", Operation("get", "getCodeVersion", "version", answer, produces=("application/json",), text=text))
+    return _small(
+        "/version/", Operation("get", "getCodeVersion", "version", answer, produces=("application/json",), text=text)
+    )
 
 
 def text_document(path: str, name: str, media_type: str, text: str) -> Object:
@@ -92,7 +105,9 @@ def resource_paths(definition: ResourceDefinition, version: str) -> ResourcePath
         verbs=definition.verbs,
         definition=definition_of(gvk),
         list_definition=definition_of(list_kind) if "list" in definition.verbs else "",
-        subresources=tuple(_subresource(s, gvk) for s in definition.subresources if not s.versions or version in s.versions),
+        subresources=tuple(
+            _subresource(s, gvk) for s in definition.subresources if not s.versions or version in s.versions
+        ),
         returns_deleted=definition.strategy.return_deleted_object,
     )
 

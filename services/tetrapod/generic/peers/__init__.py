@@ -1,1 +1,4 @@
-"""Communication between the four services besides the Kubernetes API: names, paths and headers, which users never see."""
+"""Communication between the four services besides the Kubernetes API.
+
+It defines names, paths and headers, which users never see.
+"""

@@ -1,4 +1,7 @@
-"""HTTP client and proxy: keep-alive connections to backends, single requests (`fetch`), and forwarding of requests (`forward`)."""
+"""HTTP client and proxy.
+
+They comprise keep-alive connections to backends, single requests (`fetch`), and forwarding of requests (`forward`).
+"""
 
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint

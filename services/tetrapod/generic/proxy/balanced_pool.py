@@ -1,8 +1,10 @@
-"""A connection pool with load balancing: some endpoints are services with several replicas, and a request goes to the next ready one.
+"""A connection pool with load balancing.
 
-A request is retried at another replica only if the first one cannot have executed it: nothing was sent; a stopping replica rejected it
-(`filters/draining.py`); or its method may be repeated and no byte of a response had arrived, as net/http does over one connection. Streamed
-bodies are not buffered, so requests with them are not retried.
+Some endpoints are services with several replicas, and a request goes to the next ready one.
+
+A request is retried at another replica only if the first one cannot have executed it: nothing was sent; a stopping
+replica rejected it (`filters/draining.py`); or its method may be repeated and no byte of a response had arrived, as
+net/http does over one connection. Streamed bodies are not buffered, so requests with them are not retried.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import BodyReader, HeaderList
 
 DIAL_SECONDS: Final = 3.0
-"""Seconds to connect to a replica if there are others to try. Shorter than for other backends, in case its host is gone."""
+"""Seconds to connect to a replica if there are others to try. Shorter than for other backends, in case its host is
+gone.
+"""
 _PROBE_SECONDS: Final = 3.0
 _TRIES: Final = 3
 """The number of tries at a single address, which may have several replicas behind it."""
@@ -38,7 +42,9 @@ class BalancedPool(BackendPool):
         self._probing: dict[str, ClientTLS | None] = {}
 
     def balance(self, name: str, urls: Sequence[str], tls: ClientTLS) -> Endpoint:
-        """Register `urls` as the replicas of one service. Requests to the returned endpoint, that of the first URL, are balanced over all.
+        """Register `urls` as the replicas of one service.
+
+        Requests to the returned endpoint, that of the first URL, are balanced over all.
 
         Args:
             tls: the TLS configuration for readiness probes.
@@ -155,7 +161,9 @@ class BalancedPool(BackendPool):
 
 @lru_cache(1024)
 def _endpoint(address: Address, tls: ClientTLS | None, dial_timeout: float = DIAL_SECONDS) -> Endpoint:
-    return Endpoint(address.host, address.port, None if tls is None else replace(tls, server_name=address.name), dial_timeout)
+    return Endpoint(
+        address.host, address.port, None if tls is None else replace(tls, server_name=address.name), dial_timeout
+    )
 
 
 def _was_not_executed(connection: BackendConnection) -> bool:

@@ -1,4 +1,7 @@
-"""Error texts about a backend's certificate, as Go's crypto/x509 gives them. Importing this module imports `cryptography`."""
+"""Error texts about a backend's certificate, as Go's crypto/x509 gives them.
+
+Importing this module imports `cryptography`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from cryptography import x509
 
 
 def certificate_error(der: bytes, name: str) -> str:
-    """Return the error about the validity period or the names of a certificate, in Go's order, or "" if both are valid."""
+    """Return the error about the validity period or the names of a certificate, in Go's order.
+
+    Return "" if both are valid.
+    """
     certificate = x509.load_der_x509_certificate(der)
     return _validity_error(certificate, datetime.datetime.now(datetime.UTC)) or _name_error(certificate, name)
 

@@ -21,12 +21,13 @@ class CertificateFailures:
     def __init__(self, prefix: str) -> None:
         self._missing_san = Counter(
             f"{prefix}_x509_missing_san_total",
-            f"Counts the number of requests to servers missing SAN extension {_SERVERS} lack of x509 certificate SAN extension missing "
-            f"{_EITHER}",
+            f"Counts the number of requests to servers missing SAN extension {_SERVERS} lack of x509 certificate SAN "
+            f"extension missing {_EITHER}",
         )
         self._sha1 = Counter(
             f"{prefix}_x509_insecure_sha1_total",
-            f"Counts the number of requests to servers with insecure SHA1 signatures {_SERVERS} insecure SHA1 signatures {_EITHER}",
+            f"Counts the number of requests to servers with insecure SHA1 signatures {_SERVERS} insecure SHA1 "
+            f"signatures {_EITHER}",
         )
 
     def count(self, error: Exception) -> None:

@@ -1,7 +1,7 @@
 """One connection to a backend, which carries one exchange at a time and is parsed by httptools.
 
-The body of a response is either read by the caller (`chunk`, `read`) or piped into a client's `StreamWriter` as it arrives. In both cases
-reading from the backend pauses while too much data is buffered.
+The body of a response is either read by the caller (`chunk`, `read`) or piped into a client's `StreamWriter` as it
+arrives. In both cases reading from the backend pauses while too much data is buffered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from tetrapod.machinery.failure import Failure
 
 HIGH_WATER: Final = 256 * 1024
 PIECE: Final = 256 * 1024
-"""The number of bytes that are piped before the client's writer is awaited, so that other tasks of the event loop can run."""
+"""The number of bytes that are piped before the client's writer is awaited, so that other tasks of the event loop can
+run.
+"""
 UNASKED: Final = 64 * 1024
 """The number of bytes of a body that are read before the caller requests it."""
 MAX_HEAD: Final = 10 << 20
@@ -59,7 +61,9 @@ class BackendConnection(asyncio.BufferedProtocol):
         on_lost: called when the connection is lost or detached.
     """
 
-    def __init__(self, on_idle: Callable[[BackendConnection], None], on_lost: Callable[[BackendConnection], None]) -> None:
+    def __init__(
+        self, on_idle: Callable[[BackendConnection], None], on_lost: Callable[[BackendConnection], None]
+    ) -> None:
         self.transport: Any = None
         self.idle_since = 0.0
         self.used = False  # whether it has carried an exchange before
@@ -71,7 +75,8 @@ class BackendConnection(asyncio.BufferedProtocol):
         self._buffer = read_buffer()
         self._writable = asyncio.Event()
         self._writable.set()
-        self._parser: Any = None  # made when connected: a parser refers back, and nothing would release that of a failed connection
+        # Made when connected: a parser refers back, and nothing would release that of a failed connection.
+        self._parser: Any = None
         self._reset("")
 
     def _reset(self, method: str) -> None:
@@ -104,7 +109,10 @@ class BackendConnection(asyncio.BufferedProtocol):
     # --- asking
 
     def begin(self, method: str, head: bytes, body: bytes = b"", *, all_sent: bool = True) -> None:
-        """Send the head of a request, and its body or the beginning of it. `all_sent` is whether that is the whole request."""
+        """Send the head of a request, and its body or the beginning of it.
+
+        `all_sent` is whether that is the whole request.
+        """
         self.used = self.idle_since > 0
         self._reset(method)
         self._request_sent = all_sent
@@ -284,7 +292,9 @@ class BackendConnection(asyncio.BufferedProtocol):
             self.upgrade_data += bytes(data[upgrade.args[0] :])
             self._pause()
         except httptools.HttpParserError as error:
-            self._fail(BackendError(malformed_body(str(error)) if self.status else malformed_head(bytes(data), str(error))))
+            self._fail(
+                BackendError(malformed_body(str(error)) if self.status else malformed_head(bytes(data), str(error)))
+            )
             self.transport.abort()
         if self._head_size > MAX_HEAD and self._active and not self.complete:
             self._fail(BackendError(TOO_LARGE.format(MAX_HEAD)))

@@ -1,6 +1,7 @@
 """Connecting to a backend, with Go's error texts.
 
-OpenSSL verifies the certificate. To report an error as Go does, the certificate is fetched again over a connection that carries no data.
+OpenSSL verifies the certificate. To report an error as Go does, the certificate is fetched again over a connection that
+carries no data.
 
 Upstream: net/dial.go, crypto/tls and crypto/x509/verify.go.
 """
@@ -50,7 +51,9 @@ async def dial(endpoint: Endpoint, protocol: Callable[[], P]) -> P:
     except TimeoutError:
         raise BackendError(f"dial tcp {endpoint.authority}: i/o timeout", no_response=True) from None
     except ssl.SSLCertVerificationError as error:
-        raise BackendError(f"tls: failed to verify certificate: {await _certificate_text(endpoint, error)}", no_response=True) from error
+        raise BackendError(
+            f"tls: failed to verify certificate: {await _certificate_text(endpoint, error)}", no_response=True
+        ) from error
     except ssl.SSLError as error:
         raise BackendError(_tls_text(error), no_response=True) from error
     except (OSError, ValueError) as error:
@@ -76,8 +79,15 @@ def _tls_text(error: ssl.SSLError) -> str:
 async def _dial_text(endpoint: Endpoint, error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {endpoint.host}{_nameserver()}: no such host"
-    if isinstance(error, ConnectionResetError | BrokenPipeError) or str(error) == "SSL handshake is taking longer than expected":
-        return "EOF" if "SSL" in str(error) or not str(error) else f"read tcp {endpoint.authority}: read: connection reset by peer"
+    if (
+        isinstance(error, ConnectionResetError | BrokenPipeError)
+        or str(error) == "SSL handshake is taking longer than expected"
+    ):
+        return (
+            "EOF"
+            if "SSL" in str(error) or not str(error)
+            else f"read tcp {endpoint.authority}: read: connection reset by peer"
+        )
     return f"dial tcp {await _address(endpoint)}: {_reason(error)}"
 
 
@@ -105,7 +115,8 @@ _REASONS: Final = {
 
 def _reason(error: Exception) -> str:
     text = _REASONS.get(getattr(error, "errno", None) or 0)
-    if text is None and "Connect call failed" in str(error):  # asyncio combines the errors of several addresses into one
+    if text is None and "Connect call failed" in str(error):
+        # asyncio combines the errors of several addresses into one.
         text = _REASONS[errno.ECONNREFUSED]
     return text or str(error) or type(error).__name__
 
@@ -137,9 +148,13 @@ async def _certificate_text(endpoint: Endpoint, error: ssl.SSLCertVerificationEr
 
 async def _fetch_certificate(endpoint: Endpoint) -> bytes | None:
     """Return the certificate of the backend without verifying it."""
-    context = client_context(ClientTLS(insecure=True, server_name=endpoint.tls.server_name if endpoint.tls is not None else ""))
+    context = client_context(
+        ClientTLS(insecure=True, server_name=endpoint.tls.server_name if endpoint.tls is not None else "")
+    )
     async with asyncio.timeout(_FETCH_TIMEOUT):
-        _, writer = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint))
+        _, writer = await asyncio.open_connection(
+            endpoint.host, endpoint.port, ssl=context, server_hostname=server_name(endpoint)
+        )
     try:
         certificate: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return certificate

@@ -30,7 +30,10 @@ class Endpoint:
         object.__setattr__(self, "authority", f"{host}:{self.port}")
 
     def __hash__(self) -> int:
-        """Hash host and port only: endpoints that differ only in their TLS configuration are rare, and certificates are long."""
+        """Hash host and port only.
+
+        Endpoints that differ only in their TLS configuration are rare, and certificates are long.
+        """
         return hash((self.host, self.port))
 
 
@@ -44,6 +47,8 @@ def parse_url(url: str, tls: ClientTLS | None) -> tuple[Endpoint, str, str]:
     if url_parts.scheme not in ("http", "https") or not url_parts.hostname:
         raise BackendError(f"unsupported URL {url!r}", no_response=True)
     secure = url_parts.scheme == "https"
-    endpoint = Endpoint(url_parts.hostname, url_parts.port or (443 if secure else 80), (tls or ClientTLS()) if secure else None)
+    endpoint = Endpoint(
+        url_parts.hostname, url_parts.port or (443 if secure else 80), (tls or ClientTLS()) if secure else None
+    )
     target = (url_parts.path or "/") + (f"?{url_parts.query}" if url_parts.query else "")
     return endpoint, target, url_parts.netloc.rpartition("@")[2]

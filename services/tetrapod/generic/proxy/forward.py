@@ -1,7 +1,9 @@
-"""Forwarding of a request to a backend and of its response to the client, as kube-aggregator's UpgradeAwareHandler does it.
+"""Forwarding of a request to a backend and of its response to the client.
 
-Bodies are streamed in both directions without being collected. A response that has arrived completely becomes a plain `Response`, and a
-101 connects the client and the backend directly.
+It works as in kube-aggregator's UpgradeAwareHandler.
+
+Bodies are streamed in both directions without being collected. A response that has arrived completely becomes a plain
+`Response`, and a 101 connects the client and the backend directly.
 
 Upstream: kube-aggregator/pkg/apiserver/handler_proxy.go, k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go.
 """
@@ -42,8 +44,8 @@ log = logging.getLogger(__name__)
 _SWITCHED: Final = 'backend tried to switch protocol "{}" when "" was requested\n'
 _REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
 WHOLE: Final = 64 * 1024
-"""Bodies up to this size are sent with the head if they have arrived: that takes one write and no task, and a slow client does not occupy
-a backend connection.
+"""Bodies up to this size are sent with the head if they have arrived: that takes one write and no task, and a slow
+client does not occupy a backend connection.
 """
 
 
@@ -69,8 +71,8 @@ async def forward(
         target: path and query; if empty, those of the request.
         headers: the headers to send; None means those of `forwarded_headers`.
         host: the Host header; if empty, that of the endpoint.
-        redirects: whether redirects are passed back. Otherwise they are rejected, because a client that follows one would send its
-            token along.
+        redirects: whether redirects are passed back. Otherwise they are rejected, because a client that follows one
+            would send its token along.
         only_upgraded: whether an upgrade request must result in an upgrade or in an error of the backend.
         dropped: the response headers that are not passed back (FRONTS for a peer service).
 
@@ -104,8 +106,16 @@ async def forward(
         connection.close()
         raise NotUpgraded(f"invalid upgrade response: status code {connection.status}")
     if connection.status == 101:
-        return _switch(connection) if upgrade else _error_response(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
-    if not redirects and 300 <= connection.status <= 399 and any(name == b"location" and value for name, value in connection.headers):
+        return (
+            _switch(connection)
+            if upgrade
+            else _error_response(connection, 503, _SWITCHED.format(_switched_to(connection.headers)))
+        )
+    if (
+        not redirects
+        and 300 <= connection.status <= 399
+        and any(name == b"location" and value for name, value in connection.headers)
+    ):
         return _error_response(connection, 502, _REDIRECTED)
     response_headers = returned_headers(connection.headers, dropped)
     trailers, passed_trailers = connection.trailers, HeaderList()
@@ -120,14 +130,18 @@ async def forward(
             else:
                 writer.write(body)
         except BackendError as error:
-            log.warning("backend %s did not complete its response to %s: %s", endpoint.authority, request.raw_path, error)
+            log.warning(
+                "backend %s did not complete its response to %s: %s", endpoint.authority, request.raw_path, error
+            )
             raise AnswerBroken(str(error)) from error
         finally:
             if body is None and not connection.complete:
                 connection.close()
         passed_trailers.extend(returned_trailers(trailers))
 
-    stream = StreamResponse(connection.status, response_headers, run, endless=request.info is not None and request.info.verb == "watch")
+    stream = StreamResponse(
+        connection.status, response_headers, run, endless=request.info is not None and request.info.verb == "watch"
+    )
     stream.trailers = passed_trailers
     return stream
 

@@ -1,6 +1,7 @@
 """Header rules of the proxy, as pure functions.
 
-Upstream: net/http/httputil/reverseproxy.go; k8s.io/client-go/transport/round_trippers.go, SetAuthProxyHeaders and headerKeyEscape.
+Upstream: net/http/httputil/reverseproxy.go; k8s.io/client-go/transport/round_trippers.go, SetAuthProxyHeaders and
+headerKeyEscape.
 """
 
 from __future__ import annotations
@@ -29,15 +30,31 @@ _HOP_BY_HOP: Final = frozenset(
         b"upgrade",
     }
 )
-_REPLACED: Final = _HOP_BY_HOP | {b"host", b"content-length", b"expect", b"authorization", b"x-forwarded-for", b"audit-id"}
+_REPLACED: Final = _HOP_BY_HOP | {
+    b"host",
+    b"content-length",
+    b"expect",
+    b"authorization",
+    b"x-forwarded-for",
+    b"audit-id",
+}
 _REPLACED_WITH_LOCATION: Final = _REPLACED | {b"x-forwarded-uri", b"x-forwarded-host", b"x-forwarded-proto"}
 DROPPED_FROM_PEERS: Final = _HOP_BY_HOP | {b"date", b"audit-id"}
 """Response headers of a peer service that are not passed to the client, because the aggregator writes its own."""
 DROPPED_FROM_BACKENDS: Final = DROPPED_FROM_PEERS | RESPONSE_HEADERS
-"""Response headers of other backends that are not passed to the client. They include those that only peer services may set."""
+"""Response headers of other backends that are not passed to the client. They include those that only peer services may
+set.
+"""
 DROPPED_FOR_BROWSERS: Final = DROPPED_FROM_BACKENDS | {
     b"access-control-" + name
-    for name in (b"allow-credentials", b"allow-headers", b"allow-methods", b"allow-origin", b"expose-headers", b"max-age")
+    for name in (
+        b"allow-credentials",
+        b"allow-headers",
+        b"allow-methods",
+        b"allow-origin",
+        b"expose-headers",
+        b"max-age",
+    )
 }
 """The same for clients that may be browsers: a backend must not set CORS headers for this server."""
 _NOTHING: Final[frozenset[bytes]] = frozenset()
@@ -60,8 +77,8 @@ def identity_headers(user: UserInfo) -> HeaderList:
     """Return the identity headers (X-Remote-*) of a user.
 
     Raises:
-        Unsendable: the backend would read another identity: the name (a certificate's CN may be anything) contains line breaks, or
-            begins or ends with spaces. Upstream sends such spaces.
+        Unsendable: the backend would read another identity: the name (a certificate's CN may be anything) contains line
+            breaks, or begins or ends with spaces. Upstream sends such spaces.
     """
     headers = [*_plain_identity((user.name, user.uid, user.groups))]
     if user.extra:
@@ -85,11 +102,14 @@ def _sendable(header: bytes, text: str) -> tuple[bytes, bytes]:
     return header, value
 
 
-def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id: str, location: HeaderList | None = None) -> HeaderList:
+def forwarded_headers(
+    headers: HeaderList, user: UserInfo, remote: str, audit_id: str, location: HeaderList | None = None
+) -> HeaderList:
     """Return the request headers for a backend that trusts this server's identity headers.
 
     Args:
-        where: the X-Forwarded-Uri, -Host and -Proto headers, which replace those of the client; None passes the client's.
+        where: the X-Forwarded-Uri, -Host and -Proto headers, which replace those of the client; None passes the
+            client's.
 
     Raises:
         Unsendable: the identity cannot be sent.
@@ -102,7 +122,10 @@ def forwarded_headers(headers: HeaderList, user: UserInfo, remote: str, audit_id
 
 
 def pass_through_headers(headers: HeaderList, remote: str, audit_id: str) -> HeaderList:
-    """Return the request headers to pass on, without Host, Upgrade and framing. Identity headers of the client are never passed on."""
+    """Return the request headers to pass on, without Host, Upgrade and framing.
+
+    Identity headers of the client are never passed on.
+    """
     return _without(headers, _REPLACED, remote, audit_id)
 
 
@@ -136,9 +159,12 @@ def _without(headers: HeaderList, dropped: Collection[bytes], remote: str, audit
 
 
 def returned_headers(headers: HeaderList, dropped: Collection[bytes] = DROPPED_FROM_BACKENDS) -> HeaderList:
-    """Return the headers of a backend's response that are passed back to the client. `dropped` is FRONTS, STRANGERS or SITES.
+    """Return the headers of a backend's response that are passed back to the client.
 
-    Identity headers are passed back from peer services only, because a proxy in front of this server may take them for its own.
+    `dropped` is FRONTS, STRANGERS or SITES.
+
+    Identity headers are passed back from peer services only, because a proxy in front of this server may take them for
+    its own.
     """
     is_peer = dropped is DROPPED_FROM_PEERS
     listed = _NOTHING

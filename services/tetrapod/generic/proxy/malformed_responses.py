@@ -45,20 +45,30 @@ def malformed_head(data: bytes, fallback: str) -> str:
         if name.lower() == "content-length":
             lengths.append(value.strip())
     if len(set(lengths)) > 1:
-        return f"{_BROKEN}http: message cannot contain multiple Content-Length headers; got [{' '.join(map(go_quote, lengths))}]"
+        return (
+            f"{_BROKEN}http: message cannot contain multiple Content-Length headers; "
+            f"got [{' '.join(map(go_quote, lengths))}]"
+        )
     if lengths and not (lengths[0].isascii() and lengths[0].isdigit()):
         return f"{_BROKEN}bad Content-Length {go_quote(lengths[0])}"
     return f"{_BROKEN}{fallback}"
 
 
 def malformed_status(code: int) -> str:
-    """Return the error for a status code that the parser accepts, or "" if it is valid. Upstream accepts codes from 600 to 999."""
+    """Return the error for a status code that the parser accepts, or "" if it is valid.
+
+    Upstream accepts codes from 600 to 999.
+    """
     return "" if 100 <= code <= 599 else f'{_BROKEN}malformed HTTP status code "{code:03}"'
 
 
 def unsupported_encoding(value: bytes) -> str:
     """Return the error for a Transfer-Encoding, or "" if it is supported."""
-    return "" if value.strip().lower() == b"chunked" else f"{_BROKEN}unsupported transfer encoding: {go_quote(value.decode('latin-1'))}"
+    return (
+        ""
+        if value.strip().lower() == b"chunked"
+        else f"{_BROKEN}unsupported transfer encoding: {go_quote(value.decode('latin-1'))}"
+    )
 
 
 def malformed_body(error: str) -> str:

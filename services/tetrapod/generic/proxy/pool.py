@@ -1,4 +1,7 @@
-"""A pool of keep-alive connections by endpoint, and HTTP requests over them. The proxy, webhooks and calls to the auth service use it."""
+"""A pool of keep-alive connections by endpoint, and HTTP requests over them.
+
+The proxy, webhooks and calls to the auth service use it.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,8 @@ class BackendPool:
 
         The caller reads the body or closes the connection.
 
-        If a connection of the pool turns out to be dead, the request is repeated over a new one, provided that its method allows it.
+        If a connection of the pool turns out to be dead, the request is repeated over a new one, provided that its
+        method allows it.
 
         Args:
             body: the bytes, or a reader whose data is sent as it arrives.
@@ -110,7 +114,9 @@ class BackendPool:
         """
         endpoint, target, url_host = parse_url(url, tls)
         async with asyncio.timeout(timeout):
-            connection = await self.exchange(endpoint, method, target, header_list(headers), body, host=host or url_host)
+            connection = await self.exchange(
+                endpoint, method, target, header_list(headers), body, host=host or url_host
+            )
             try:
                 return connection.status, connection.headers, await connection.read(limit)
             except BaseException:
@@ -118,9 +124,17 @@ class BackendPool:
                 raise
 
     async def stream(
-        self, method: str, url: str, headers: Mapping[str, str] | HeaderList | None = None, *, tls: ClientTLS | None = None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | HeaderList | None = None,
+        *,
+        tls: ClientTLS | None = None,
     ) -> AsyncIterator[tuple[int, bytes]]:
-        """Yield the pieces of a response as they arrive, each with the status. Ending the iteration early closes the connection."""
+        """Yield the pieces of a response as they arrive, each with the status.
+
+        Ending the iteration early closes the connection.
+        """
         endpoint, target, url_host = parse_url(url, tls)
         connection = await self.exchange(endpoint, method, target, header_list(headers), host=url_host)
         try:

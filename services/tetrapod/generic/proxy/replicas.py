@@ -1,8 +1,8 @@
 """The replicas of one service: their current addresses, their readiness, and the order in which they are tried.
 
-Several URLs may be configured, and each name may have several addresses (`docker compose --scale`, a headless Service), so names are
-resolved periodically. A replica that does not answer or is not ready is tried last until it is ready again; if none is ready, all are
-tried. A single address is always used, so it is not probed.
+Several URLs may be configured, and each name may have several addresses (`docker compose --scale`, a headless Service),
+so names are resolved periodically. A replica that does not answer or is not ready is tried last until it is ready
+again; if none is ready, all are tried. A single address is always used, so it is not probed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ log = logging.getLogger(__name__)
 PROBE_EVERY: Final = 1.0
 RESOLVE_EVERY: Final = 5.0
 READY: Final = collectors.Gauge(
-    "tetrapod_service_replicas", "Replicas of a service that this one speaks to, by whether they are ready.", ("service", "ready")
+    "tetrapod_service_replicas",
+    "Replicas of a service that this one speaks to, by whether they are ready.",
+    ("service", "ready"),
 )
 
 
@@ -52,7 +54,11 @@ class Replicas:
     """The replicas of one service. `on_removed` is called with every address that must no longer be used."""
 
     def __init__(
-        self, name: str, hosts: Sequence[tuple[str, int]], on_removed: Callable[[Address], None], lookup: Lookup = look_up
+        self,
+        name: str,
+        hosts: Sequence[tuple[str, int]],
+        on_removed: Callable[[Address], None],
+        lookup: Lookup = look_up,
     ) -> None:
         self.name = name
         self._hosts = tuple(dict.fromkeys(hosts))

@@ -1,4 +1,6 @@
-"""Resolution of a Service to an address: its ClusterIP or ExternalName, or, with endpoint routing, one of its ready endpoints.
+"""Resolution of a Service to an address.
+
+The address is the Service's ClusterIP or ExternalName, or, with endpoint routing, one of its ready endpoints.
 
 Upstream: k8s.io/apiserver/pkg/util/proxy/proxy.go.
 """
@@ -26,7 +28,10 @@ class Cluster(Protocol):
 
 
 class Resolver:
-    """A resolver over informers, for the aggregator. Webhooks read the storage instead (generic/webhook/services.py)."""
+    """A resolver over informers, for the aggregator.
+
+    Webhooks read the storage instead (generic/webhook/services.py).
+    """
 
     def __init__(self, cluster: Cluster, *, by_endpoints: bool) -> None:
         self._cluster = cluster

@@ -1,6 +1,7 @@
-"""The client side of SPDY/3.1 as kubelets implement it: opening streams, sending and receiving data, and ending streams.
+"""The client side of SPDY/3.1 as kubelets implement it.
 
-Like upstream's implementation, it ignores flow control windows.
+It opens streams, sends and receives data, and ends streams. Like upstream's implementation, it ignores flow control
+windows.
 
 Upstream: github.com/moby/spdystream, used by k8s.io/streaming/pkg/httpstream/spdy.
 """
@@ -80,5 +81,6 @@ class Session:
         kind = int.from_bytes(head[2:4], "big")
         if kind == _RST_STREAM:
             self._on_data(int.from_bytes(body[:4], "big"), b"", True)
-        elif kind == _PING and not body[3] & 1:  # the server's pings are even; odd ones would answer our own, which are never sent
+        elif kind == _PING and not body[3] & 1:
+            # The server's pings are even; odd ones would answer our own, which are never sent.
             self._write(_control(_PING, body))

@@ -44,7 +44,10 @@ class _SpliceEnd(asyncio.Protocol):
 
 
 class Splice:
-    """A pair of protocols. Attach `client` and `backend` to their transports (set_protocol and connection_made), then await `run`."""
+    """A pair of protocols.
+
+    Attach `client` and `backend` to their transports (set_protocol and connection_made), then await `run`.
+    """
 
     def __init__(self) -> None:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,6 +1,9 @@
-"""Exec and attach for WebSocket clients (v5.channel.k8s.io): their channels are translated to SPDY streams to the kubelet.
+"""Exec and attach for WebSocket clients (v5.channel.k8s.io).
 
-Upstream: k8s.io/apiserver/pkg/util/proxy/{streamtranslator,websocket}.go, k8s.io/client-go/tools/remotecommand/{spdy,v4}.go.
+The channels of the clients are translated to SPDY streams to the kubelet.
+
+Upstream: k8s.io/apiserver/pkg/util/proxy/{streamtranslator,websocket}.go,
+k8s.io/client-go/tools/remotecommand/{spdy,v4}.go.
 """
 
 from __future__ import annotations
@@ -11,7 +14,18 @@ from typing import Final
 
 import orjson
 
-from tetrapod.generic.http.websocket import BINARY, CLOSE, NORMAL, PING, PONG, TEXT, Messages, WebSocketError, frame, handshake_response
+from tetrapod.generic.http.websocket import (
+    BINARY,
+    CLOSE,
+    NORMAL,
+    PING,
+    PONG,
+    TEXT,
+    Messages,
+    WebSocketError,
+    frame,
+    handshake_response,
+)
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
@@ -25,7 +39,8 @@ from tetrapod.machinery.gvk import Object
 PROTOCOL: Final = "v5.channel.k8s.io"
 _TRANSLATIONS: Final = Counter(
     "apiserver_stream_translator_requests_total",
-    "Total number of requests that were handled by the StreamTranslatorProxy, which processes streaming RemoteCommand/V5",
+    "Total number of requests that were handled by the StreamTranslatorProxy, which processes streaming "
+    "RemoteCommand/V5",
     ("code",),
 )
 _VERSIONS: Final = (b"v4.channel.k8s.io", b"v3.channel.k8s.io", b"v2.channel.k8s.io", b"channel.k8s.io")
@@ -107,7 +122,9 @@ def _send_status(client_end: PipeEnd, status: Object) -> None:
 class _Translation:
     """The translation between a connected client and a connected kubelet."""
 
-    def __init__(self, client_end: PipeEnd, kubelet_end: PipeEnd, connection: BackendConnection, streams: Streams) -> None:
+    def __init__(
+        self, client_end: PipeEnd, kubelet_end: PipeEnd, connection: BackendConnection, streams: Streams
+    ) -> None:
         self._client_end, self._kubelet_end = client_end, kubelet_end
         self._messages = Messages()
         self._session = Session(kubelet_end.write, self._from_kubelet)
@@ -129,7 +146,10 @@ class _Translation:
 
     async def status(self) -> Object:
         """Wait until the kubelet has sent the final status or one of the connections has ended. Return the status."""
-        waits = [asyncio.ensure_future(event.wait()) for event in (self._done, self._client_end.ended, self._kubelet_end.ended)]
+        waits = [
+            asyncio.ensure_future(event.wait())
+            for event in (self._done, self._client_end.ended, self._kubelet_end.ended)
+        ]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -189,7 +209,13 @@ async def _upgrade_error(connection: BackendConnection) -> Object:
 
 def _internal(text: str) -> Object:
     message = f"Internal error occurred: {text}"
-    return {"status": "Failure", "message": message, "reason": "InternalError", "details": {"causes": [{"message": text}]}, "code": 500}
+    return {
+        "status": "Failure",
+        "message": message,
+        "reason": "InternalError",
+        "details": {"causes": [{"message": text}]},
+        "code": 500,
+    }
 
 
 def _status_of(content: bytes) -> Object:

@@ -1,4 +1,6 @@
-"""Port forwarding for WebSocket clients: SPDY to the kubelet, whose bytes are tunnelled in WebSocket messages to the client.
+"""Port forwarding for WebSocket clients.
+
+It speaks SPDY to the kubelet, and tunnels the bytes in WebSocket messages to the client.
 
 Upstream: k8s.io/apiserver/pkg/util/proxy/streamtunnel.go.
 """
@@ -48,14 +50,22 @@ def without_websocket(headers: HeaderList) -> HeaderList:
     return [(name, value) for name, value in headers if not name.startswith(_WEBSOCKET)]
 
 
-async def tunnel(pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str, headers: HeaderList) -> Response:
-    """Connect to the kubelet and return the response that tunnels SPDY to the client, or the kubelet's response if it does not upgrade.
+async def tunnel(
+    pool: BackendPool, endpoint: Endpoint, request: Request, *, target: str, headers: HeaderList
+) -> Response:
+    """Connect to the kubelet and return the response that tunnels SPDY to the client.
+
+    Return the kubelet's response if it does not upgrade.
 
     Raises:
         BackendError: the kubelet cannot be reached.
     """
-    version_headers = [(b"x-stream-protocol-version", name.encode("latin-1")) for name in tunnelled_protocols(request.headers)]
-    connection = await pool.exchange(endpoint, "POST", target, [*without_websocket(headers), *version_headers], upgrade=b"SPDY/3.1")
+    version_headers = [
+        (b"x-stream-protocol-version", name.encode("latin-1")) for name in tunnelled_protocols(request.headers)
+    ]
+    connection = await pool.exchange(
+        endpoint, "POST", target, [*without_websocket(headers), *version_headers], upgrade=b"SPDY/3.1"
+    )
     if connection.status != 101:
         _TUNNELS.add((str(connection.status),))
         return Response(connection.status, returned_headers(connection.headers), await connection.read(1 << 20))

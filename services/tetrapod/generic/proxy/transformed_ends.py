@@ -1,4 +1,7 @@
-"""The two ends of a connection whose data is transformed on the way. Each passes on what it receives, with back pressure from the other."""
+"""The two ends of a connection whose data is transformed on the way.
+
+Each passes on what it receives, with back pressure from the other.
+"""
 
 from __future__ import annotations
 

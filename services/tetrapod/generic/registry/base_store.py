@@ -43,7 +43,9 @@ class Stored:
         self.namespaced = definition.namespaced
         self.resource, self.kind = definition.group_resource, definition.group_kind
         strategy = type(self.strategy)
-        self.allocates_on_create = strategy.begin_create is not Strategy.begin_create or strategy.end_create is not Strategy.end_create
+        self.allocates_on_create = (
+            strategy.begin_create is not Strategy.begin_create or strategy.end_create is not Strategy.end_create
+        )
         """Whether the strategy allocates something (an address, a port) before an object is stored."""
 
     def key(self, ctx: Context, name: str) -> str:

@@ -130,7 +130,11 @@ async def _already_exists(store: Stored, key: str, obj: Object) -> StatusError:
     """
     meta = obj["metadata"]
     generated = bool(meta.get("generateName"))
-    error = generate_name_conflict(store.resource, meta["name"], 1) if generated else already_exists(store.resource, meta["name"])
+    error = (
+        generate_name_conflict(store.resource, meta["name"], 1)
+        if generated
+        else already_exists(store.resource, meta["name"])
+    )
     try:
         existing = await store.storage.get(key)
     except (StatusError, NotTransformable):

@@ -57,7 +57,8 @@ class ResourceDefinition:
     table: TableConvertor | None = None  # None: Name and Created At
     rest: Rest | None = None  # a resource without storage (reviews) handles its requests itself
     convert: Callable[[Object, str], Object] | None = None
-    convert_many: Callable[[Sequence[Object], str], Awaitable[list[Object]]] | None = None  # replaces `convert` (webhooks)
+    # `convert_many` replaces `convert` (webhooks).
+    convert_many: Callable[[Sequence[Object], str], Awaitable[list[Object]]] | None = None
     custom: bool = False
     storage_version_hash: str = ""
     deprecated: Mapping[str, str] = field(default_factory=dict)  # version → warning text

@@ -36,7 +36,9 @@ class Grace(Enum):
     PENDING = auto()  # the object is being deleted already, and the requested period is not shorter
 
 
-async def delete(store: Stored, ctx: Context, name: str, options: Object, validate: ValidateObject | None) -> tuple[Entry, bool]:
+async def delete(
+    store: Stored, ctx: Context, name: str, options: Object, validate: ValidateObject | None
+) -> tuple[Entry, bool]:
     """Delete an object. Return its current or last state, and whether it was removed."""
     key = store.key(ctx, name)
     with Translated(store.resource, name, "delete", store.path(key, dry_run=ctx.dry_run)):
@@ -65,7 +67,11 @@ class _Delete:
         if grace is Grace.PENDING:
             return entry, False
         finalizers = obj["metadata"].get("finalizers") or []
-        if grace is Grace.STARTED or finalizers or deletion_finalizers(self.store.strategy, finalizers, self.options) is not None:
+        if (
+            grace is Grace.STARTED
+            or finalizers
+            or deletion_finalizers(self.store.strategy, finalizers, self.options) is not None
+        ):
             pending = await self._mark()
             if pending is None:
                 return entry, False
@@ -74,7 +80,10 @@ class _Delete:
         return await self._remove(), True
 
     async def _mark(self) -> Entry | None:
-        """Store that the object is being deleted and return it; return None if an earlier deletion remains unchanged."""
+        """Store that the object is being deleted and return it.
+
+        Return None if an earlier deletion remains unchanged.
+        """
         storage = self.store.storage
         try:
             if self.ctx.dry_run:
@@ -84,9 +93,8 @@ class _Delete:
         except _AlreadyDeleting:
             return None
         except _DeleteNow as now:
-            if (
-                self.preconditions.resource_version is not None
-            ):  # upstream compares with the resourceVersion of an object that it has not read
+            if self.preconditions.resource_version is not None:
+                # Upstream compares with the resourceVersion of an object that it has not read.
                 self.preconditions = Preconditions(self.preconditions.uid, "")
             return now.entry
         self.marked = pending
@@ -192,7 +200,10 @@ def _check_preconditions(store: Stored, meta: Object, wanted: Object) -> None:
         raise conflict(kind, meta["name"], f"{text}. The object might have been deleted and then recreated")
     if version is not None and version != meta.get("resourceVersion", ""):
         stored = meta.get("resourceVersion", "")
-        text = f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({stored})"
+        text = (
+            f"the ResourceVersion in the precondition ({version}) does not match "
+            f"the ResourceVersion in record ({stored})"
+        )
         raise conflict(kind, meta["name"], f"{text}. The object might have been modified")
 
 

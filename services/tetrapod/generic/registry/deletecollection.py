@@ -27,10 +27,14 @@ class Verbs(Protocol):
 
     async def list(self, ctx: Context, query: ListQuery) -> ListPage: ...
 
-    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None) -> tuple[Entry, bool]: ...
+    async def delete(
+        self, ctx: Context, name: str, options: Object, validate: ValidateObject | None
+    ) -> tuple[Entry, bool]: ...
 
 
-async def delete_collection(store: Verbs, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None) -> ListPage:
+async def delete_collection(
+    store: Verbs, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None
+) -> ListPage:
     """Delete the objects that match `query`, at most its limit. Return the list from before the deletion."""
     page = await store.list(ctx, query if query.limit else replace(query, limit=_PAGE_SIZE))
     await _delete_all(store, ctx, options, page.entries, validate)
@@ -47,7 +51,9 @@ async def delete_collection(store: Verbs, ctx: Context, options: Object, query: 
     return ListPage(entries, page.resource_version, "", None)
 
 
-async def _delete_all(store: Verbs, ctx: Context, options: Object, entries: Sequence[Entry], validate: ValidateObject | None) -> None:
+async def _delete_all(
+    store: Verbs, ctx: Context, options: Object, entries: Sequence[Entry], validate: ValidateObject | None
+) -> None:
     if not entries:
         return
     waiting = iter(entries)
@@ -61,7 +67,9 @@ async def _delete_all(store: Verbs, ctx: Context, options: Object, entries: Sequ
                 del result, results
 
 
-async def _worker(store: Verbs, ctx: Context, options: Object, waiting: Iterator[Entry], validate: ValidateObject | None) -> None:
+async def _worker(
+    store: Verbs, ctx: Context, options: Object, waiting: Iterator[Entry], validate: ValidateObject | None
+) -> None:
     try:
         for entry in waiting:
             try:

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.hooks import ValidateObject
-from tetrapod.generic.storage.interface import Entry, KeyNotFound, PreconditionFailed, Preconditions, ResourceStorage, TryUpdate
+from tetrapod.generic.storage.interface import (
+    Entry,
+    KeyNotFound,
+    PreconditionFailed,
+    Preconditions,
+    ResourceStorage,
+    TryUpdate,
+)
 
 
 def check_preconditions(preconditions: Preconditions, entry: Entry | None) -> None:
@@ -22,12 +29,15 @@ def check_preconditions(preconditions: Preconditions, entry: Entry | None) -> No
     meta = entry.peek()["metadata"] if entry is not None else {}
     uid = meta.get("uid") or ""
     if preconditions.uid is not None and preconditions.uid != uid:
-        raise PreconditionFailed(f"Precondition failed: UID in precondition: {preconditions.uid}, UID in object meta: {uid}")
+        raise PreconditionFailed(
+            f"Precondition failed: UID in precondition: {preconditions.uid}, UID in object meta: {uid}"
+        )
     version = str(entry.revision) if entry is not None else ""
     if preconditions.resource_version is not None and preconditions.resource_version != version:
         expected = preconditions.resource_version
         raise PreconditionFailed(
-            f"Precondition failed: ResourceVersion in precondition: {expected}, ResourceVersion in object meta: {version}"
+            f"Precondition failed: ResourceVersion in precondition: {expected}, ResourceVersion in object meta: "
+            f"{version}"
         )
 
 
@@ -46,7 +56,9 @@ async def guaranteed_update(
     return entry
 
 
-async def delete(storage: ResourceStorage, key: str, preconditions: Preconditions, validate: ValidateObject | None) -> Entry:
+async def delete(
+    storage: ResourceStorage, key: str, preconditions: Preconditions, validate: ValidateObject | None
+) -> Entry:
     """Return the entry that a deletion would remove. Raises KeyNotFound, PreconditionFailed."""
     entry = await storage.get(key)
     if entry is None:

@@ -1,4 +1,7 @@
-"""`ShownStore`: the store of a kind whose stored objects contain fields that readers do not see (upstream: a Store's Decorator)."""
+"""`ShownStore`: the store of a kind whose stored objects contain fields that readers do not see.
+
+Upstream: a Store's Decorator.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ class FilteredUpdateStore(Store, ABC):
         visible: Entry | None = entry.representations.get(self)
         if visible is None:
             obj = entry.object()
-            visible = entry.representations[self] = Unstored(entry.key, obj, entry.revision) if self.hide(obj) else entry
+            visible = entry.representations[self] = (
+                Unstored(entry.key, obj, entry.revision) if self.hide(obj) else entry
+            )
         return visible
 
     async def get(self, ctx: Context, name: str, resource_version: str = "") -> Entry:
@@ -48,7 +53,9 @@ class FilteredUpdateStore(Store, ABC):
     async def watch(self, ctx: Context, query: WatchQuery) -> Watch:
         return MappedWatch(await super().watch(ctx, query), self.shown)
 
-    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
+    async def delete(
+        self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
+    ) -> tuple[Entry, bool]:
         entry, removed = await super().delete(ctx, name, options, validate)
         return self.shown(entry), removed
 

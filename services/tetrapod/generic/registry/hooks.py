@@ -1,4 +1,7 @@
-"""Callbacks that verbs accept (validating admission, transformations), and the begin/end hooks of a strategy around a write."""
+"""Callbacks that verbs accept, and the begin/end hooks of a strategy around a write.
+
+The callbacks are validating admission and transformations.
+"""
 
 from __future__ import annotations
 

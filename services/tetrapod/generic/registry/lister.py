@@ -7,7 +7,14 @@ client-go listers
 
 from __future__ import annotations
 
-from tetrapod.generic.storage.interface import Entry, ListQuery, Predicate, ResourceStorage, StorageConfig, StorageFactory
+from tetrapod.generic.storage.interface import (
+    Entry,
+    ListQuery,
+    Predicate,
+    ResourceStorage,
+    StorageConfig,
+    StorageFactory,
+)
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.labels import Selector
 

@@ -28,7 +28,11 @@ class Selection(NamedTuple):
 
 
 def select(
-    definition: ResourceDefinition, namespace: str, label_selector: str = "", field_selector: str = "", version: str = ""
+    definition: ResourceDefinition,
+    namespace: str,
+    label_selector: str = "",
+    field_selector: str = "",
+    version: str = "",
 ) -> Selection:
     """Return the selection for a request in `namespace` ("": all) with these selectors, in query syntax.
 
@@ -39,7 +43,9 @@ def select(
         return Selection(root_key(definition.namespaced, namespace, definition.storage_prefix), EVERYTHING, False)
     by_label = _label_match(label_selector)
     selector = parse_fields(definition, field_selector, version)
-    predicate = Predicate(by_label, _field_match(definition, selector)) if by_label or not selector.empty else EVERYTHING
+    predicate = (
+        Predicate(by_label, _field_match(definition, selector)) if by_label or not selector.empty else EVERYTHING
+    )
     if not namespace and definition.namespaced:
         selected_namespace = selector.requires_exact_match("metadata.namespace")
         if selected_namespace and not validate_namespace_name(selected_namespace, False):

@@ -25,7 +25,10 @@ def deletion_finalizers(strategy: Strategy, finalizers: Sequence[str], options: 
 
 
 def _policy_finalizer(strategy: Strategy, finalizers: Sequence[str], options: Object) -> str | None:
-    """Return the finalizer of the policy: from the request, else from the object's finalizers, else the kind's default."""
+    """Return the finalizer of the policy, or None if it needs none.
+
+    The policy comes from the request, else from the object's finalizers, else it is the kind's default.
+    """
     if strategy.garbage_collection_default == "Unsupported":
         return None
     orphan: bool | None = options.get("orphanDependents")

@@ -31,7 +31,10 @@ class Rest:
         return None
 
     def default(self, obj: Object) -> None:
-        """Apply upstream's SetDefaults_ functions of a subresource's own kind (TokenRequest), before managed fields are recorded."""
+        """Apply upstream's SetDefaults_ functions of a subresource's own kind (TokenRequest).
+
+        This happens before managed fields are recorded.
+        """
 
     async def get(self, ctx: Context, name: str) -> Object:
         """Return the object."""
@@ -50,7 +53,9 @@ class Rest:
         """
         raise NotImplementedError
 
-    async def update(self, ctx: Context, name: str, transform: Any, validate: Any, options: Object) -> tuple[Object, bool]:
+    async def update(
+        self, ctx: Context, name: str, transform: Any, validate: Any, options: Object
+    ) -> tuple[Object, bool]:
         """Update the object. `await transform(current)` returns the object to store.
 
         Returns:

@@ -17,7 +17,15 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.metadata import FIELD_ORDER
 
 _NOT_KEPT: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
-ALL_METADATA: Final = ("deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
+ALL_METADATA: Final = (
+    "deletionTimestamp",
+    "generation",
+    "selfLink",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+)
 """For kinds whose status update changes no relevant metadata (upstream: metav1.ResetObjectMetaForStatus)."""
 WHOLE_METADATA: Final = tuple(name for name in FIELD_ORDER if name not in ("managedFields", "resourceVersion"))
 """For kinds whose status update restores the old metadata."""
@@ -97,6 +105,9 @@ class StatusStrategy(Strategy):
 
 
 class PlainStatusStrategy(StatusStrategy):
-    """The status strategy of kinds whose status update does not validate metadata, so that finalizers need no domain."""
+    """The status strategy of kinds whose status update does not validate metadata.
+
+    Finalizers of these kinds need no domain.
+    """
 
     metadata_rules = "plain"

@@ -73,7 +73,9 @@ class Store(Stored):
         return await self.written(ctx, entry), created
 
     @traced("registry delete", detailed=True)
-    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
+    async def delete(
+        self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
+    ) -> tuple[Entry, bool]:
         """Delete an object. `options` is a DeleteOptions object.
 
         Returns:
@@ -82,7 +84,9 @@ class Store(Stored):
         return await delete.delete(self, ctx, name, options, validate)
 
     @traced("registry delete_collection", detailed=True)
-    async def delete_collection(self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None) -> ListPage:
+    async def delete_collection(
+        self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None
+    ) -> ListPage:
         """Delete the matching objects.
 
         Return the list from before the deletion, with its resourceVersion and continue token.

@@ -103,7 +103,11 @@ class Strategy:
     def changes_generation(self, new: Object, old: Object) -> bool:
         """Return whether an update increments the generation, for kinds that have `generation`."""
         changed = [part for part in self.generation or () if new.get(part) != old.get(part)]
-        return bool(changed) if self.distinguishes_empty else any(not same(new.get(part), old.get(part)) for part in changed)
+        return (
+            bool(changed)
+            if self.distinguishes_empty
+            else any(not same(new.get(part), old.get(part)) for part in changed)
+        )
 
     def validate_update(self, ctx: Context, new: Object, old: Object) -> list[FieldError]:
         """Return the errors of an update."""
@@ -145,7 +149,10 @@ class Strategy:
         return False
 
     def selectable_fields(self, obj: Object) -> Mapping[str, str]:
-        """Return the values of the object's fields that field selectors support, besides metadata.name and metadata.namespace."""
+        """Return the values of the object's fields that field selectors support.
+
+        These are in addition to metadata.name and metadata.namespace.
+        """
         return {}
 
     def field_label(self, version: str, label: str, value: str) -> tuple[str, str]:
@@ -158,7 +165,10 @@ class Strategy:
         raise ValueError(f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"')
 
     def reset_fields(self, version: str) -> list[tuple[str, ...]]:
-        """Return the paths that this endpoint ignores in requests, so that server-side apply assigns them no manager."""
+        """Return the paths that this endpoint ignores in requests.
+
+        Server-side apply assigns them no manager.
+        """
         return []
 
     def ttl(self, obj: Object) -> int:

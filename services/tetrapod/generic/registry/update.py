@@ -28,7 +28,12 @@ from tetrapod.machinery.copying import copy_value
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import GroupKind, Object
-from tetrapod.machinery.metadata import validate_generate_name, validate_kube_finalizers, validate_object_meta, validate_object_meta_update
+from tetrapod.machinery.metadata import (
+    validate_generate_name,
+    validate_kube_finalizers,
+    validate_object_meta,
+    validate_object_meta_update,
+)
 from tetrapod.machinery.names import name_is_path_segment
 from tetrapod.machinery.schema import empty_values
 from tetrapod.machinery.status import StatusError, conflict, invalid
@@ -60,7 +65,9 @@ class _DeletionReady(Exception):
     """The update removed the last finalizer of an object being deleted, so the object is removed instead of written."""
 
 
-async def update(store: Stored, ctx: Context, name: str, transform: Transform, options: UpdateOptions) -> tuple[Entry, bool]:
+async def update(
+    store: Stored, ctx: Context, name: str, transform: Transform, options: UpdateOptions
+) -> tuple[Entry, bool]:
     """Update an object. Return the stored entry, and whether it was created."""
     attempt = _Update(store, ctx, name, transform, options)
     try:
@@ -89,8 +96,12 @@ class _Update:
         with Translated(store.resource, self.name, "update", store.path(self.key, dry_run=self.ctx.dry_run)):
             try:
                 if self.ctx.dry_run:
-                    return await dryrun.guaranteed_update(store.storage, self.key, self.attempt, preconditions, allow_absent)
-                return await store.storage.guaranteed_update(self.key, self.attempt, preconditions=preconditions, allow_absent=allow_absent)
+                    return await dryrun.guaranteed_update(
+                        store.storage, self.key, self.attempt, preconditions, allow_absent
+                    )
+                return await store.storage.guaranteed_update(
+                    self.key, self.attempt, preconditions=preconditions, allow_absent=allow_absent
+                )
             except _DeletionReady:
                 await self.allocation.end(False)
                 return await self._remove()
@@ -143,7 +154,10 @@ class _Update:
             raise conflict(self.store.resource, self.name, OPTIMISTIC_LOCK)
 
     async def _remove(self) -> Entry:
-        """Remove the object and return it as the update would have stored it, because that is the response to an update."""
+        """Remove the object and return it as the update would have stored it.
+
+        That is the response to an update.
+        """
         assert self.deletion is not None
         preconditions, storage = self.options.preconditions, self.store.storage
         try:
@@ -245,7 +259,8 @@ def _deletes(new: Object, old: Object) -> bool:
 def _ignore_managed_fields_times(new: Object, old: Object) -> None:
     """Restore managedFields if only their times differ, so that the update changes nothing.
 
-    Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go, IgnoreManagedFieldsTimestampsTransformer
+    Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go,
+    IgnoreManagedFieldsTimestampsTransformer
     """
     started = time.monotonic()
     path = _compare_managed_fields(new, old)

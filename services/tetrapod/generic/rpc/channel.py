@@ -17,8 +17,8 @@ from tetrapod.generic.rpc.stream import Call
 class Channel:
     """A channel to one server, over one connection at a time. Call `connect` before the first call and after a loss.
 
-    A server that answers neither a call nor a ping within `response_timeout` seconds is unresponsive: `on_unresponsive` is called, and
-    repeatable calls end.
+    A server that answers neither a call nor a ping within `response_timeout` seconds is unresponsive: `on_unresponsive`
+    is called, and repeatable calls end.
     """
 
     def __init__(
@@ -85,10 +85,18 @@ class Channel:
             return
         tls = None if self._tls is None else self._tls()
         name = self._host if tls is not None else None
-        await loop.create_connection(lambda: Buffered(connection), self._host, self._port, ssl=tls, server_hostname=name)
+        await loop.create_connection(
+            lambda: Buffered(connection), self._host, self._port, ssl=tls, server_hostname=name
+        )
 
     async def unary(
-        self, path: str, message: bytes, timeout: float, metadata: tuple[tuple[str, str], ...] = (), *, repeatable: bool = False
+        self,
+        path: str,
+        message: bytes,
+        timeout: float,
+        metadata: tuple[tuple[str, str], ...] = (),
+        *,
+        repeatable: bool = False,
     ) -> bytes:
         """Send a message and return the only message of the response.
 
@@ -110,7 +118,9 @@ class Channel:
         Raises:
             RpcError: the channel is not connected.
         """
-        return await self._open_connection.begin(request_block(self._scheme, self._authority, path, None, metadata), None, repeatable=True)
+        return await self._open_connection.begin(
+            request_block(self._scheme, self._authority, path, None, metadata), None, repeatable=True
+        )
 
     @property
     def _open_connection(self) -> Http2Connection:

@@ -38,8 +38,8 @@ class Http2Connection(asyncio.Protocol):
 
     Args:
         response_timeout: the seconds after which a server that sends nothing while a call waits counts as unresponsive.
-        on_unresponsive: called when the server is unresponsive. The connection then accepts no new calls and ends repeatable ones.
-            Other calls keep waiting, because the server may still execute them.
+        on_unresponsive: called when the server is unresponsive. The connection then accepts no new calls and ends
+            repeatable ones. Other calls keep waiting, because the server may still execute them.
     """
 
     def __init__(self, response_timeout: float = math.inf, on_unresponsive: Callable[[], None] | None = None) -> None:
@@ -58,10 +58,14 @@ class Http2Connection(asyncio.Protocol):
         self._first_window = frames.DEFAULT_WINDOW
         self._largest_frame = frames.DEFAULT_FRAME
         self._max_calls = 1 << 31
-        self._waiting_callers: deque[asyncio.Future[None]] = deque()  # futures of callers that wait for another call to end
+        # Futures of callers that wait for another call to end.
+        self._waiting_callers: deque[asyncio.Future[None]] = deque()
         self._received = 0
         self._keepalive = Keepalive(
-            self._ping, lambda: bool(self._calls) and not self.closing, self._on_keepalive_lost, self._on_unresponsive_server
+            self._ping,
+            lambda: bool(self._calls) and not self.closing,
+            self._on_keepalive_lost,
+            self._on_unresponsive_server,
         )
 
     # --- calls
@@ -87,7 +91,10 @@ class Http2Connection(asyncio.Protocol):
         return call
 
     def forget(self, call: Call) -> None:
-        """Remove a call that has ended: start the next waiting one, or close a closing connection after its last call."""
+        """Remove a call that has ended.
+
+        Start the next waiting call, or close a closing connection after its last call.
+        """
         self._calls.pop(call.id, None)
         if self._waiting_callers:
             self._make_room()
@@ -163,7 +170,10 @@ class Http2Connection(asyncio.Protocol):
         self._stop_calls(lambda call: call.repeatable, RpcError(Code.UNAVAILABLE, "the server does not answer"))
 
     def _stop_calls(self, ended: Callable[[Call], bool], error: RpcError) -> None:
-        """Accept no new calls, end the calls for which `ended` is true, and close the connection after the last of the others."""
+        """Accept no new calls, and end the calls for which `ended` is true.
+
+        The connection is closed after the last of the others.
+        """
         self.closing = True
         for call in list(self._calls.values()):
             if ended(call):
@@ -301,5 +311,8 @@ class Http2Connection(asyncio.Protocol):
     def _goaway(self, payload: bytes) -> None:
         """Handle a GOAWAY: calls up to the last accepted stream continue, later ones end, and no new ones start."""
         last, code, text = frames.read_goaway(payload)
-        error = RpcError(Code.UNAVAILABLE, f"the server is closing the connection (code {code}) {text.decode('utf-8', 'replace')}".strip())
+        error = RpcError(
+            Code.UNAVAILABLE,
+            f"the server is closing the connection (code {code}) {text.decode('utf-8', 'replace')}".strip(),
+        )
         self._stop_calls(lambda call: call.id > last, error)

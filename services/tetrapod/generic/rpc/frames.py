@@ -30,7 +30,10 @@ _two = struct.Struct(">II")
 
 
 class ProtocolError(Exception):
-    """A violation of HTTP/2 by the peer, after which the connection cannot continue. `code` is the HTTP/2 error code."""
+    """A violation of HTTP/2 by the peer, after which the connection cannot continue.
+
+    `code` is the HTTP/2 error code.
+    """
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)

@@ -1,7 +1,8 @@
 """HTTP/2 header blocks (RFC 7541).
 
-Requests use literals without indexing, so that the block of a call can be cached. Responses are decoded by hpack. This client announces a
-dynamic table of size 0, so equal blocks have equal meaning; there are only as many as methods and outcomes.
+Requests use literals without indexing, so that the block of a call can be cached. Responses are decoded by hpack. This
+client announces a dynamic table of size 0, so equal blocks have equal meaning; there are only as many as methods and
+outcomes.
 """
 
 from __future__ import annotations
@@ -45,11 +46,18 @@ def _literal(name: int | str, value: str) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def request_block(scheme: str, authority: str, path: str, timeout: float | None, metadata: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the headers of a call as HPACK without a dynamic table, so that the block can be cached. `timeout` is in seconds."""
+def request_block(
+    scheme: str, authority: str, path: str, timeout: float | None, metadata: tuple[tuple[str, str], ...]
+) -> bytes:
+    """Return the headers of a call as HPACK without a dynamic table, so that the block can be cached.
+
+    `timeout` is in seconds.
+    """
     block = _integer(_POST, 7, 0x80) + _integer(_SCHEMES[scheme], 7, 0x80)
     block += _literal(_PATH, path) + _literal(_AUTHORITY, authority)
-    block += _literal(_CONTENT_TYPE, "application/grpc") + _literal(_USER_AGENT, "tetrapod") + _literal("te", "trailers")
+    block += (
+        _literal(_CONTENT_TYPE, "application/grpc") + _literal(_USER_AGENT, "tetrapod") + _literal("te", "trailers")
+    )
     if timeout is not None:
         block += _literal("grpc-timeout", f"{max(1, round(timeout * 1000))}m")
     return block + b"".join(_literal(name, value) for name, value in metadata)

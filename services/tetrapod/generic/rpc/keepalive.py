@@ -1,8 +1,9 @@
 """Detection of servers that do not respond, by pings after a time without received data.
 
-There are two uses. While calls are open, a ping is sent after KEEPALIVE seconds: this is gRPC's keepalive (upstream's storage uses 30 s,
-and 10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). If a call waits longer than `response_timeout` while
-another server could be used, a server that does not even answer a ping is abandoned at once, although it may still be alive.
+There are two uses. While calls are open, a ping is sent after KEEPALIVE seconds: this is gRPC's keepalive (upstream's
+storage uses 30 s, and 10 s for the response; apiserver/pkg/storage/storagebackend/factory/etcd3.go). If a call waits
+longer than `response_timeout` while another server could be used, a server that does not even answer a ping is
+abandoned at once, although it may still be alive.
 """
 
 from __future__ import annotations
@@ -17,14 +18,20 @@ KEEPALIVE_TIMEOUT: Final = 5.0
 PING_INTERVAL: Final = 5.5
 """Seconds. etcd closes connections that send pings more often than every 5 s (its --grpc-keepalive-min-time)."""
 _GRACE: Final = 0.05
-"""Seconds to wait before a decision, so that a process that was itself suspended first reads the data that has arrived."""
+"""Seconds to wait before a decision, so that a process that was itself suspended first reads the data that has
+arrived.
+"""
 
 
 class Keepalive:
     """The keepalive state of one connection. The connection sets `last_received` and `pinged` whenever data arrives."""
 
     def __init__(
-        self, ping: Callable[[], None], busy: Callable[[], bool], lost: Callable[[], None], unresponsive: Callable[[], None]
+        self,
+        ping: Callable[[], None],
+        busy: Callable[[], bool],
+        lost: Callable[[], None],
+        unresponsive: Callable[[], None],
     ) -> None:
         """Start without timers; `watch` starts them.
 

@@ -39,7 +39,11 @@ class Carrier(Protocol):
 
 
 class Call:
-    """A call. Iterate over it to receive the messages of the response; `unary` is for calls with a single one. Both raise RpcError."""
+    """A call.
+
+    Iterate over it to receive the messages of the response; `unary` is for calls with a single one. Both raise
+    RpcError.
+    """
 
     __slots__ = (
         "_buffer",
@@ -103,7 +107,9 @@ class Call:
             RpcError: the call failed or timed out.
         """
         self._deadline = self.connection.loop.time() + timeout
-        self._timer = self.connection.loop.call_later(min(timeout, self.connection.response_timeout), self._check_deadline)
+        self._timer = self.connection.loop.call_later(
+            min(timeout, self.connection.response_timeout), self._check_deadline
+        )
         try:
             while not self.ended:
                 await self._wait()
@@ -139,7 +145,9 @@ class Call:
         if remaining < _MOMENT:
             self.cancel(RpcError(Code.DEADLINE_EXCEEDED, "Deadline Exceeded"))
             return
-        self._timer = self.connection.loop.call_later(min(remaining, self.connection.response_timeout), self._check_deadline)
+        self._timer = self.connection.loop.call_later(
+            min(remaining, self.connection.response_timeout), self._check_deadline
+        )
         self.connection.check_alive()
 
     async def _wait(self) -> None:

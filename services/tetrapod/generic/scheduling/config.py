@@ -1,7 +1,7 @@
 """`FairScheduling`: every setting of the fair scheduling of the event loop, in one place.
 
-docs/explanation/event-loop-scheduling.md explains the problem, the mechanisms and the measurements behind the values. The flag
-`--fair-scheduling=false` switches all of it off.
+docs/explanation/event-loop-scheduling.md explains the problem, the mechanisms and the measurements behind the values.
+The flag `--fair-scheduling=false` switches all of it off.
 """
 
 from __future__ import annotations
@@ -14,23 +14,29 @@ from typing import Final
 class FairScheduling:
     """The settings of `FairScheduler`, of `FlowLimiter` and of the watch caches. Times are seconds.
 
-    The values were found with the flood benchmark (`make bench`, section Floods): one user sends 64 requests at a time, and another
-    user's GET is timed.
+    The values were found with the flood benchmark (`make bench`, section Floods): one user sends 64 requests at a time,
+    and another user's GET is timed.
     """
 
     enabled: bool = True
 
     # FairScheduler: which flow's request the event loop serves next.
     step: float = 0.0005
-    """CPU time that one step of the loop may take while a single flow is active. Longer steps save batching overhead."""
+    """CPU time that one step of the loop may take while a single flow is active. Longer steps save batching
+    overhead.
+    """
     shared_step: float = 0.00025
     """The same while several flows are active. A request that arrives waits for at most one such step."""
     most_starts: int = 32
-    """Upper bound of the requests that start in one step. The scheduler lowers the actual number until a step fits its time."""
+    """Upper bound of the requests that start in one step. The scheduler lowers the actual number until a step fits its
+    time.
+    """
     first_starts: int = 8
     """The number of starts before anything was measured."""
     spare_starts: int = 8
-    """Starts in a step beyond that number, for flows that have not been served in it. A hundred such flows are a flood too."""
+    """Starts in a step beyond that number, for flows that have not been served in it. A hundred such flows are a flood
+    too.
+    """
     enough_cpu: float = 0.87
     """CPUs count as scarce when the steps of the loop got less than this share of their wall time on a CPU."""
     kept: float = 0.98
@@ -46,7 +52,9 @@ class FairScheduling:
     in_flight_scarce: int = 2
     """The same while CPUs are scarce."""
     recent: float = 0.01
-    """Time, for each unit of weight, after which a request counts no more: by then it waits for something other than a CPU."""
+    """Time, for each unit of weight, after which a request counts no more: by then it waits for something other than a
+    CPU.
+    """
 
     # Watch caches: how many events are applied in one step of the loop.
     events: int = 6

@@ -1,8 +1,10 @@
-"""`start_eagerly`: create a task whose first part runs at once, as Python 3.12's `eager_start` does, in Python 3.11 too.
+"""`start_eagerly`: creates a task whose first part runs at once.
 
-A request that need not wait for anything is then answered in the step of the event loop in which it arrived, before the work of the next
-step. This helps while the loop is contended. Otherwise the requests of a step are better started together in the next one, which makes
-fewer and larger writes: a quarter to a third of the CPU time of a forwarded GET.
+Python 3.12's `eager_start` does the same; this works in Python 3.11 too.
+
+A request that need not wait for anything is then answered in the step of the event loop in which it arrived, before the
+work of the next step. This helps while the loop is contended. Otherwise the requests of a step are better started
+together in the next one, which makes fewer and larger writes: a quarter to a third of the CPU time of a forwarded GET.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from typing import Any
 def start_eagerly(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     """Create a task for `work` and run it up to its first wait.
 
-    Called from inside another task, whose step must not grow, it creates an ordinary task, which starts in the next step of the loop.
+    Called from inside another task, whose step must not grow, it creates an ordinary task, which starts in the next
+    step of the loop.
     """
     if asyncio.current_task(loop) is not None:
         return loop.create_task(work)
@@ -37,7 +40,10 @@ def start_eagerly(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Non
 
 @types.coroutine
 def _run_first_part(work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
-    """Run `work` up to its first wait when first resumed, and hand the awaited future to the task when resumed again."""
+    """Run `work` up to its first wait when first resumed.
+
+    When resumed again, hand the awaited future to the task.
+    """
     try:
         awaited = work.send(None)
     except StopIteration:
@@ -50,7 +56,8 @@ def _run_first_part(work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None
         try:
             yield awaited if handed else None
         except BaseException as error:
-            if not handed and awaited is not None:  # cancelled before the task's first step: the task does not know the future
+            if not handed and awaited is not None:
+                # Cancelled before the task's first step: the task does not know the future.
                 awaited.cancel()
             try:
                 awaited = work.throw(error)

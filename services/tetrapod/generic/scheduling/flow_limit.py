@@ -1,9 +1,10 @@
 """`FlowLimiter`: how many recent requests of one flow are in flight while several flows are active.
 
-Behind the aggregator stand processes that share its CPUs: what a flood has in flight there takes CPU time from everybody, however fairly
-each process schedules its own loop. In a single process, writes are in flight together, and so is the work that follows their commit.
-While several flows are active, each has therefore only a few *recent* requests in flight: enough to keep a pipeline busy, and fewer
-where CPUs are scarce. A request that takes longer than its work would is waiting for something other than a CPU, and counts no more.
+Behind the aggregator stand processes that share its CPUs: what a flood has in flight there takes CPU time from
+everybody, however fairly each process schedules its own loop. In a single process, writes are in flight together, and
+so is the work that follows their commit. While several flows are active, each has therefore only a few *recent*
+requests in flight: enough to keep a pipeline busy, and fewer where CPUs are scarce. A request that takes longer than
+its work would is waiting for something other than a CPU, and counts no more.
 """
 
 from __future__ import annotations

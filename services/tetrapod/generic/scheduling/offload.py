@@ -1,7 +1,8 @@
 """CPU-bound work in threads, so that it does not block the event loop.
 
-Python's threads share one lock and switch every `sys.getswitchinterval()`, so the event loop continues beside them, a little slower.
-Only few threads do such work, because the event loop waits for each of them in turn. More work is queued.
+Python's threads share one lock and switch every `sys.getswitchinterval()`, so the event loop continues beside them, a
+little slower. Only few threads do such work, because the event loop waits for each of them in turn. More work is
+queued.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from functools import cache
 from typing import Final, ParamSpec, TypeVar
 
 LARGE: Final = 32 * 1024
-"""Bytes of an object from which on it is decoded, patched and validated in a thread. An apply, the slowest, takes 2.5 ms for each kB."""
+"""Bytes of an object from which on it is decoded, patched and validated in a thread. An apply, the slowest, takes 2.5
+ms for each kB.
+"""
 _THREADS: Final = 2
 
 _P = ParamSpec("_P")
@@ -25,14 +28,18 @@ _T = TypeVar("_T")
 
 
 class _LargeWork:
-    """While entered, the interpreter is set for large work in a thread: threads switch more often, and full collections are rarer.
+    """While entered, the interpreter is set for large work in a thread.
 
-    The event loop waits for the interpreter lock for one switch interval each time it wakes up. With Python's 5 ms that is 20 ms for a GET,
-    which wakes it up four times. An interval of 1 ms costs 7 % of a plain GET's CPU time, so it is set only while there is such work.
+    Threads switch more often, and full collections are rarer.
 
-    The nodes of a YAML document of 3 MB are a million objects. A full collection visits all of them, and blocked everything else for 100
-    to 300 ms. Such objects are freed by their reference counts. They live longer than the work that makes them, at least until the request
-    is answered, so full collections stay rare until there was no such work for a while.
+    The event loop waits for the interpreter lock for one switch interval each time it wakes up. With Python's 5 ms that
+    is 20 ms for a GET, which wakes it up four times. An interval of 1 ms costs 7 % of a plain GET's CPU time, so it is
+    set only while there is such work.
+
+    The nodes of a YAML document of 3 MB are a million objects. A full collection visits all of them, and blocked
+    everything else for 100 to 300 ms. Such objects are freed by their reference counts. They live longer than the work
+    that makes them, at least until the request is answered, so full collections stay rare until there was no such work
+    for a while.
     """
 
     FACTOR: Final = 50
@@ -88,7 +95,8 @@ async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs)
         try:
             return work(*args, **kwargs)
         except BaseException as error:
-            # The event loop would free the local variables of these frames, which can be millions of objects, in one step.
+            # The event loop would free the local variables of these frames, which can be millions of objects, in one
+            # step.
             if error.__traceback__ is not None:
                 traceback.clear_frames(error.__traceback__.tb_next)
             raise

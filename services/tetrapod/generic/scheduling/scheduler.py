@@ -1,10 +1,11 @@
 """`FairScheduler`: decides which flow's request the event loop serves next.
 
-Seats (priority and fairness) limit how many requests execute. All of them share the time of one thread, and an event loop serves
-them in the order of arrival: a user with a hundred connections would make everybody wait for a hundred requests. The scheduler therefore
-starts only as many requests in one step of the loop as fit its time, and serves the flows with waiting requests round robin. A flow
-that has no waiting request and was not served in this step need not wait. A request that has waited for something (its write is on disk, a
-webhook has answered) is scheduled again for the rest of its work. In kube-apiserver Go's scheduler shares the CPUs between goroutines.
+Seats (priority and fairness) limit how many requests execute. All of them share the time of one thread, and an event
+loop serves them in the order of arrival: a user with a hundred connections would make everybody wait for a hundred
+requests. The scheduler therefore starts only as many requests in one step of the loop as fit its time, and serves the
+flows with waiting requests round robin. A flow that has no waiting request and was not served in this step need not
+wait. A request that has waited for something (its write is on disk, a webhook has answered) is scheduled again for the
+rest of its work. In kube-apiserver Go's scheduler shares the CPUs between goroutines.
 """
 
 from __future__ import annotations
@@ -118,7 +119,10 @@ class FairScheduler:
 
     @types.coroutine
     def run(self, flow: Hashable, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-        """Run `work` and return its result. Each time it has waited for something, it is scheduled again as a request of `flow`."""
+        """Run `work` and return its result.
+
+        Each time it has waited for something, it is scheduled again as a request of `flow`.
+        """
         if self._disabled:
             unscheduled: T = yield from work
             return unscheduled

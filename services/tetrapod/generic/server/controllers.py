@@ -1,7 +1,8 @@
 """The selection of controllers by `--controllers`, with upstream's names.
 
-Upstream: IsControllerEnabled in k8s.io/controller-manager/app/helper.go, options/generic.go there, and the names and former names in
-cmd/kube-controller-manager. Names of controllers that do not exist here are accepted, so that upstream's command lines work.
+Upstream: IsControllerEnabled in k8s.io/controller-manager/app/helper.go, options/generic.go there, and the names and
+former names in cmd/kube-controller-manager. Names of controllers that do not exist here are accepted, so that
+upstream's command lines work.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ OFF_BY_DEFAULT: Final = frozenset(
         "bootstrap-signer-controller",
         "token-cleaner-controller",
         "selinux-warning-controller",
-        # Upstream enables these by default, for a controller manager. Here they would change objects that a kube-apiserver alone
-        # does not touch.
+        # Upstream enables these by default, for a controller manager. Here they would change objects that a
+        # kube-apiserver alone does not touch.
         "service-cidr-controller",
         "storage-version-migrator-controller",
     }

@@ -1,7 +1,7 @@
 """The non-resource endpoints of a server: a table of exact paths and prefixes, each with its `Handler`.
 
-It is not a web framework: importing FastAPI costs 0.2 s and 21 MB in each process, a quarter of the start-up and of the memory
-budget, and its routing of other methods and trailing slashes differs from upstream's.
+It is not a web framework: importing FastAPI costs 0.2 s and 21 MB in each process, a quarter of the start-up and of the
+memory budget, and its routing of other methods and trailing slashes differs from upstream's.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def get_only(handler: Handler) -> Handler:
     return guarded
 
 
-NOT_FOUND_HEADERS: HeaderList = [(b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff")]
+NOT_FOUND_HEADERS: HeaderList = [
+    (b"content-type", b"text/plain; charset=utf-8"),
+    (b"x-content-type-options", b"nosniff"),
+]
 
 
 def not_found() -> Response:
@@ -97,7 +100,9 @@ def health_handler(health: Health) -> Handler:
 async def version(request: Request) -> Response:
     """Serve `/version`."""
     check_route_accept(request, ("application/json",))
-    return Response(200, [(b"content-type", b"application/json")], orjson.dumps(version_info(), option=orjson.OPT_INDENT_2))
+    return Response(
+        200, [(b"content-type", b"application/json")], orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
+    )
 
 
 async def metrics(request: Request) -> Response:

@@ -102,7 +102,9 @@ class GenericAPIServer:
                 key = (definition.group, served)
                 router = self._routers.get(key)
                 if router is None:
-                    router = self._routers[key] = GroupVersionRouter(definition.group, served, self.admission, self.authorizer)
+                    router = self._routers[key] = GroupVersionRouter(
+                        definition.group, served, self.admission, self.authorizer
+                    )
                 router.install(definition, store)
             self._groups.add(definition.group)
             self.source.install(definition)
@@ -122,7 +124,10 @@ class GenericAPIServer:
         return store
 
     def statistics(self, group: str, resource: str) -> tuple[int, int] | None:
-        """Return the number of objects of a resource and their average size, for flow control; None if it is not installed here."""
+        """Return the number of objects of a resource and their average size, for flow control.
+
+        Return None if the resource is not installed here.
+        """
         store = self.stores.get(GroupResource(group, resource))
         return store.storage.statistics() if store is not None else None
 

@@ -172,7 +172,9 @@ class Backend(Protocol):
         """Return the current revision, linearizably: it includes every write that was acknowledged before this call."""
         ...
 
-    def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[BackendWatch]:
+    def watch(
+        self, start: str, end: str, from_revision: int, *, previous: bool = True
+    ) -> AbstractAsyncContextManager[BackendWatch]:
         """Watch [start, end) from `from_revision` on, inclusive; 0 means from now on.
 
         Args:

@@ -31,7 +31,11 @@ def encode(obj: Object, api_version: str, kind: str) -> bytes:
         api_version: used if the object has no apiVersion.
         kind: used if the object has no kind.
     """
-    stored: Object = {"kind": obj.get("kind") or kind, "apiVersion": obj.get("apiVersion") or api_version, "metadata": {}}
+    stored: Object = {
+        "kind": obj.get("kind") or kind,
+        "apiVersion": obj.get("apiVersion") or api_version,
+        "metadata": {},
+    }
     stored.update(obj)
     metadata = obj.get("metadata") or {}
     if not _UNSTORED.isdisjoint(metadata):

@@ -288,11 +288,16 @@ class ResourceStorage(Protocol):
         ...
 
     async def guaranteed_update(
-        self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = Preconditions(), allow_absent: bool = False
+        self,
+        key: str,
+        try_update: TryUpdate,
+        *,
+        preconditions: Preconditions = Preconditions(),
+        allow_absent: bool = False,
     ) -> Entry:
-        """Read the object, call `try_update`, and write the result unless the object has changed in between; else try again.
+        """Read the object, call `try_update`, and write the result.
 
-        Nothing is written if the result equals the stored object.
+        If the object has changed in between, try again. Nothing is written if the result equals the stored object.
         """
         ...
 

@@ -19,7 +19,10 @@ REUSE_SHARE: Final = 0.05
 MOST_OBJECTS: Final = 1000
 
 _OBJECTS: Final = Histogram(
-    "etcd_lease_object_counts", "Number of objects attached to a single etcd lease.", (), (10, 50, 100, 500, 1000, 2500, 5000)
+    "etcd_lease_object_counts",
+    "Number of objects attached to a single etcd lease.",
+    (),
+    (10, 50, 100, 500, 1000, 2500, 5000),
 )
 
 

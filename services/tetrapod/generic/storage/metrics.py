@@ -24,12 +24,40 @@ _SECONDS: Final = Histogram(
     "etcd_request_duration_seconds",
     "Etcd request latency in seconds for each operation and object type.",
     _LABELS,
-    (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
+    (
+        0.005,
+        0.025,
+        0.05,
+        0.1,
+        0.2,
+        0.4,
+        0.6,
+        0.8,
+        1.0,
+        1.25,
+        1.5,
+        2.0,
+        3.0,
+        4.0,
+        5.0,
+        6.0,
+        8.0,
+        10.0,
+        15.0,
+        20.0,
+        30.0,
+        45.0,
+        60.0,
+    ),
 )
 _TOTAL: Final = Counter("etcd_requests_total", "Etcd request counts for each operation and object type.", _LABELS)
-_ERRORS: Final = Counter("etcd_request_errors_total", "Etcd failed request counts for each operation and object type.", _LABELS)
+_ERRORS: Final = Counter(
+    "etcd_request_errors_total", "Etcd failed request counts for each operation and object type.", _LABELS
+)
 _STORAGE: Final = (*_OF, "storage")
-_LISTS: Final = Counter("apiserver_storage_list_total", "Number of LIST requests served from storage", (*_STORAGE, "index"))
+_LISTS: Final = Counter(
+    "apiserver_storage_list_total", "Number of LIST requests served from storage", (*_STORAGE, "index")
+)
 _FETCHED: Final = Counter(
     "apiserver_storage_list_fetched_objects_total",
     "Number of objects read from storage in the course of serving a LIST request",
@@ -41,11 +69,14 @@ _EVALUATED: Final = Counter(
     _STORAGE,
 )
 _RETURNED: Final = Counter(
-    "apiserver_storage_list_returned_objects_total", "Number of objects returned for a LIST request from storage", _STORAGE
+    "apiserver_storage_list_returned_objects_total",
+    "Number of objects returned for a LIST request from storage",
+    _STORAGE,
 )
 _LIST_SECONDS: Final = Histogram(
     "apiserver_storage_list_duration_seconds",
-    "Latency of the storage layer GetList call in seconds, including object decode, split by whether etcd RangeStream was used.",
+    "Latency of the storage layer GetList call in seconds, including object decode, split by whether etcd RangeStream "
+    "was used.",
     ("streamed", *_OF),
     _SECONDS.buckets,
 )
@@ -121,7 +152,9 @@ class Measured(ForwardingBackend):
         with self._delete():
             return await self._inner.delete_if(key, expected)
 
-    def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[BackendWatch]:
+    def watch(
+        self, start: str, end: str, from_revision: int, *, previous: bool = True
+    ) -> AbstractAsyncContextManager[BackendWatch]:
         return self._inner.watch(start, end, from_revision, previous=previous)
 
 
@@ -184,20 +217,22 @@ def _gauge_values(read: Callable[[_Cached, tuple[int, int]], float]) -> list[tup
 
 GaugeFunction(
     "apiserver_resource_objects",
-    "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.",
+    "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be "
+    "-1.",
     _OF,
     lambda: _gauge_values(lambda _, statistics: float(statistics[0])),
 )
 GaugeFunction(
     "apiserver_resource_size_estimate_bytes",
-    "Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of serialized objects. In case of a "
-    "fetching error, the value will be -1.",
+    "Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of serialized "
+    "objects. In case of a fetching error, the value will be -1.",
     _OF,
     lambda: _gauge_values(lambda _, statistics: float(statistics[0] * statistics[1])),
 )
 GaugeFunction(
     "apiserver_watch_cache_resource_version",
-    "Current resource version of watch cache broken by resource type. This is truncated to the 15 least significant digits.",
+    "Current resource version of watch cache broken by resource type. This is truncated to the 15 least significant "
+    "digits.",
     _OF,
     lambda: _gauge_values(lambda cacher, _: float(cacher.revision % 10**15)),
 )

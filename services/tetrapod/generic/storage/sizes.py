@@ -15,7 +15,9 @@ from tetrapod.generic.metrics.collectors import BEFORE_SCRAPE, Gauge
 log = logging.getLogger(__name__)
 
 _SIZE: Final = Gauge(
-    "apiserver_storage_size_bytes", "Size of the storage database file physically allocated in bytes.", ("storage_cluster_id",)
+    "apiserver_storage_size_bytes",
+    "Size of the storage database file physically allocated in bytes.",
+    ("storage_cluster_id",),
 )
 _CLUSTER: Final = ("etcd-0",)
 """Upstream's name of the first etcd cluster; there is only one."""

@@ -1,4 +1,6 @@
-"""Errors for stored values that cannot be read, because they are damaged or encrypted with an unknown key, with upstream's texts.
+"""Errors for stored values that cannot be read, with upstream's texts.
+
+The values are damaged or encrypted with an unknown key.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/errors.go, NewCorruptObjError;
 pkg/storage/etcd3/corrupt_obj_deleter.go (lists)

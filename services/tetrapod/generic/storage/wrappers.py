@@ -75,7 +75,9 @@ class MappedWatch(ForwardingWatch):
 
     def _mapped(self, events: Sequence[WatchEvent]) -> list[WatchEvent]:
         return [
-            event if event.entry is None or (converted := self._convert(event.entry)) is event.entry else event.showing(converted)
+            event
+            if event.entry is None or (converted := self._convert(event.entry)) is event.entry
+            else event.showing(converted)
             for event in events
         ]
 

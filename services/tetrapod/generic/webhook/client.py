@@ -1,7 +1,8 @@
 """`WebhookClient`: sends one POST to a webhook: address, TLS, redirects, Retry-After and timeout.
 
 It behaves as client-go's REST client: redirects are followed, Retry-After is honoured, and a stale connection is
-replaced. Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, client-go/rest/{request,with_retry}.go, net/http/client.go.
+replaced. Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, client-go/rest/{request,with_retry}.go,
+net/http/client.go.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 
 ANSWER_LIMIT: Final = 8 << 20
-"""Bytes that a response may have beyond twice those of the request: more than any storable change of an object needs."""
+"""Bytes that a response may have beyond twice those of the request: more than any storable change of an object
+needs.
+"""
 _MAX_REDIRECTS: Final = 10
 _MAX_RETRIES: Final = 10
 _CERTIFICATES: Final = CertificateFailures("apiserver_webhooks")
@@ -55,7 +58,9 @@ class WebhookClient:
         self.pool = pool or BackendPool()
         self._services = services
 
-    async def call(self, config: ClientConfig, body: bytes, timeout: float, expected: Expected, *, limit: int = ANSWER_LIMIT) -> Object:
+    async def call(
+        self, config: ClientConfig, body: bytes, timeout: float, expected: Expected, *, limit: int = ANSWER_LIMIT
+    ) -> Object:
         """Call a webhook and return the decoded response.
 
         Args:
@@ -96,7 +101,9 @@ class WebhookClient:
                 raise CallFailed(f"{_verb(target.method)} {go_quote(shown)}: {error}") from None
             location = header(headers, b"location")
             if status not in (301, 302, 303, 307, 308) or not location:
-                return HttpResponse(status, header(headers, b"content-type"), body), _retry_after(status, header(headers, b"retry-after"))
+                return HttpResponse(status, header(headers, b"content-type"), body), _retry_after(
+                    status, header(headers, b"retry-after")
+                )
             target, shown = _redirect(target, status, location, shown)
             if hop == _MAX_REDIRECTS - 1:
                 break
@@ -107,7 +114,9 @@ class WebhookClient:
         headers = _HEADERS if target.body else _HEADERS[:2]
         if config.identity is not None:
             headers = [*headers, *_credentials(config.identity)]
-        connection = await self.pool.exchange(endpoint, target.method, path, headers, target.body, host=host, replay=True)
+        connection = await self.pool.exchange(
+            endpoint, target.method, path, headers, target.body, host=host, replay=True
+        )
         try:
             if connection.status == 101:
                 connection.close()
@@ -118,7 +127,9 @@ class WebhookClient:
             text = str(error)
             if text.startswith("the answer is larger"):
                 raise CallFailed(text) from None
-            raise CallFailed(f"unexpected error when reading response body. Please retry. Original error: {text}") from None
+            raise CallFailed(
+                f"unexpected error when reading response body. Please retry. Original error: {text}"
+            ) from None
         except BaseException:
             connection.close()
             raise
@@ -139,7 +150,11 @@ class WebhookClient:
         except ValueError:
             raise BackendError(f"dial tcp: address {parts.netloc.rpartition(':')[2]}: invalid port") from None
         default = 443 if tls is not None else 80
-        return Endpoint(parts.hostname or "", default if explicit_port is None else explicit_port, tls), path, parts.netloc
+        return (
+            Endpoint(parts.hostname or "", default if explicit_port is None else explicit_port, tls),
+            path,
+            parts.netloc,
+        )
 
     async def close(self) -> None:
         await self.pool.close()

@@ -1,4 +1,6 @@
-"""`ClientConfig`: address and CAs of a webhook, from the `clientConfig` of a webhook configuration or a CustomResourceDefinition.
+"""`ClientConfig`: address and CAs of a webhook.
+
+They come from the `clientConfig` of a webhook configuration or a CustomResourceDefinition.
 
 Upstream: k8s.io/apiserver/pkg/util/webhook/client.go, hookClientConfig.
 """
@@ -36,7 +38,10 @@ class ServiceReference:
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """The address of a webhook. `base` is the URL without path and query; `authorities` is PEM, empty for the system's CAs."""
+    """The address of a webhook.
+
+    `base` is the URL without path and query; `authorities` is PEM, empty for the system's CAs.
+    """
 
     base: str
     path: str
@@ -61,8 +66,12 @@ def client_config(config: Object) -> ClientConfig:
     authorities = _authorities(config.get("caBundle") or "")
     service = config.get("service")
     if service is not None:
-        reference = ServiceReference(service.get("namespace") or "", service.get("name") or "", service.get("port") or 443)
-        return ClientConfig(f"https://{reference.host}:{reference.port}", _path(service.get("path") or ""), authorities, reference)
+        reference = ServiceReference(
+            service.get("namespace") or "", service.get("name") or "", service.get("port") or 443
+        )
+        return ClientConfig(
+            f"https://{reference.host}:{reference.port}", _path(service.get("path") or ""), authorities, reference
+        )
     url = config.get("url") or ""
     if not url:
         raise Unusable("webhook configuration must have either service or URL")

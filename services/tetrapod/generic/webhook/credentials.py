@@ -11,7 +11,10 @@ from tetrapod.generic.request import HeaderList
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Files with a certificate and its key, and headers. `token_file` is read for each call, because the token may be renewed."""
+    """Files with a certificate and its key, and headers.
+
+    `token_file` is read for each call, because the token may be renewed.
+    """
 
     certificate: str = ""
     key: str = ""

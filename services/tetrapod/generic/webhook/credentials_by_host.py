@@ -1,6 +1,9 @@
-"""`Identities`: the credentials for admission webhooks by host, from `users` of the kubeconfig that the plugin's configuration names.
+"""`Identities`: the credentials for admission webhooks by host.
 
-Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go, defaultAuthenticationInfoResolver. Impersonation is not supported.
+They come from `users` of the kubeconfig that the plugin's configuration names.
+
+Upstream: k8s.io/apiserver/pkg/util/webhook/authentication.go, defaultAuthenticationInfoResolver. Impersonation is not
+supported.
 """
 
 from __future__ import annotations
@@ -26,11 +29,16 @@ class Identities:
             ValueError: the file cannot be read, or a user's kind is not supported.
         """
         config, directory = read_config(path), Path(path).parent
-        self._users = {user.get("name") or "": identity_of(user.get("user") or {}, directory) for user in config.get("users") or ()}
+        self._users = {
+            user.get("name") or "": identity_of(user.get("user") or {}, directory) for user in config.get("users") or ()
+        }
         self._default = _current_user(config)
 
     def user_for(self, config: ClientConfig) -> Identity | None:
-        """Return the user that is named for the host, for a domain suffix of it, or for all hosts; else the user of the current context."""
+        """Return the user that is named for the host, for a domain suffix of it, or for all hosts.
+
+        Else return the user of the current context.
+        """
         return next((self._users[name] for name in self._names(config.host_port) if name in self._users), None)
 
     def _names(self, host_port: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The kubeconfig file of a webhook: its address, its CAs, and our credentials.
 
-Paths are relative to the file. Upstream: k8s.io/client-go/tools/clientcmd (loader.go, client_config.go, validation.go), as used by
-LoadKubeconfig of k8s.io/apiserver/pkg/util/webhook. Credential plugins (exec, auth-provider) are not supported.
+Paths are relative to the file. Upstream: k8s.io/client-go/tools/clientcmd (loader.go, client_config.go, validation.go),
+as used by LoadKubeconfig of k8s.io/apiserver/pkg/util/webhook. Credential plugins (exec, auth-provider) are not
+supported.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from tetrapod.machinery.serializer import json, yaml
 from tetrapod.machinery.serializer.type_meta import recognize
 
 _NO_SERVER: Final = "cluster has no server defined"
-_NOTHING: Final = "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
+_NOTHING: Final = (
+    "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,13 @@ def read_config(path: str) -> Object:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise ValueError(file_error_text("stat" if isinstance(error, FileNotFoundError) else "open", path, error)) from None
+        raise ValueError(
+            file_error_text("stat" if isinstance(error, FileNotFoundError) else "open", path, error)
+        ) from None
     try:
-        config, api_version, named = recognize((json.decode(data) if data.lstrip().startswith(b"{") else yaml.decode(data)).obj)
+        config, api_version, named = recognize(
+            (json.decode(data) if data.lstrip().startswith(b"{") else yaml.decode(data)).obj
+        )
         if (api_version or "v1", named or "Config") != ("v1", "Config"):
             raise not_registered(named, api_version)
         check(config, _shape(), None, [], strict=False)
@@ -83,7 +90,9 @@ class _Kubeconfig:
         self._directory = directory
         current = config.get("current-context") or ""
         context = _named(config, "contexts", current, "context")
-        self._problems = [f"context was not found for specified context: {current}"] if current and context is None else []
+        self._problems = (
+            [f"context was not found for specified context: {current}"] if current and context is None else []
+        )
         context = context or {}
         self._cluster_name, self._user_name = context.get("cluster") or "", context.get("user") or ""
         self._cluster: Object = _named(config, "clusters", self._cluster_name, "cluster") or {}
@@ -109,16 +118,25 @@ class _Kubeconfig:
         user, name, problems = self._user, self._user_name, []
         if user.get("client-certificate") or user.get("client-certificate-data"):
             if user.get("client-certificate") and user.get("client-certificate-data"):
-                problems.append(f"client-cert-data and client-cert are both specified for {name}. client-cert-data will override.")
+                problems.append(
+                    f"client-cert-data and client-cert are both specified for {name}. client-cert-data will override."
+                )
             if user.get("client-key") and user.get("client-key-data"):
-                problems.append(f"client-key-data and client-key are both specified for {name}; client-key-data will override")
+                problems.append(
+                    f"client-key-data and client-key are both specified for {name}; client-key-data will override"
+                )
             if not user.get("client-key") and not user.get("client-key-data"):
-                problems.append(f"client-key-data or client-key must be specified for {name} to use the clientCert authentication method.")
+                problems.append(
+                    f"client-key-data or client-key must be specified for {name} to use the clientCert authentication "
+                    "method."
+                )
             problems += self._unreadable(user, name, "client-certificate", "client-cert")
             problems += self._unreadable(user, name, "client-key", "client-key")
         if user.get("token") and (user.get("username") or user.get("password")):
             methods = "[token basicAuth]"
-            problems.append(f"more than one authentication method found for {name}; found {methods}, only one is allowed")
+            problems.append(
+                f"more than one authentication method found for {name}; found {methods}, only one is allowed"
+            )
         return problems
 
     def _cluster_problems(self) -> list[str]:
@@ -126,7 +144,9 @@ class _Kubeconfig:
         if not cluster:
             return [_NO_SERVER]
         if not cluster.get("server"):
-            problems.append(f"no server found for cluster {go_quote(name)}" if name else "default cluster has no server defined")
+            problems.append(
+                f"no server found for cluster {go_quote(name)}" if name else "default cluster has no server defined"
+            )
         if cluster.get("certificate-authority") and cluster.get("certificate-authority-data"):
             both = "certificate-authority-data and certificate-authority are both specified"
             problems.append(f"{both} for {name}. certificate-authority-data will override.")
@@ -161,7 +181,9 @@ def identity_of(user: Object, directory: Path) -> Identity:
     """
     for plugin in ("exec", "auth-provider"):
         if user.get(plugin):
-            raise ValueError(f"users of the kind {plugin} cannot be used for a webhook: give a certificate, a token or a password")
+            raise ValueError(
+                f"users of the kind {plugin} cannot be used for a webhook: give a certificate, a token or a password"
+            )
     certificate, key = (_file(user, name, directory) for name in ("client-certificate", "client-key"))
     if token_file := user.get("tokenFile"):
         return Identity(certificate, key, token_file=str(directory / token_file))
@@ -182,7 +204,10 @@ def _data(entry: Object, name: str, directory: Path) -> bytes:
 
 
 def _file(user: Object, name: str, directory: Path) -> str:
-    """Return a file with the data; inline data is written to a temporary file, because ssl loads certificates from files only."""
+    """Return a file with the data.
+
+    Inline data is written to a temporary file, because ssl loads certificates from files only.
+    """
     if not user.get(f"{name}-data"):
         return str(directory / user[name]) if user.get(name) else ""
     descriptor, path = tempfile.mkstemp(prefix="tetrapod-", suffix=".pem")
@@ -201,12 +226,21 @@ def _shape() -> SchemaNode:
     """Return the schema of the fields that are used (k8s.io/client-go/tools/clientcmd/api/v1)."""
     cluster = {name: string() for name in ("server", "tls-server-name", "certificate-authority", "proxy-url")}
     cluster |= {"insecure-skip-tls-verify": boolean(), "certificate-authority-data": base64_bytes()}
-    user = {name: string() for name in ("client-certificate", "client-key", "token", "tokenFile", "username", "password")}
-    user |= {"client-certificate-data": base64_bytes(), "client-key-data": base64_bytes(), "exec": raw(), "auth-provider": raw()}
+    user = {
+        name: string() for name in ("client-certificate", "client-key", "token", "tokenFile", "username", "password")
+    }
+    user |= {
+        "client-certificate-data": base64_bytes(),
+        "client-key-data": base64_bytes(),
+        "exec": raw(),
+        "auth-provider": raw(),
+    }
     return kind(
         "Config",
         clusters=list_of(struct("v1.NamedCluster", name=string(), cluster=struct("v1.Cluster", **cluster))),
         users=list_of(struct("v1.NamedAuthInfo", name=string(), user=struct("v1.AuthInfo", **user))),
-        contexts=list_of(struct("v1.NamedContext", name=string(), context=struct("v1.Context", cluster=string(), user=string()))),
+        contexts=list_of(
+            struct("v1.NamedContext", name=string(), context=struct("v1.Context", cluster=string(), user=string()))
+        ),
         **{"current-context": string()},
     )

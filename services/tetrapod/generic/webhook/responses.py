@@ -1,7 +1,7 @@
 """Decoding of webhook responses, with the error texts of client-go and Go's decoders.
 
-Upstream: transformResponse of k8s.io/client-go/rest/request.go, NewGenericServerResponse of apimachinery's api/errors, and
-the codecs' Decode. As there, a body that does not begin like JSON is decoded as YAML.
+Upstream: transformResponse of k8s.io/client-go/rest/request.go, NewGenericServerResponse of apimachinery's api/errors,
+and the codecs' Decode. As there, a body that does not begin like JSON is decoded as YAML.
 """
 
 from __future__ import annotations
@@ -90,13 +90,20 @@ def _check_kind(api_version: str, kind: str, expected: Expected) -> None:
         return
     known = kind == "Status" if api_version == "v1" else kind == expected.kind and api_version in expected.others
     if not known:
-        raise DecodeError(f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {_SCHEME}")
-    names = [f"{GroupVersion.parse(v).version}.{k}" for v, k in ((api_version, kind), (expected.api_version, expected.kind))]
+        raise DecodeError(
+            f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)} in scheme {_SCHEME}"
+        )
+    names = [
+        f"{GroupVersion.parse(v).version}.{k}" for v, k in ((api_version, kind), (expected.api_version, expected.kind))
+    ]
     raise DecodeError(f"converting ({names[0]}) to ({names[1]}): unknown conversion")
 
 
 def status_error(response: HttpResponse) -> CallFailed:
-    """Return the error for an HTTP status that is not a success: the Status in the body, if there is one, or a text for the code."""
+    """Return the error for an HTTP status that is not a success.
+
+    The error is the Status in the body, if there is one, or else a text for the code.
+    """
     status = _status_of(response.body)
     if status is not None:
         return CallFailed(status.get("message") or "", status.get("code") or response.status)
@@ -136,7 +143,11 @@ def _meaning(code: int, text: str) -> str:
     if code in (403, 415):
         return text
     if code == 406:
-        return text if text not in ("", "unknown") else "the server was unable to respond with a content type that the client supports"
+        return (
+            text
+            if text not in ("", "unknown")
+            else "the server was unable to respond with a content type that the client supports"
+        )
     if code >= 500:
         return f"an error on the server ({go_quote(text)}) has prevented the request from succeeding"
     return f"the server responded with the status code {code} but did not return more information"

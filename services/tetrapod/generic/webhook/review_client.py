@@ -1,7 +1,7 @@
 """`ReviewClient`: posts a TokenReview or SubjectAccessReview to the server of a kubeconfig, with retries.
 
-Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go (GenericWebhook, WithExponentialBackoff, DefaultShouldRetry) over client-go's
-REST client, which honours Retry-After headers.
+Upstream: k8s.io/apiserver/pkg/util/webhook/webhook.go (GenericWebhook, WithExponentialBackoff, DefaultShouldRetry) over
+client-go's REST client, which honours Retry-After headers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class Backoff:
 
 
 class ReviewFailed(Exception):
-    """No usable response. `code` is the HTTP status, 0 without a response; `result`, for metrics, is `timeout` or `error`."""
+    """No usable response.
+
+    `code` is the HTTP status, 0 without a response; `result`, for metrics, is `timeout` or `error`.
+    """
 
     def __init__(self, text: str, code: int = 0, *, timed_out: bool = False, again: bool = False) -> None:
         super().__init__(text)
@@ -86,7 +89,9 @@ class ReviewClient:
         try:
             async with asyncio.timeout(self._timeout):
                 headers = [*_HEADERS, *target.credentials()]
-                connection = await self._pool.exchange(target.endpoint, "POST", self._path, headers, body, host=target.host, replay=True)
+                connection = await self._pool.exchange(
+                    target.endpoint, "POST", self._path, headers, body, host=target.host, replay=True
+                )
                 try:
                     return connection.status, connection.headers, await connection.read(_ANSWER_LIMIT)
                 except BaseException:

@@ -1,6 +1,7 @@
 """The schemas of AdmissionReview and ConversionReview, the responses of webhooks, which are not resources.
 
-Upstream: k8s.io/api/admission/v1/types.go, apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go (v1beta1 has the same).
+Upstream: k8s.io/api/admission/v1/types.go, apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go (v1beta1 has the
+same).
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def admission_review() -> SchemaNode:
 @cache
 def conversion_review() -> SchemaNode:
     """Return the schema of ConversionReview."""
-    response = _struct("ConversionResponse", uid=_leaf("string"), convertedObjects=_list(load(RAW_EXTENSION)), result=load(_STATUS))
+    response = _struct(
+        "ConversionResponse", uid=_leaf("string"), convertedObjects=_list(load(RAW_EXTENSION)), result=load(_STATUS)
+    )
     return _struct("ConversionReview", kind=_leaf("string"), apiVersion=_leaf("string"), response=response)
 
 
@@ -71,4 +74,6 @@ def expected_admission(version: str) -> Expected:
 def expected_conversion(version: str) -> Expected:
     """Return the expected response of a conversion webhook. `version` is v1 or v1beta1."""
     other = "v1beta1" if version == "v1" else "v1"
-    return Expected(f"apiextensions.k8s.io/{version}", "ConversionReview", conversion_review, (f"apiextensions.k8s.io/{other}",))
+    return Expected(
+        f"apiextensions.k8s.io/{version}", "ConversionReview", conversion_review, (f"apiextensions.k8s.io/{other}",)
+    )

@@ -1,4 +1,7 @@
-"""`StoredServices`: resolves services to addresses by reading storage, for processes that share the store and have no informers."""
+"""`StoredServices`: resolves services to addresses by reading storage.
+
+It is for processes that share the store and have no informers.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The syntax errors that ANTLR reports for an expression, computed with the automata of cel-go's grammar.
 
-`syntax` calls `antlr_errors` for expressions that `parser` rejects. The loop of `_Reader` does what ANTLR's generated code
-does, state by state, because the runtime's own ParserInterpreter does not work.
+`syntax` calls `antlr_errors` for expressions that `parser` rejects. The loop of `_Reader` does what ANTLR's generated
+code does, state by state, because the runtime's own ParserInterpreter does not work.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class _Complaints(ErrorListener):  # type: ignore[misc]
     def syntaxError(self, recognizer: Any, offendingSymbol: Any, line: int, column: int, msg: str, e: Any) -> None:  # noqa: N802, N803
         if "no viable alternative" in msg:
             msg = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", msg)
-        self.all.append((line, column, msg if len(self.all) < _MAX_REPORTS else f"More than {_MAX_REPORTS} syntax errors"))
+        self.all.append(
+            (line, column, msg if len(self.all) < _MAX_REPORTS else f"More than {_MAX_REPORTS} syntax errors")
+        )
         if len(self.all) > _MAX_REPORTS:
             raise _EnoughError
 
@@ -183,7 +185,9 @@ class _Reader(Parser):  # type: ignore[misc]
                 loops = isinstance(state, StarLoopEntryState) and state.isPrecedenceDecision
                 if loops and not isinstance(transition.target, LoopEndState):
                     context = InterpreterRuleContext(parent, invoking, self._ctx.getRuleIndex())
-                    self.pushNewRecursionContext(context, self.atn.ruleToStartState[state.ruleIndex].stateNumber, state.ruleIndex)
+                    self.pushNewRecursionContext(
+                        context, self.atn.ruleToStartState[state.ruleIndex].stateNumber, state.ruleIndex
+                    )
             case Transition.ATOM:
                 self.match(transition.label_)
             case Transition.RANGE | Transition.SET | Transition.NOT_SET:

@@ -1,6 +1,7 @@
 """The assignability of types, which binds type parameters on the way.
 
-The checker uses it to match arguments with overloads. Bindings are kept in a `Substitutions`, which removes those of a failed attempt.
+The checker uses it to match arguments with overloads. Bindings are kept in a `Substitutions`, which removes those of a
+failed attempt.
 
 Upstream: cel-go checker/types.go.
 """
@@ -54,7 +55,10 @@ class Substitutions:
         return self.assign_all((target,), (value,))
 
     def assign_all(self, targets: Sequence[CelType], values: Sequence[CelType]) -> bool:
-        """Return whether each value's type is assignable to the target at the same position. Bindings are kept only if all are."""
+        """Return whether each value's type is assignable to the target at the same position.
+
+        Bindings are kept only if all are.
+        """
         if len(targets) != len(values):
             return False
         mark = len(self._log)
@@ -86,7 +90,10 @@ class Substitutions:
         self._bound[name] = kind
 
     def _assign(self, t1: CelType, t2: CelType) -> bool:
-        """Return whether `t2` is assignable to `t1`. Bindings are kept even if it is not; `assign_all` removes them then."""
+        """Return whether `t2` is assignable to `t1`.
+
+        Bindings are kept even if it is not; `assign_all` removes them then.
+        """
         if t2.kind == "param":
             valid, bound = self._substitutes(t1, t2)
             if valid:
@@ -132,7 +139,10 @@ class Substitutions:
         return False, False
 
     def _absent(self, param: CelType, within: CelType) -> bool:
-        """Return whether a parameter does not occur inside a type (the occurs check, which prevents recursive types)."""
+        """Return whether a parameter does not occur inside a type.
+
+        This is the occurs check, which prevents recursive types.
+        """
         if param == within:
             return False
         if within.kind == "param":

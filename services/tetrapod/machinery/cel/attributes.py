@@ -1,7 +1,7 @@
 """Attributes: a variable or another operand, together with the fields and indexes that are applied to it.
 
-`plan` builds them for selections, indexes and conditionals. An attribute costs 1, plus 1 for every qualifier that was applied. A
-conditional costs nothing itself, and its branches cost only their qualifiers.
+`plan` builds them for selections, indexes and conditionals. An attribute costs 1, plus 1 for every qualifier that was
+applied. A conditional costs nothing itself, and its branches cost only their qualifiers.
 
 Upstream: cel-go interpreter/attributes.go.
 """
@@ -12,7 +12,17 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.frame import MISSING, Eval, Failed, Frame, no_such_attribute
-from tetrapod.machinery.cel.values import NONE, Lazy, ObjectLike, Optional, Uint, find, no_such_overload, shown, type_of_value
+from tetrapod.machinery.cel.values import (
+    NONE,
+    Lazy,
+    ObjectLike,
+    Optional,
+    Uint,
+    find,
+    no_such_overload,
+    shown,
+    type_of_value,
+)
 
 _ABSENT: Final = object()
 _ODD: Final = (Lazy, Failed, type(MISSING))
@@ -137,7 +147,10 @@ class Conditional:
         self._false.add(qualifier)
 
     def resolver(self, own: int) -> Eval:
-        """Return a function that evaluates the condition and then one branch. `own` is ignored: a conditional costs nothing itself."""
+        """Return a function that evaluates the condition and then one branch.
+
+        `own` is ignored: a conditional costs nothing itself.
+        """
         condition, true, false = self._condition, self._true.resolver(0), self._false.resolver(0)
 
         def choose(f: Frame) -> Any:

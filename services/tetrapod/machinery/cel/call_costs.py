@@ -1,6 +1,7 @@
 """The estimated costs of calls, and the estimated sizes of their results.
 
-`estimate` uses them before an expression is evaluated; `runtime_costs` has the actual costs. Each call is looked up in three places:
+`estimate` uses them before an expression is evaluated; `runtime_costs` has the actual costs. Each call is looked up in
+three places:
 
 - by overload: cel-go ext/lists.go and ext/sets.go
 - by function: k8s.io/apiserver/pkg/cel/library/cost.go
@@ -20,10 +21,22 @@ from tetrapod.machinery.cel.sizes import MAX, ONE, ZERO, Range, fixed
 
 _TENTH: Final = 0.1
 _QUARTER: Final = 0.25
-_COMPARABLE: Final = ("int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes")
+_COMPARABLE: Final = (
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
+    "string",
+    "bytes",
+)
 _UNIT_EQUALITY: Final = frozenset(
     {"kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR"}
-    | {f"kubernetes.authorization.{name}" for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")}
+    | {
+        f"kubernetes.authorization.{name}"
+        for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+    }
 )
 
 Costed: TypeAlias = tuple[Range, Range | None]
@@ -31,7 +44,9 @@ Costed: TypeAlias = tuple[Range, Range | None]
 _Rule: TypeAlias = Callable[[Sizes, Operand | None, Sequence[Operand]], Costed | None]
 
 
-def call_cost(sizes: Sizes, node: Call, overload: str, target: Operand | None, args: Sequence[Operand], costs: Sequence[Range]) -> Costed:
+def call_cost(
+    sizes: Sizes, node: Call, overload: str, target: Operand | None, args: Sequence[Operand], costs: Sequence[Range]
+) -> Costed:
     """Return the cost of a call including its arguments, and the size of its result if the call determines it.
 
     Args:
@@ -54,10 +69,13 @@ def call_cost(sizes: Sizes, node: Call, overload: str, target: Operand | None, a
     return cost, size
 
 
-def _operator(sizes: Sizes, node: Call, overload: str, args: Sequence[Operand], costs: Sequence[Range]) -> Costed | None:
-    """Return the cost of an operator that does not evaluate all of its arguments, or whose result contains their entries.
+def _operator(
+    sizes: Sizes, node: Call, overload: str, args: Sequence[Operand], costs: Sequence[Range]
+) -> Costed | None:
+    """Return the cost of an operator with a cost rule of its own.
 
-    Returns None for an overload without such a rule.
+    Such an operator does not evaluate all of its arguments, or its result contains their entries. Returns None for an
+    overload without such a rule.
     """
     if overload in ("logical_and", "logical_or"):
         return Range(costs[0].min, costs[0].plus(costs[1]).max), None
@@ -87,7 +105,10 @@ def _check(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Cos
 
 
 def _selector(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of a field or label selector: of parsing its text, and of a requirement for every second character."""
+    """Return the cost of a field or label selector.
+
+    It is the cost of parsing its text, and of a requirement for every second character.
+    """
     length = sizes.size_of(args[0])
     requirements = length.scaled(0.5).scaled(float(LIST_COST + STRUCT_COST))
     return fixed(LIST_COST).plus(length.scaled(_TENTH)).plus(requirements), None
@@ -125,7 +146,10 @@ def _receiver(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> 
 
 
 def _replace(sizes: Sizes, target: Operand | None, args: Sequence[Operand]) -> Costed | None:
-    """Return the cost of `replace`, and the size of the result, which depends on how often `old` may occur in the string."""
+    """Return the cost of `replace`, and the size of its result.
+
+    The size depends on how often `old` may occur in the string.
+    """
     if target is None or len(args) < 2:
         return None
     size, old, new = sizes.size_of(target), sizes.size_of(args[0]), sizes.size_of(args[1])
@@ -343,7 +367,9 @@ _BY_FUNCTION: Final[Mapping[str, _Rule]] = {
     "split": _split,
     "join": _join,
     **dict.fromkeys(("find", "findAll"), _find),
-    **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _argument(_TENTH)),
+    **dict.fromkeys(
+        ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _argument(_TENTH)
+    ),
     "ip.isCanonical": _argument(2 * _TENTH),
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
@@ -361,7 +387,12 @@ _DEFAULTS: Final[Mapping[str, _Rule]] = {
     **dict.fromkeys(("matches", "matches_string"), _matches),
     "contains_string": _contains,
     **dict.fromkeys(
-        [f"{name}_{kind}" for name in ("less", "greater", "less_equals", "greater_equals") for kind in ("string", "bytes")], _compare
+        [
+            f"{name}_{kind}"
+            for name in ("less", "greater", "less_equals", "greater_equals")
+            for kind in ("string", "bytes")
+        ],
+        _compare,
     ),
     **dict.fromkeys(("equals", "not_equals"), _compare),
 }

@@ -13,7 +13,19 @@ from typing import Final
 from tetrapod.machinery.cel import types
 from tetrapod.machinery.cel.assignable import Substitutions, is_dyn, is_optional, most_general, unwrapped
 from tetrapod.machinery.cel.declarations import DeclType
-from tetrapod.machinery.cel.nodes import Call, Comprehension, Entry, Ident, ListNode, Literal, MapNode, Node, Select, StructNode, children
+from tetrapod.machinery.cel.nodes import (
+    Call,
+    Comprehension,
+    Entry,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+    children,
+)
 from tetrapod.machinery.cel.overloads import PATCH_FUNCTIONS, Overload, functions
 from tetrapod.machinery.cel.reserved_words import RESERVED
 from tetrapod.machinery.cel.types import BOOL, DYN, ERROR, CelType
@@ -40,7 +52,9 @@ _TYPE_NAMES: Final = {kind.name: kind for kind in (*_SCALARS, *_LIBRARIES)} | {
 }
 _SCALAR_NAMES: Final = {"duration": types.DURATION, "timestamp": types.TIMESTAMP}
 _NO_TYPE: Final = types.opaque("")
-"""The type of an undeclared field of JSONPatch. As upstream, nothing is assignable to it, and no `undefined field` error is reported."""
+"""The type of an undeclared field of JSONPatch. As upstream, nothing is assignable to it, and no `undefined field`
+error is reported.
+"""
 _PATCH_FIELDS: Final = {"op": types.STRING, "path": types.STRING, "from": types.STRING, "value": DYN}
 
 
@@ -52,7 +66,9 @@ class Scope:
         patch_types: whether `Object`, `Object.…` and `JSONPatch` are known.
     """
 
-    def __init__(self, variables: Mapping[str, CelType], objects: Mapping[str, Mapping[str, DeclType]], *, patch_types: bool) -> None:
+    def __init__(
+        self, variables: Mapping[str, CelType], objects: Mapping[str, Mapping[str, DeclType]], *, patch_types: bool
+    ) -> None:
         self.variables = variables
         self._objects = objects
         self._patch = patch_types
@@ -66,7 +82,9 @@ class Scope:
 
     def is_struct(self, name: str) -> bool:
         """Return whether a name is that of an object type."""
-        return name in self._objects or (self._patch and (name in ("Object", "JSONPatch") or name.startswith("Object.")))
+        return name in self._objects or (
+            self._patch and (name in ("Object", "JSONPatch") or name.startswith("Object."))
+        )
 
     def field(self, struct: str, name: str) -> CelType | None:
         """Return the type of a field of an object type, or None if the field is not declared."""
@@ -282,7 +300,10 @@ class Checker:
         node.type = types.map_of(keys, values)
 
     def _given(self, value: Node, optional: bool) -> CelType:
-        """Return the type of an element or entry. For an optional one (`?value`), it is the type inside the optional."""
+        """Return the type of an element or entry.
+
+        For an optional one (`?value`), it is the type inside the optional.
+        """
         if not optional:
             return value.type
         inner, was_optional = unwrapped(value.type)
@@ -318,7 +339,9 @@ class Checker:
         expected = self._field_type(entry.at, struct, entry.name) or ERROR
         given = self._given(entry.value, entry.optional)
         if not self._subs.assign(expected, given):
-            self._problem(entry.at, f"expected type of field '{entry.name}' is '{expected}' but provided type is '{given}'")
+            self._problem(
+                entry.at, f"expected type of field '{entry.name}' is '{expected}' but provided type is '{given}'"
+            )
 
     def _comprehension(self, node: Comprehension) -> None:
         self._check(node.range)

@@ -1,4 +1,7 @@
-"""The operands from which the cost of a call is estimated, and the interface to their sizes. Upstream: cel-go checker/cost.go."""
+"""The operands from which the cost of a call is estimated, and the interface to their sizes.
+
+Upstream: cel-go checker/cost.go.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from tetrapod.machinery.cel.sizes import Range
 from tetrapod.machinery.cel.types import CelType
 
 Path: TypeAlias = tuple[str, ...]
-"""A path from a variable into its declared type. `@items`, `@indices`, `@keys` and `@values` are the contents of a list or map."""
+"""A path from a variable into its declared type. `@items`, `@indices`, `@keys` and `@values` are the contents of a list
+or map.
+"""
 
 
 class Operand(NamedTuple):

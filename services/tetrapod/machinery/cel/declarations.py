@@ -1,7 +1,7 @@
 """Declared types: types with their fields and the largest sizes that their values can have.
 
-`schema_types` creates them from schemas (`SchemaNode`). Callers with other types, such as an admission request, create them with
-`object_decl`, `list_decl`, `map_decl` and the constants of this module.
+`schema_types` creates them from schemas (`SchemaNode`). Callers with other types, such as an admission request, create
+them with `object_decl`, `list_decl`, `map_decl` and the constants of this module.
 
 Upstream: k8s.io/apiserver/pkg/cel/types.go.
 """

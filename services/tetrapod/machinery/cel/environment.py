@@ -5,9 +5,9 @@
     program.output_type == types.BOOL
     value = program.evaluate({"self": {...}}, meter)         # EvaluationError, CostLimitExceeded
 
-The language and the libraries are those that Kubernetes 1.37 enables (k8s.io/apiserver/pkg/cel/environment/base.go). Expressions are
-parsed, checked, estimated and evaluated by rules ported from cel-go. Import this module where an expression is first needed, never at
-start-up.
+The language and the libraries are those that Kubernetes 1.37 enables (k8s.io/apiserver/pkg/cel/environment/base.go).
+Expressions are parsed, checked, estimated and evaluated by rules ported from cel-go. Import this module where an
+expression is first needed, never at start-up.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Environment:
     """The variables and types that an expression can use. An environment is immutable.
 
     Args:
-        variables: the type of each variable. The object types within a `DeclType` become known by name. A variable's name may contain
-            dots (`authorizer.requestResource`).
+        variables: the type of each variable. The object types within a `DeclType` become known by name. A variable's
+            name may contain dots (`authorizer.requestResource`).
         declared: further types that are known by name.
         patch_types: whether `Object{…}`, `Object.spec{…}`, `JSONPatch{…}` and `jsonpatch.escapeKey` are allowed.
         binds: whether `cel.bind` is allowed.
@@ -76,9 +76,15 @@ class Environment:
         self.binds = binds
 
     def extend(self, variables: Mapping[str, CelType | DeclType], declared: tuple[DeclType, ...] = ()) -> Environment:
-        """Return this environment with more variables and types. A new variable replaces an existing one of the same name."""
+        """Return this environment with more variables and types.
+
+        A new variable replaces an existing one of the same name.
+        """
         return Environment(
-            {**self.variables, **variables}, declared=self.declared + declared, patch_types=self.patch_types, binds=self.binds
+            {**self.variables, **variables},
+            declared=self.declared + declared,
+            patch_types=self.patch_types,
+            binds=self.binds,
         )
 
     def compile(self, expression: str) -> Program:
@@ -136,12 +142,15 @@ class Program:
         return estimate(self._node, self._environment.variables)
 
     def evaluate(self, bindings: Mapping[str, Any], meter: Meter | None = None, limit: int = PER_CALL_LIMIT) -> Any:
-        """Evaluate the expression and return its value: None, bool, int, float, str, bytes, list, dict or a class of `values`.
+        """Evaluate the expression and return its value.
+
+        The value is None, bool, int, float, str, bytes, list, dict or an instance of a class of `values`.
 
         Args:
-            bindings: the value of each variable: decoded JSON, or values of `values`. They are neither changed nor converted. A value that
-                is expensive to compute can be a `values.Lazy(function)`; `values.LazyFields({name: function})` is an object whose fields
-                are computed at first use (such as `variables.x`).
+            bindings: the value of each variable: decoded JSON, or values of `values`. They are neither changed nor
+                converted. A value that is expensive to compute can be a `values.Lazy(function)`;
+                `values.LazyFields({name: function})` is an object whose fields are computed at first use (such as
+                `variables.x`).
             meter: counts the cost, also when the evaluation fails.
             limit: the cost limit of this evaluation.
 
@@ -182,7 +191,9 @@ def _parsed(expression: str, source: Source, binds: bool) -> Node:
         from tetrapod.machinery.cel.syntax import syntax_issues
 
         collected = [] if parser is None else parser.problems
-        raise source.error(syntax_issues(expression, source) + [source.issue(*problem) for problem in collected]) from None
+        raise source.error(
+            syntax_issues(expression, source) + [source.issue(*problem) for problem in collected]
+        ) from None
     if parser.problems:
         raise source.error([source.issue(at, message) for at, message in parser.problems])
     return node

@@ -29,11 +29,10 @@ class CompileError(CelError):
 
     `str()` is cel-go's text of all issues, without a prefix such as `compilation failed: `:
 
-        ERROR: <input>:1:5: undefined field 'x'
-         | self.x
-         | ....^
+        ERROR: <input>:1:5: undefined field 'x' | self.x | ....^
 
-    `output_type` is set if the expression is valid but a constant part of it fails. Callers report a wrong type before such an error.
+    `output_type` is set if the expression is valid but a constant part of it fails. Callers report a wrong type before
+    such an error.
     """
 
     def __init__(self, issues: Sequence[Issue], text: str, output_type: CelType | None = None) -> None:
@@ -66,7 +65,9 @@ class InternalError(CelError):
 
 
 class Interrupt(CelError):
-    """Raised by a binding to leave an evaluation at once, for example by an authorizer that needs I/O. It is never absorbed.
+    """Raised by a binding to leave an evaluation at once, for example by an authorizer that needs I/O.
+
+    It is never absorbed.
 
     Evaluation has no side effects: the caller performs the I/O and then evaluates again.
     """

@@ -1,7 +1,7 @@
 """The static estimate of the lowest and the highest cost of an expression.
 
-The validation of CRDs and policies uses it to reject expressions that are too expensive. `call_costs` estimates calls. The sizes of
-variables come from their declared types.
+The validation of CRDs and policies uses it to reject expressions that are too expensive. `call_costs` estimates calls.
+The sizes of variables come from their declared types.
 
 Upstream: cel-go checker/cost.go; apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go, sizeEstimator.
 """
@@ -15,7 +15,17 @@ from typing import Any, Final, NamedTuple
 from tetrapod.machinery.cel.call_costs import call_cost
 from tetrapod.machinery.cel.cost_operands import Operand, Path
 from tetrapod.machinery.cel.declarations import DeclType
-from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+from tetrapod.machinery.cel.nodes import (
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
 from tetrapod.machinery.cel.runtime_costs import LIST_COST, MAP_COST, STRUCT_COST
 from tetrapod.machinery.cel.sizes import EMPTY, MAX, ONE, UNKNOWN, ZERO, Range, fixed
 from tetrapod.machinery.cel.types import CelType
@@ -271,7 +281,8 @@ class Estimator:
     def _declared(self, path: Path) -> Range | None:
         """Return the largest size that the declared type of a variable allows at a path, or None if it is unknown.
 
-        As upstream does, a path that does not begin with a variable of a declared type is looked up in `self`, if there is one.
+        As upstream does, a path that does not begin with a variable of a declared type is looked up in `self`, if there
+        is one.
         """
         if not path:
             return None

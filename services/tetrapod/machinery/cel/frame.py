@@ -13,7 +13,10 @@ MISSING: Final = object()
 
 
 class Frame:
-    """The state of one evaluation: `slots` has the variables, including those of comprehensions, and `cost` is the cost so far."""
+    """The state of one evaluation.
+
+    `slots` has the variables, including those of comprehensions, and `cost` is the cost so far.
+    """
 
     __slots__ = ("cost", "limit", "slots")
 
@@ -30,7 +33,10 @@ class Frame:
 
 
 class Failed:
-    """Content of an accumulator's slot after its step failed. The fold continues, because a later step may not read the accumulator."""
+    """Content of an accumulator's slot after its step failed.
+
+    The fold continues, because a later step may not read the accumulator.
+    """
 
     __slots__ = ("failure",)
 

@@ -7,7 +7,17 @@ from typing import Any, Final
 
 from tetrapod.machinery.cel.errors import EvaluationError
 from tetrapod.machinery.cel.time import text_of
-from tetrapod.machinery.cel.values import NONE, Duration, ObjectLike, Optional, Timestamp, Uint, find, shown, type_of_value
+from tetrapod.machinery.cel.values import (
+    NONE,
+    Duration,
+    ObjectLike,
+    Optional,
+    Timestamp,
+    Uint,
+    find,
+    shown,
+    type_of_value,
+)
 
 _ITSELF: Final = frozenset({str, int, bool, float, type(None)})
 

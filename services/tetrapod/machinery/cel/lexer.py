@@ -43,7 +43,9 @@ _SIMPLE: Final = {
 
 
 class Token(NamedTuple):
-    """A token. `kind` is the text of an operator or keyword, the rule's name of other tokens, and "<EOF>" at the end of the text.
+    """A token.
+
+    `kind` is the text of an operator or keyword, the rule's name of other tokens, and "<EOF>" at the end of the text.
 
     `at` is the offset in code points.
     """

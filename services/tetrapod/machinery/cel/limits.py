@@ -1,4 +1,7 @@
-"""Limits of the cost of evaluations, and the size limit of a request. Upstream: k8s.io/apiserver/pkg/apis/cel/config.go."""
+"""Limits of the cost of evaluations, and the size limit of a request.
+
+Upstream: k8s.io/apiserver/pkg/apis/cel/config.go.
+"""
 
 from typing import Final
 

@@ -1,4 +1,6 @@
-"""Checks of literals in an expression that passed the type checker: durations, timestamps, patterns, and the types in lists and maps.
+"""Checks of literals in an expression that passed the type checker.
+
+They cover durations, timestamps, patterns, and the types in lists and maps.
 
 Upstream: cel-go cel/validator.go, with the validators that Kubernetes enables, and the validator of ext/formatting.go.
 """
@@ -37,7 +39,10 @@ def literal_problems(root: Node) -> list[tuple[int, str]]:
 
 
 def _preorder(root: Node) -> list[tuple[Node, bool]]:
-    """Return all nodes in preorder, each with whether it is inside a call of `format`, whose arguments may have different types."""
+    """Return all nodes in preorder, each with whether it is inside a call of `format`.
+
+    The arguments of `format` may have different types.
+    """
     result: list[tuple[Node, bool]] = []
     todo = [(root, False)]
     while todo:

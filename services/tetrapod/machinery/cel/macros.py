@@ -8,17 +8,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, copy, larger_than
+from tetrapod.machinery.cel.nodes import (
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    copy,
+    larger_than,
+)
 
 ACCU: Final = "@result"
 _OVERWRITES: Final = "iteration variable overwrites accumulator variable"
 _FORBIDDEN: Final = (ACCU, "__result__")
 _SORT_INPUT: Final = "@__sortBy_input__"
 _MOST_COPIED: Final = 10_000
-"""The largest operand, in nodes, that a macro copies. Without a limit, a chain of such macros would double the tree with each."""
+"""The largest operand, in nodes, that a macro copies. Without a limit, a chain of such macros would double the tree
+with each.
+"""
 
 Macro = Callable[[int, Node | None, list[Node]], Node]
-"""A function that takes the call's offset, its receiver and its arguments, and returns the expanded tree. Raises MacroError."""
+"""A function that takes the call's offset, its receiver and its arguments, and returns the expanded tree. Raises
+MacroError.
+"""
 
 
 class MacroError(ValueError):
@@ -140,11 +155,16 @@ def _transform_map_entry(at: int, target: Node | None, args: list[Node]) -> Node
 
 def _bound(at: int, name: str, value: Node, result: Node, step: str) -> Node:
     """Return a binding of a variable in `result`: a fold over an empty list whose accumulator is the variable."""
-    return Comprehension(at, ListNode(at, []), ("#unused", ""), name, value, Literal(at, False), Ident(at, step), result)
+    return Comprehension(
+        at, ListNode(at, []), ("#unused", ""), name, value, Literal(at, False), Ident(at, step), result
+    )
 
 
 def bind(at: int, target: Node | None, args: list[Node]) -> Node | None:
-    """Expand `cel.bind(name, value, result)`, which only some environments allow. Returns None for a method of another object."""
+    """Expand `cel.bind(name, value, result)`, which only some environments allow.
+
+    Returns None for a method of another object.
+    """
     if not isinstance(target, Ident) or target.name != "cel":
         return None
     if not isinstance(args[0], Ident):

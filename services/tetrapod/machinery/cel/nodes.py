@@ -1,4 +1,6 @@
-"""The abstract syntax tree. The checker stores a type on each node, and on calls the overloads that they may resolve to.
+"""The abstract syntax tree.
+
+The checker stores a type on each node, and on calls the overloads that they may resolve to.
 
 `at` is the offset, in code points, of the token at which messages about the node point.
 
@@ -47,7 +49,8 @@ class Ident(Node):
 class Select(Node):
     """A field selection.
 
-    `test_only` marks `has()`. `resolved` is set by the checker if the whole chain is the dotted name of a variable or type.
+    `test_only` marks `has()`. `resolved` is set by the checker if the whole chain is the dotted name of a variable or
+    type.
     """
 
     __slots__ = ("field", "operand", "resolved", "test_only")
@@ -128,7 +131,15 @@ class Comprehension(Node):
     __slots__ = ("accu", "condition", "init", "range", "result", "step", "var", "var2")
 
     def __init__(
-        self, at: int, range_: Node, variables: tuple[str, str], accu: str, init: Node, condition: Node, step: Node, result: Node
+        self,
+        at: int,
+        range_: Node,
+        variables: tuple[str, str],
+        accu: str,
+        init: Node,
+        condition: Node,
+        step: Node,
+        result: Node,
     ) -> None:
         super().__init__(at)
         self.range = range_
@@ -214,4 +225,6 @@ def copy(node: Node) -> Node:
 
 
 def _copy_entry(entry: Entry) -> Entry:
-    return Entry(entry.at, None if entry.key is None else copy(entry.key), entry.name, copy(entry.value), entry.optional)
+    return Entry(
+        entry.at, None if entry.key is None else copy(entry.key), entry.name, copy(entry.value), entry.optional
+    )

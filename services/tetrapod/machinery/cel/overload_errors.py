@@ -1,7 +1,7 @@
 """The errors of calls whose arguments match no overload at run time.
 
-Upstream: cel-go interpreter/interpretable.go (traits of the first argument, and receivers that dispatch calls themselves) and
-common/decls (functions of which no overload matches).
+Upstream: cel-go interpreter/interpretable.go (traits of the first argument, and receivers that dispatch calls
+themselves) and common/decls (functions of which no overload matches).
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ def overload_error(name: str, args: Sequence[Any]) -> EvaluationError:
         return no_such_overload()
     traits = _TRAITS.get(name)
     if traits is not None:
-        return no_such_overload() if has(traits, args[0]) or has(_RECEIVERS, args[0]) else EvaluationError(f"no such overload: {name}")
+        return (
+            no_such_overload()
+            if has(traits, args[0]) or has(_RECEIVERS, args[0])
+            else EvaluationError(f"no such overload: {name}")
+        )
     type_names = [type_of_value(arg).name for arg in args]
     if name == "flatten":
         return EvaluationError(f"no such overload: {type_names[0]}.flatten({', '.join(type_names[1:])})")

@@ -1,7 +1,7 @@
 """The overloads of all functions, read from `data/overloads.txt`.
 
-Each line is `function overload signature`, in upstream's order. They are those of cel-go's standard library and of the libraries that
-Kubernetes 1.37 enables for new expressions, which are those of 1.36, its minimum compatibility version.
+Each line is `function overload signature`, in upstream's order. They are those of cel-go's standard library and of the
+libraries that Kubernetes 1.37 enables for new expressions, which are those of 1.36, its minimum compatibility version.
 
 Upstream: k8s.io/apiserver/pkg/cel/environment/base.go.
 """
@@ -34,7 +34,10 @@ _BASIC: Final = {
 
 
 class Overload(NamedTuple):
-    """An overload; `args` of a member function begin with its receiver. `params` are the names of its type parameters."""
+    """An overload; `args` of a member function begin with its receiver.
+
+    `params` are the names of its type parameters.
+    """
 
     id: str
     member: bool

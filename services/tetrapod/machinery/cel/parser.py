@@ -1,7 +1,7 @@
 """The parser: it turns an expression into a tree and expands macros as cel-go does.
 
-A text that does not match the grammar raises `SyntaxProblem` at the first unexpected token; `syntax` then computes cel-go's messages.
-Errors beyond the grammar (reserved names, literals out of range, invalid macros) are collected.
+A text that does not match the grammar raises `SyntaxProblem` at the first unexpected token; `syntax` then computes
+cel-go's messages. Errors beyond the grammar (reserved names, literals out of range, invalid macros) are collected.
 
 Upstream: cel-go parser/parser.go and parser/helper.go.
 """
@@ -133,7 +133,9 @@ class Parser:
             return self._member()
         at = self._next().at
         count = 1
-        while self._peek() == kind and not (kind == "-" and self._tokens[self._index + 1].kind in ("NUM_INT", "NUM_FLOAT")):
+        while self._peek() == kind and not (
+            kind == "-" and self._tokens[self._index + 1].kind in ("NUM_INT", "NUM_FLOAT")
+        ):
             self._next()
             count += 1
         node = self._member()
@@ -287,13 +289,19 @@ class Parser:
         match token.kind:
             case "NUM_INT":
                 number = int(sign + text, 16 if text.startswith("0x") else 10)
-                return Literal(at, number) if _INT_MIN <= number <= _INT_MAX else self._problem(at, "invalid int literal")
+                return (
+                    Literal(at, number) if _INT_MIN <= number <= _INT_MAX else self._problem(at, "invalid int literal")
+                )
             case "NUM_UINT":
                 number = int(text[:-1], 16 if text.startswith("0x") else 10)
                 return Literal(at, Uint(number)) if number < 1 << 64 else self._problem(at, "invalid uint literal")
             case "NUM_FLOAT":
                 real = float(sign + text)
-                return self._problem(at, "invalid double literal") if real in (float("inf"), float("-inf")) else Literal(at, real)
+                return (
+                    self._problem(at, "invalid double literal")
+                    if real in (float("inf"), float("-inf"))
+                    else Literal(at, real)
+                )
             case "STRING" | "BYTES":
                 try:
                     return Literal(at, string_of(text) if token.kind == "STRING" else bytes_of(text[1:]))

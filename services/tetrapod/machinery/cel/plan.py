@@ -1,7 +1,9 @@
-"""The planner: it turns a checked tree into functions that evaluate it, with upstream's constant folding and runtime costs.
+"""The planner: it turns a checked tree into functions that evaluate it.
 
-A plan decides once how each node is evaluated. The functions that run at each evaluation are in `plan_calls`, `plan_literals`, `folds`
-(macros) and `attributes`.
+The planner applies upstream's constant folding and runtime costs.
+
+A plan decides once how each node is evaluated. The functions that run at each evaluation are in `plan_calls`,
+`plan_literals`, `folds` (macros) and `attributes`.
 
 Upstream: cel-go interpreter/planner.go, decorators.go (constant folding, set membership) and runtimecost.go.
 """
@@ -16,7 +18,17 @@ from tetrapod.machinery.cel.comprehensions import binder, plan_binding, plan_fol
 from tetrapod.machinery.cel.frame import MISSING, Eval, Frame
 from tetrapod.machinery.cel.library.ordering import summing
 from tetrapod.machinery.cel.library.registry import implementation
-from tetrapod.machinery.cel.nodes import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
+from tetrapod.machinery.cel.nodes import (
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
 from tetrapod.machinery.cel.plan_calls import insert, plan_call, plan_logic, plan_membership, plan_or, with_pattern
 from tetrapod.machinery.cel.plan_literals import plan_append, plan_list, plan_map, plan_struct
 from tetrapod.machinery.cel.plan_results import Const, InstantiationError, Planned, as_attribute, finished, folded
@@ -24,7 +36,9 @@ from tetrapod.machinery.cel.runtime_costs import LIST_COST, cost_of
 from tetrapod.machinery.cel.types import CelType
 from tetrapod.machinery.cel.values import go_type
 
-_CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"})
+_CONVERSIONS: Final = frozenset(
+    {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
+)
 _REGEX: Final = frozenset({"matches", "find", "findAll"})
 
 
@@ -116,7 +130,9 @@ class Plan:
             case "_+_" if self._appends(node):
                 return self._append(node)
             case "or" | "orValue":
-                return plan_or(self._eval(node.operands[0]), self._eval(node.operands[1]), value=node.function == "orValue")
+                return plan_or(
+                    self._eval(node.operands[0]), self._eval(node.operands[1]), value=node.function == "orValue"
+                )
         args = [self._plan(a) for a in node.operands]
         overload = node.overloads[0] if len(node.overloads) == 1 else ""
         if node.function == "@in" and overload == "in_list" and isinstance(args[1], Const):
@@ -131,7 +147,11 @@ class Plan:
         if node.function in _CONVERSIONS and len(args) == 1 and isinstance(args[0], Const):
             value = args[0].value
             return Const(folded(lambda: run(value)))
-        if node.function == "cel.@mapInsert" and isinstance(node.args[0], Ident) and self._find_slot(node.args[0].name) in self._fresh:
+        if (
+            node.function == "cel.@mapInsert"
+            and isinstance(node.args[0], Ident)
+            and self._find_slot(node.args[0].name) in self._fresh
+        ):
             run = insert
         return plan_call(run, [finished(a) for a in args], cost_of(node.function, overload))
 
@@ -170,7 +190,12 @@ class Plan:
         Nothing else refers to that list, so it can be extended in place.
         """
         left, right = node.args
-        return isinstance(left, Ident) and isinstance(right, ListNode) and len(right.elements) == 1 and self._is_fresh(left.name)
+        return (
+            isinstance(left, Ident)
+            and isinstance(right, ListNode)
+            and len(right.elements) == 1
+            and self._is_fresh(left.name)
+        )
 
     def _is_fresh(self, name: str) -> bool:
         return self._find_slot(name) in self._fresh
@@ -241,7 +266,10 @@ class Plan:
         return plan_fold(over, bind, accu, start, condition, step, result)
 
     def _quantified(self, node: Comprehension) -> tuple[Node, bool] | None:
-        """Return the predicate of `all` or `exists` and the value that ends the loop, or None for other comprehensions."""
+        """Return the predicate of `all` or `exists` and the value that ends the loop.
+
+        The result is None for other comprehensions.
+        """
         condition, step = node.condition, node.step
         if not (isinstance(condition, Call) and condition.function == "@not_strictly_false" and isinstance(step, Call)):
             return None

@@ -1,6 +1,7 @@
 """Evaluation functions for calls: logical operators, membership, and functions with their costs.
 
-Upstream: cel-go interpreter/interpretable.go (evalAnd, evalOr, evalZeroArity...), decorators.go (set membership), runtimecost.go.
+Upstream: cel-go interpreter/interpretable.go (evalAnd, evalOr, evalZeroArity...), decorators.go (set membership),
+runtimecost.go.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def with_pattern(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def plan_logic(left: Eval, right: Eval, *, stop: bool) -> Eval:
-    """Plan `&&` (`stop` is False) or `||` (`stop` is True). Either side decides the result, even if the other side is an error."""
+    """Plan `&&` (`stop` is False) or `||` (`stop` is True).
+
+    Either side decides the result, even if the other side is an error.
+    """
 
     def run(f: Frame) -> Any:
         error: Failure[EvaluationError] | None = None
@@ -73,7 +77,10 @@ def plan_logic(left: Eval, right: Eval, *, stop: bool) -> Eval:
 
 
 def plan_or(left: Eval, right: Eval, *, value: bool) -> Eval:
-    """Plan `or` of an optional, or `orValue` if `value` is set. The right side is evaluated only if the optional is empty."""
+    """Plan `or` of an optional, or `orValue` if `value` is set.
+
+    The right side is evaluated only if the optional is empty.
+    """
 
     def run(f: Frame) -> Any:
         optional_value = left(f)
@@ -87,7 +94,10 @@ def plan_or(left: Eval, right: Eval, *, value: bool) -> Eval:
 
 
 def plan_membership(item: Planned, listed: list[Any]) -> Planned | None:
-    """Plan `x in [constants]`, which costs only the evaluation of `x`. Returns None if a constant is not of a simple type."""
+    """Plan `x in [constants]`, which costs only the evaluation of `x`.
+
+    Returns None if a constant is not of a simple type.
+    """
     if not listed:
         return Const(False)
     if any(not isinstance(element, _SET_MEMBERS) for element in listed):
@@ -134,7 +144,10 @@ def plan_call(run: Callable[..., Any], args: list[Eval], cost: Cost) -> Eval:
 
 
 def _called_fixed(run: Callable[..., Any], args: list[Eval], cost: int) -> Eval:
-    """Plan a call whose cost is constant, with a separate function for one and for two arguments to keep evaluations fast."""
+    """Plan a call whose cost is constant.
+
+    Calls with one and with two arguments have functions of their own, to keep evaluations fast.
+    """
     if len(args) == 1:
         (only,) = args
 

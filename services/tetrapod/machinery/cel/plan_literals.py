@@ -1,6 +1,7 @@
 """Evaluation functions for lists, maps and objects.
 
-Upstream: cel-go interpreter/interpretable.go (evalList, evalMap, evalObj) and runtimecost.go; apiserver pkg/cel/mutation (JSONPatch).
+Upstream: cel-go interpreter/interpretable.go (evalList, evalMap, evalObj) and runtimecost.go; apiserver
+pkg/cel/mutation (JSONPatch).
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ def plan_map(runs: Sequence[tuple[Eval, Eval, bool]]) -> Eval:
 
 
 def plan_struct(name: str, fields: Sequence[tuple[str, Eval, bool]]) -> Eval:
-    """Plan an object of type `name`. Each field is its name, its value, and whether it is left out if the value is an empty optional."""
+    """Plan an object of type `name`.
+
+    Each field is its name, its value, and whether it is left out if the value is an empty optional.
+    """
     allowed = ("op", "path", "from", "value") if name == "JSONPatch" else None
 
     def build(f: Frame) -> Any:
@@ -105,7 +109,9 @@ def plan_struct(name: str, fields: Sequence[tuple[str, Eval, bool]]) -> Eval:
                 if field not in allowed:
                     raise EvaluationError(f"unexpected JSONPatchType field: {field}")
                 if field != "value" and not isinstance(value, str):
-                    raise EvaluationError(f"unexpected type {type_of_value(value).name} for JSONPatchType '{field}' field")
+                    raise EvaluationError(
+                        f"unexpected type {type_of_value(value).name} for JSONPatchType '{field}' field"
+                    )
             result[field] = value
         return StructValue(name, result)
 

@@ -25,7 +25,16 @@ AUTHORIZATION_COST: Final = 350_000
 Args: TypeAlias = Sequence[Any]
 Cost: TypeAlias = int | Callable[[Args, Any], int]
 """A constant cost, or a function of the arguments and the result."""
-_COMPARABLE: Final = ("int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes")
+_COMPARABLE: Final = (
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
+    "string",
+    "bytes",
+)
 
 
 def cost_of(function: str, overload: str) -> Cost:
@@ -69,7 +78,10 @@ def _first_twice(args: Args, result: Any) -> int:
 
 
 def _selector(args: Args, result: Any) -> int:
-    """Return the cost of a field or label selector: of parsing its text, and of a requirement for every second character."""
+    """Return the cost of a field or label selector.
+
+    It is the cost of parsing its text, and of a requirement for every second character.
+    """
     length = size_of(args[1])
     return LIST_COST + tenth(length) + ceil(ceil(length * 0.5) * (LIST_COST + STRUCT_COST))
 
@@ -164,7 +176,9 @@ _BY_TRACKER: Final[Mapping[str, Cost]] = {
 _BY_FUNCTION: Final[Mapping[str, Cost]] = {
     "check": AUTHORIZATION_COST,
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), lambda args, result: traversal(args[0])),
+    **dict.fromkeys(
+        ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), lambda args, result: traversal(args[0])
+    ),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _first),
     **dict.fromkeys(("replace", "split"), _first_twice),
     "join": lambda args, result: ceil(size_of(result) * 2 * 0.1),

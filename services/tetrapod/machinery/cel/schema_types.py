@@ -1,6 +1,7 @@
 """The declared types of schemas.
 
-`declared` returns the `DeclType` of a `SchemaNode`; `with_meta` adds the metadata fields that rules of a resource can always use.
+`declared` returns the `DeclType` of a `SchemaNode`; `with_meta` adds the metadata fields that rules of a resource can
+always use.
 
 Upstream: k8s.io/apiserver/pkg/cel/common/schemas.go and apiextensions-apiserver/pkg/apiserver/schema/cel/model.
 """
@@ -20,7 +21,9 @@ _META: Final = ("name", "generateName")
 
 
 def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
-    """Return the declared type of a schema, or None if expressions cannot access its values because the schema does not describe them.
+    """Return the declared type of a schema, or None if expressions cannot access its values.
+
+    Expressions cannot access values that the schema does not describe.
 
     Args:
         root: whether the schema is that of a resource, with apiVersion, kind and metadata.
@@ -47,13 +50,19 @@ def declared(node: SchemaNode, *, root: bool = False) -> DeclType | None:
 
 
 def is_map(node: SchemaNode) -> bool:
-    """Return whether a schema is that of a map: it describes the values, which `additionalProperties: true` does not."""
+    """Return whether a schema is that of a map.
+
+    Such a schema describes the values, which `additionalProperties: true` does not.
+    """
     values = node.additional_properties
     return values is not None and (values.__class__ is not SchemaNode or bool(values.type))
 
 
 def with_meta(node: SchemaNode) -> SchemaNode:
-    """Return a schema with apiVersion, kind, metadata.name and metadata.generateName added, which rules of a resource can always use."""
+    """Return a schema with the fields added that rules of a resource can always use.
+
+    These are apiVersion, kind, metadata.name and metadata.generateName.
+    """
     cached: SchemaNode | None = node.compiled.get("cel-meta")
     if cached is None:
         cached = node.compiled["cel-meta"] = node if _has_meta(node) else _added_meta(node)
@@ -63,7 +72,11 @@ def with_meta(node: SchemaNode) -> SchemaNode:
 def _has_meta(node: SchemaNode) -> bool:
     props = node.properties
     meta = props.get("metadata")
-    if meta is None or meta.type != "object" or any(n not in props or props[n].type != "string" for n in ("kind", "apiVersion")):
+    if (
+        meta is None
+        or meta.type != "object"
+        or any(n not in props or props[n].type != "string" for n in ("kind", "apiVersion"))
+    ):
         return False
     return all(n in meta.properties and meta.properties[n].type == "string" for n in _META)
 
@@ -75,7 +88,12 @@ def _added_meta(node: SchemaNode) -> SchemaNode:
             setattr(result, name, getattr(node, name))
     meta = SchemaNode("object")
     meta.properties = {name: SchemaNode("string") for name in _META}
-    result.properties = {**node.properties, "kind": SchemaNode("string"), "apiVersion": SchemaNode("string"), "metadata": meta}
+    result.properties = {
+        **node.properties,
+        "kind": SchemaNode("string"),
+        "apiVersion": SchemaNode("string"),
+        "metadata": meta,
+    }
     return result
 
 

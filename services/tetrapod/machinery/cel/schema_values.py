@@ -1,8 +1,8 @@
 """Views of JSON values as their schema describes them, for use in expressions.
 
-Strings of some formats become timestamps, durations or bytes. Numbers become doubles. Lists of type set or map compare without order.
-Fields have escaped names, and fields that the schema does not declare are missing. Values that need none of this, which are most parts
-of most objects, are used unchanged; others are wrapped and converted at first use.
+Strings of some formats become timestamps, durations or bytes. Numbers become doubles. Lists of type set or map compare
+without order. Fields have escaped names, and fields that the schema does not declare are missing. Values that need none
+of this, which are most parts of most objects, are used unchanged; others are wrapped and converted at first use.
 
 Upstream: k8s.io/apiserver/pkg/cel/common/valuesunstructured.go, UnstructuredToVal.
 """
@@ -37,7 +37,8 @@ def bound(node: SchemaNode, value: Any, *, root: bool = False, floats: bool = Fa
 
     Args:
         root: whether the value is a resource, with apiVersion, kind and metadata.
-        floats: whether the value contains floats without a fraction, such as 1.0. Validation accepts them as integers, but rules do not.
+        floats: whether the value contains floats without a fraction, such as 1.0. Validation accepts them as integers,
+            but rules do not.
     """
     convert = _converter(with_meta(node) if root else node, floats)
     return value if convert is None else convert(value)
@@ -63,7 +64,11 @@ def _not_null(node: SchemaNode, floats: bool) -> Convert:
         return _int_or_string if floats else None
     match node.type:
         case "object":
-            return _map_converter(node, floats) if is_map(node) and not node.properties else _object_converter(node, floats)
+            return (
+                _map_converter(node, floats)
+                if is_map(node) and not node.properties
+                else _object_converter(node, floats)
+            )
         case "array":
             return _list_converter(node, floats)
         case "string":
@@ -94,7 +99,10 @@ def _int_or_string(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Return the value, raising EvaluationError if it is not a string. Validation accepts lists as strings that have a format."""
+    """Return the value, raising EvaluationError if it is not a string.
+
+    Validation accepts lists as strings that have a format.
+    """
     if value.__class__ is not str:
         raise EvaluationError(_NULL if value is None else f"invalid data, expected string, got {type_name(value)}")
     return value
@@ -104,7 +112,9 @@ def _object_converter(node: SchemaNode, floats: bool) -> Convert:
     if node.embedded_resource:
         node = with_meta(node)
     fields = {name: _converter(child, floats) for name, child in node.properties.items()}
-    strict = node.preserve_unknown or node.embedded_resource or any(child.nullable for child in node.properties.values())
+    strict = (
+        node.preserve_unknown or node.embedded_resource or any(child.nullable for child in node.properties.values())
+    )
     if not strict and all(convert is None and escape(name) in (name, None) for name, convert in fields.items()):
         return None
     return lambda value: _Object(value, fields) if value.__class__ is dict else _wrong(value, "a map", "object")
@@ -135,7 +145,9 @@ def _list_converter(node: SchemaNode, floats: bool) -> Convert:
 
 
 def _wrong(value: Any, expected: str, kind: str) -> Any:
-    raise EvaluationError(_NULL if value is None else f"invalid data, expected {expected} for the provided schema with type={kind}")
+    raise EvaluationError(
+        _NULL if value is None else f"invalid data, expected {expected} for the provided schema with type={kind}"
+    )
 
 
 class _Object(ObjectLike):
@@ -223,7 +235,9 @@ class MapList(CorrelatedList):
         if len(self) != len(other):
             return False
         indexes = self._by_key()
-        return all((index := indexes.get(self._key_of(item))) is not None and equal(self[index], item) for item in other)
+        return all(
+            (index := indexes.get(self._key_of(item))) is not None and equal(self[index], item) for item in other
+        )
 
     def merged(self, other: list[Any]) -> list[Any]:
         result, indexes = list(self), self._by_key()

@@ -1,4 +1,7 @@
-"""Positions in an expression, and issues as cel-go prints them. Upstream: cel-go common/error.go and common/errors.go."""
+"""Positions in an expression, and issues as cel-go prints them.
+
+Upstream: cel-go common/error.go and common/errors.go.
+"""
 
 from __future__ import annotations
 

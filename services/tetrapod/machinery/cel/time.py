@@ -19,7 +19,9 @@ _SECOND: Final = 1_000_000_000
 _MIN: Final = -62135596800 * _SECOND
 _MAX: Final = 253402300799 * _SECOND + _SECOND - 1
 _INT64: Final = 1 << 63
-_RFC3339: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
+_RFC3339: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
+)
 
 
 def parse_timestamp(text: str) -> Timestamp | None:

@@ -58,7 +58,9 @@ class CelType:
 
     def __str__(self) -> str:
         if self._shown is None:
-            self._shown = _SHOWN.get(self.kind) or (f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name)
+            self._shown = _SHOWN.get(self.kind) or (
+                f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name
+            )
         return self._shown
 
     def __repr__(self) -> str:

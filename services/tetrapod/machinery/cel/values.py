@@ -1,6 +1,7 @@
 """The run-time values of CEL, and values that are computed at first use.
 
-Decoded JSON is used unchanged: None, bool, int (int64), float, str, list and dict. Bytes are `bytes`, types are `CelType`.
+Decoded JSON is used unchanged: None, bool, int (int64), float, str, list and dict. Bytes are `bytes`, types are
+`CelType`.
 
 Upstream: cel-go common/types; k8s.io/apiserver/pkg/cel/lazy and pkg/cel/mutation.
 """
@@ -257,8 +258,9 @@ _NUMBERS: Final = frozenset({int, float, Uint})
 def equal(a: Any, b: Any) -> bool:
     """Return the result of `==`.
 
-    Numbers are compared across their types, lists and maps by their contents. Values of different types are not equal. Comparing a value of
-    a Kubernetes type (a quantity, or an object with a schema) with a value of another type raises EvaluationError, except with null.
+    Numbers are compared across their types, lists and maps by their contents. Values of different types are not equal.
+    Comparing a value of a Kubernetes type (a quantity, or an object with a schema) with a value of another type raises
+    EvaluationError, except with null.
     """
     ka, kb = a.__class__, b.__class__
     if ka in _PLAIN:
@@ -293,7 +295,9 @@ def equal_lists(a: list[Any], b: list[Any]) -> bool:
 
 
 def _equal_maps(a: Any, b: Any) -> bool:
-    if len(a) != len(b) or (isinstance(a, StructValue) and (not isinstance(b, StructValue) or a.type_name != b.type_name)):
+    if len(a) != len(b) or (
+        isinstance(a, StructValue) and (not isinstance(b, StructValue) or a.type_name != b.type_name)
+    ):
         return False
     for key in a:
         try:

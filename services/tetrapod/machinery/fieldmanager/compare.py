@@ -1,6 +1,7 @@
-"""Comparison of two versions of an object: the fields that were touched (added or modified) and those that were removed.
+"""Comparison of two versions of an object: the touched and the removed fields.
 
-This runs on every write and is optimized: a new value is converted to its field set in one pass, and equal parts are not traversed.
+A touched field was added or modified. The comparison runs on every write and is optimized: a new value is converted to
+its field set in one pass, and equal parts are not traversed.
 
 Upstream: sigs.k8s.io/structured-merge-diff/typed/compare.go.
 """

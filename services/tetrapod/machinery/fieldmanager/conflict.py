@@ -17,7 +17,11 @@ def conflict_error(conflicts: list[Conflict]) -> StatusError:
     """Return the error of an apply that conflicts. It lists the first MAX_ERRORS conflicts and counts the others."""
     listed = conflicts[:MAX_ERRORS]
     causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {_manager(c.manager_id)}", "field": cut_path(show_path(c.path))}
+        {
+            "reason": "FieldManagerConflict",
+            "message": f"conflict with {_manager(c.manager_id)}",
+            "field": cut_path(show_path(c.path)),
+        }
         for c in listed
     ]
     if left_out := len(conflicts) - len(listed):
@@ -28,7 +32,9 @@ def conflict_error(conflicts: list[Conflict]) -> StatusError:
 def _message(listed: list[Conflict], left_out: int) -> str:
     if len(listed) == 1:
         [only] = listed
-        return f"Apply failed with 1 conflict: conflict with {_manager(only.manager_id)}: {cut_path(show_path(only.path))}"
+        return (
+            f"Apply failed with 1 conflict: conflict with {_manager(only.manager_id)}: {cut_path(show_path(only.path))}"
+        )
     lines: list[str] = []
     for manager_id in sorted({c.manager_id for c in listed}):
         lines.append(f"conflicts with {_manager(manager_id)}:")

@@ -1,7 +1,7 @@
 """The empty object of a kind, with which a created object is compared.
 
-It already has the fields that Go always encodes (structs and values without omitempty), so a create does not add them. Therefore `spec`
-of a Deployment has no owner, while `spec` of a custom resource has one.
+It already has the fields that Go always encodes (structs and values without omitempty), so a create does not add them.
+Therefore `spec` of a Deployment has no owner, while `spec` of a custom resource has one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _NULLS: Final = ("apis.meta.v1.Time", "apis.meta.v1.MicroTime", "pkg.runtime.Raw
 
 
 def empty_object(kind: GroupVersionKind, node: SchemaNode) -> Object:
-    """Return an object of the kind with no fields set, which must not be modified. For custom resources it has only apiVersion and kind."""
+    """Return an object of the kind with no fields set, which must not be modified.
+
+    For custom resources it has only apiVersion and kind.
+    """
     empty: Object | None = node.compiled.get("fieldmanager empty")
     if empty is None:
         empty = {"kind": kind.kind, "apiVersion": kind.api_version}

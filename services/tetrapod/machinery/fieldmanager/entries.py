@@ -1,7 +1,7 @@
 """Decoding and encoding of `metadata.managedFields`, which has one entry for each manager.
 
-A manager is identified by the JSON text of the fields that distinguish entries: name, operation, version (of updates only) and
-subresource.
+A manager is identified by the JSON text of the fields that distinguish entries: name, operation, version (of updates
+only) and subresource.
 
 Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal/managedfields.go.
 """
@@ -28,7 +28,10 @@ UPDATE: Final = "Update"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The fields that one manager owns. `identity` is the decoded identifier: the manager's name, operation and so on."""
+    """The fields that one manager owns.
+
+    `identity` is the decoded identifier: the manager's name, operation and so on.
+    """
 
     identity: Object
     fields: FieldSet
@@ -94,9 +97,13 @@ def decode(entries: Any) -> Managed:
                 raise ValueError(f"missing fieldsType in managed fields entry {i}")
             raise ValueError(f"invalid fieldsType {go_quote(str(fields_type))} in managed fields entry {i}")
         applied = operation == APPLY
-        manager_id = identifier(entry.get("manager") or "", operation, "" if applied else api_version, entry.get("subresource") or "")
+        manager_id = identifier(
+            entry.get("manager") or "", operation, "" if applied else api_version, entry.get("subresource") or ""
+        )
         fields = _decode_fields(entry.get("fieldsV1"))
-        managed[manager_id] = new_entry(manager_id, fields, api_version, applied=applied, time=_decode_time(entry.get("time")))
+        managed[manager_id] = new_entry(
+            manager_id, fields, api_version, applied=applied, time=_decode_time(entry.get("time"))
+        )
     return managed
 
 

@@ -1,9 +1,9 @@
 """Sets of fields of an object, in the wire form of `fieldsV1`.
 
-A set maps path elements (`pathelement.py`) to the branch below each. An element with the empty branch `{}` is a member without
-members below it. Otherwise the element is a member only if its branch has the key `.`. Decoding is therefore plain JSON
-decoding, and most sets of two versions of an object share their parts. Sets are immutable, and the keys of each dictionary have
-upstream's order.
+A set maps path elements (`pathelement.py`) to the branch below each. An element with the empty branch `{}` is a member
+without members below it. Otherwise the element is a member only if its branch has the key `.`. Decoding is therefore
+plain JSON decoding, and most sets of two versions of an object share their parts. Sets are immutable, and the keys of
+each dictionary have upstream's order.
 
 Upstream: sigs.k8s.io/structured-merge-diff/fieldpath (set.go, serialize.go).
 """
@@ -201,7 +201,10 @@ def exclude(fields: FieldSet) -> FieldFilter:
 
 
 def include(*patterns: tuple[str, ...]) -> FieldFilter:
-    """Return a filter that keeps the members whose path begins with one of the patterns. The element `*` matches any element."""
+    """Return a filter that keeps the members whose path begins with one of the patterns.
+
+    The element `*` matches any element.
+    """
     return lambda of: _included(of, list(patterns))
 
 

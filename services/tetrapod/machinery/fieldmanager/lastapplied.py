@@ -1,9 +1,10 @@
 """Migration between client-side and server-side `kubectl apply`: the last-applied annotation and managed fields.
 
-If the manager `kubectl` applies, it takes over fields that its last client-side apply set and that have not changed since. The
-annotation is kept up to date for clients that go back to client-side apply.
+If the manager `kubectl` applies, it takes over fields that its last client-side apply set and that have not changed
+since. The annotation is kept up to date for clients that go back to client-side apply.
 
-Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal (lastappliedmanager.go, lastappliedupdater.go, lastapplied.go).
+Upstream: k8s.io/apimachinery/pkg/util/managedfields/internal (lastappliedmanager.go, lastappliedupdater.go,
+lastapplied.go).
 """
 
 from __future__ import annotations
@@ -36,13 +37,21 @@ def left_over(conflicts: list[Conflict], live: Object, version: str, of: Type) -
 
 
 def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
-    """Return the fields that the annotation sets and that still have those values, or None if the annotation is missing or unusable."""
+    """Return the fields that the annotation sets and that still have those values.
+
+    The result is None if the annotation is missing or unusable.
+    """
     text = _annotations(live).get(ANNOTATION)
     if not text or validate(live, of):
         return None
     try:
         applied = orjson.loads(text)
-        if not isinstance(applied, dict) or applied.get("apiVersion") != version or not applied.get("kind") or validate(applied, of):
+        if (
+            not isinstance(applied, dict)
+            or applied.get("apiVersion") != version
+            or not applied.get("kind")
+            or validate(applied, of)
+        ):
             return None
         changes = compare(applied, live, of)
         return fieldset.difference(fieldset.difference(field_set(applied, of), changes.touched), changes.removed)
@@ -51,7 +60,10 @@ def _unchanged_since(live: Object, version: str, of: Type) -> FieldSet | None:
 
 
 def with_annotation(merged: Object, config: Object) -> Object:
-    """Return the merged object with its annotation rewritten from the applied configuration, or unchanged if it has no annotation."""
+    """Return the merged object with its annotation rewritten from the applied configuration.
+
+    An object without annotation is returned unchanged.
+    """
     if not _annotations(merged).get(ANNOTATION):
         return merged
     metadata = dict(config.get("metadata") or {})

@@ -1,8 +1,8 @@
 """Maintenance of `metadata.managedFields` of one kind on every write, and merging of server-side applies.
 
-The endpoints call `update` when a create, update or patch has its final object (before validation), and `apply` for an apply patch.
-Arguments are never modified. Each of upstream's chained managers is one method here, in the same order: version check, last-applied
-annotation, tracking from the first apply, capping, manager identity, time, system fields.
+The endpoints call `update` when a create, update or patch has its final object (before validation), and `apply` for an
+apply patch. Arguments are never modified. Each of upstream's chained managers is one method here, in the same order:
+version check, last-applied annotation, tracking from the first apply, capping, manager identity, time, system fields.
 
 Upstream: k8s.io/apimachinery/pkg/util/managedfields (internal/fieldmanager.go and the files beside it).
 """
@@ -16,7 +16,17 @@ from typing import Any, Final
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.fieldmanager import conflict, fieldset, lastapplied
 from tetrapod.machinery.fieldmanager.empty_objects import empty_object
-from tetrapod.machinery.fieldmanager.entries import APPLY, UPDATE, Managed, decode, encode, identifier, is_reset, new_entry, now
+from tetrapod.machinery.fieldmanager.entries import (
+    APPLY,
+    UPDATE,
+    Managed,
+    decode,
+    encode,
+    identifier,
+    is_reset,
+    new_entry,
+    now,
+)
 from tetrapod.machinery.fieldmanager.entry_limit import cap_update_managers
 from tetrapod.machinery.fieldmanager.fieldset import FieldFilter, FieldSet
 from tetrapod.machinery.fieldmanager.typed import OBJECT_META, SchemaError, Type, compile_root
@@ -75,14 +85,16 @@ class FieldManager:
 
         Args:
             kind: the `apiVersion` and `kind` of requests to this endpoint.
-            node_for: returns the schema of the kind in an `apiVersion`; None or LookupError means that there is no such version.
-            convert: converts an object of the kind to another `apiVersion`, raising LookupError if there is none. It is needed only
-                if the kind has several versions. It must not modify its argument.
+            node_for: returns the schema of the kind in an `apiVersion`; None or LookupError means that there is no such
+                version.
+            convert: converts an object of the kind to another `apiVersion`, raising LookupError if there is none. It is
+                needed only if the kind has several versions. It must not modify its argument.
             hub: the `apiVersion` of the objects that `update` and `apply` take and return; if empty, that of requests.
-            reset_fields: by version, a filter for the fields that users of this endpoint cannot own (`fieldset.exclude`, `include`).
+            reset_fields: by version, a filter for the fields that users of this endpoint cannot own
+                (`fieldset.exclude`, `include`).
             subresource: the subresource of the entries.
-            thorough: whether to validate whole objects, in every version that a manager uses, before tracking an update. Needed for
-                custom resources, because stored objects may not match their schema.
+            thorough: whether to validate whole objects, in every version that a manager uses, before tracking an
+                update. Needed for custom resources, because stored objects may not match their schema.
         """
         self._kind = kind
         self._version = kind.api_version
@@ -112,14 +124,20 @@ class FieldManager:
         return _with_managed_fields(bare, encode(updated))
 
     def apply(
-        self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish = lambda applied, changed: applied
+        self,
+        live: Object | None,
+        config: Object,
+        manager: str,
+        *,
+        force: bool,
+        finish: Finish = lambda applied, changed: applied,
     ) -> Object:
         """Merge an applied configuration into the existing object. Return the result with its managed fields.
 
-        `finish` produces the final object from the merged one, given whether the apply changed anything. If it did, `finish` sets
-        defaults and normalizes; upstream decodes the object into Go structs at this point. The merged object may have nulls, where the
-        configuration had them or where a map lost its last member. If nothing changed, the existing object is kept as it is, without
-        new defaults.
+        `finish` produces the final object from the merged one, given whether the apply changed anything. If it did,
+        `finish` sets defaults and normalizes; upstream decodes the object into Go structs at this point. The merged
+        object may have nulls, where the configuration had them or where a map lost its last member. If nothing changed,
+        the existing object is kept as it is, without new defaults.
 
         Args:
             live: the existing object, or None if the apply creates it.
@@ -142,7 +160,9 @@ class FieldManager:
         except Misfit as error:
             raise _failure(str(error)) from error
         except SchemaError as error:
-            raise _failure(f"failed to create typed live object ({_describe(bare)}): {self._faults(bare, error)}") from error
+            raise _failure(
+                f"failed to create typed live object ({_describe(bare)}): {self._faults(bare, error)}"
+            ) from error
         except Conflicts as error:
             raise conflict.conflict_error(error.conflicts) from error
         changed = live is None or merged is not bare
@@ -224,7 +244,9 @@ class FieldManager:
 
     # --- apply ---
 
-    def _apply_as(self, live: Object, config: Object, managed: Managed, manager: str, *, force: bool) -> tuple[Object, Managed]:
+    def _apply_as(
+        self, live: Object, config: Object, managed: Managed, manager: str, *, force: bool
+    ) -> tuple[Object, Managed]:
         try:
             return self._apply(live, config, managed, manager, force=force)
         except Conflicts as error:
@@ -236,7 +258,9 @@ class FieldManager:
                 raise Conflicts(remaining) from error
         return self._apply(live, config, managed, manager, force=True)
 
-    def _apply(self, live: Object, config: Object, managed: Managed, manager: str, *, force: bool) -> tuple[Object, Managed]:
+    def _apply(
+        self, live: Object, config: Object, managed: Managed, manager: str, *, force: bool
+    ) -> tuple[Object, Managed]:
         if _are_managed_fields(_metadata(config).get("managedFields")):
             raise bad_request("metadata.managedFields must be nil")
         of = self._type_for(self._version)
@@ -280,7 +304,8 @@ class FieldManager:
     def _unknown(self, version: str) -> Exception:
         """Return the error for a version that does not exist.
 
-        Upstream drops the managers of a version that was removed. For custom resources the conversion fails before it gets that far.
+        Upstream drops the managers of a version that was removed. For custom resources the conversion fails before it
+        gets that far.
         """
         if self._thorough:
             return _failure(f"request to convert CR to an invalid group/version: {version}")
@@ -308,10 +333,15 @@ def _with_managed_fields(obj: Object, entries: Any) -> Object:
 
 
 def _are_managed_fields(value: Any) -> bool:
-    """Return whether the value is a valid list of managed fields. Invalid values count as absent here and are rejected by the schema."""
+    """Return whether the value is a valid list of managed fields.
+
+    Invalid values count as absent here and are rejected by the schema.
+    """
     entry = load(OBJECT_META).properties["managedFields"].items
     assert entry is not None
-    return isinstance(value, list) and all(isinstance(item, dict) and first_error(entry, copy_object(item)) is None for item in value)
+    return isinstance(value, list) and all(
+        isinstance(item, dict) and first_error(entry, copy_object(item)) is None for item in value
+    )
 
 
 def _kind_of(obj: Object) -> GroupVersionKind:
@@ -324,7 +354,9 @@ def _kind_of(obj: Object) -> GroupVersionKind:
 
 
 def _describe(obj: Object) -> str:
-    namespace, name = (value if isinstance(value, str) else "" for value in map(_metadata(obj).get, ("namespace", "name")))
+    namespace, name = (
+        value if isinstance(value, str) else "" for value in map(_metadata(obj).get, ("namespace", "name"))
+    )
     return f"{namespace}/{name}; {_kind_of(obj)}"
 
 

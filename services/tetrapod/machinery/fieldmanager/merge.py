@@ -16,7 +16,9 @@ _ABSENT: Final = object()
 
 
 def merge(live: Any, config: Any, of: Type) -> Any:
-    """Return the merged object. It shares parts of both arguments, which are not modified. The configuration must be valid.
+    """Return the merged object.
+
+    It shares parts of both arguments, which are not modified. The configuration must be valid.
 
     Raises:
         SchemaError: the existing object has a list element without a key.
@@ -54,7 +56,10 @@ def _merge_maps(live: dict[str, Any], config: dict[str, Any], of: Type) -> dict[
 
 
 def _merge_lists(live: list[Any], config: list[Any], of: Type) -> list[Any]:
-    """Merge two lists: shared elements in the order of the configuration, elements of one list near their neighbours."""
+    """Merge two lists.
+
+    Shared elements come in the order of the configuration, and elements of one list near their neighbours.
+    """
     items = of.items
     assert items is not None
     live_elements, config_elements = [of.element_of(v) for v in live], [of.element_of(v) for v in config]

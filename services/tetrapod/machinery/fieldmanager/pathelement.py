@@ -1,7 +1,8 @@
 """Path elements: the encoding of one step into an object in `fieldsV1`, their order, and their form in messages.
 
-Field sets are kept in their wire form (see `fieldset.py`), so a path element is its wire text: `f:NAME` for a field, `k:{…}` for a list
-element by its keys, `v:VALUE` for an element of a set, `i:N` for an element by its index, and `.` for the containing element itself.
+Field sets are kept in their wire form (see `fieldset.py`), so a path element is its wire text: `f:NAME` for a field,
+`k:{…}` for a list element by its keys, `v:VALUE` for an element of a set, `i:N` for an element by its index, and `.`
+for the containing element itself.
 
 Upstream: sigs.k8s.io/structured-merge-diff/fieldpath (element.go, serialize-pe.go) and value/value.go.
 """
@@ -21,7 +22,9 @@ from tetrapod.machinery.golang.quoting import go_quote
 
 SELF: Final = "."
 _plain = re.compile(r"[ !#-%'-;=?-\[\]-~]*").fullmatch
-"""Matches strings that JSON contains unescaped: printable ASCII except quotes, backslashes and the characters of HTML."""
+"""Matches strings that JSON contains unescaped: printable ASCII except quotes, backslashes and the characters of
+HTML.
+"""
 _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -36,7 +39,10 @@ def key_element(fields: Iterable[tuple[str, Any]]) -> str:
 
 
 def scalar_json(value: Any) -> str:
-    """Return a value as Go encodes it in JSON: HTML characters escaped, keys sorted, floats formatted as by json-iterator."""
+    """Return a value as Go encodes it in JSON.
+
+    HTML characters are escaped, keys are sorted, and floats are formatted as by json-iterator.
+    """
     if isinstance(value, str):
         return f'"{value}"' if _plain(value) else orjson.dumps(value).decode().translate(_HTML)
     if isinstance(value, float):
@@ -116,7 +122,11 @@ def show(element: str) -> str:
         case "f:":
             return f".{text}"
         case "k:":
-            return "[" + ",".join(f"{name}={_show_value(value)}" for name, value in sorted(orjson.loads(text).items())) + "]"
+            return (
+                "["
+                + ",".join(f"{name}={_show_value(value)}" for name, value in sorted(orjson.loads(text).items()))
+                + "]"
+            )
         case "v:":
             return f"[={_show_value(orjson.loads(text))}]"
         case _:

@@ -13,7 +13,10 @@ from tetrapod.machinery.fieldmanager.typed import LIST, MAP, SCALAR, Type
 
 
 def remove_items(value: Any, fields: FieldSet, of: Type) -> Any:
-    """Return a copy without the given fields and list elements. As upstream, a value that loses all its members becomes None."""
+    """Return a copy without the given fields and list elements.
+
+    As upstream, a value that loses all its members becomes None.
+    """
     kind = of.kind_of(value)
     if kind == SCALAR:
         return value
@@ -70,9 +73,9 @@ def _below(branch: Branch) -> Branch:
 
 
 def reconcile(fields: FieldSet, of: Type | None) -> FieldSet:
-    """Return the set adapted to the current schema: the owner of parts of a value that is now atomic owns the whole value.
+    """Return the set adapted to the current schema.
 
-    If nothing changes, the same set is returned.
+    The owner of parts of a value that is now atomic owns the whole value. If nothing changes, the same set is returned.
     """
     if of is None or not (of.takes_map or of.takes_list) or (of.takes_map and of.deduced):
         return fields

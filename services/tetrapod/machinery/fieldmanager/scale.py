@@ -1,6 +1,9 @@
-"""Mapping of managed fields between a resource and its Scale: the owner of the replicas field owns `spec.replicas` of the Scale.
+"""Mapping of managed fields between a resource and its Scale.
 
-The scale endpoint calls it around an update of the Scale object. Entries that it adds to the resource have no time.
+The owner of the replicas field owns `spec.replicas` of the Scale.
+
+The scale endpoint applies the mapping around an update of the Scale object. Entries that the mapping adds to the
+resource have no time.
 
 Upstream: k8s.io/apimachinery/pkg/util/managedfields/scalehandler.go.
 """
@@ -21,7 +24,9 @@ _SCALE_PATH: Final = ("f:spec", "f:replicas")
 class ScaleHandler:
     """The managed fields of one resource, and the path of its replicas in each version."""
 
-    def __init__(self, parent_entries: Any, api_version: str, replicas_paths: Mapping[str, Sequence[str] | None]) -> None:
+    def __init__(
+        self, parent_entries: Any, api_version: str, replicas_paths: Mapping[str, Sequence[str] | None]
+    ) -> None:
         """Decode the managed fields of a resource.
 
         Args:
@@ -34,7 +39,9 @@ class ScaleHandler:
         """
         self._parent = decode(parent_entries)
         self._api_version = api_version
-        self._paths = {v: None if path is None else tuple(f"f:{name}" for name in path) for v, path in replicas_paths.items()}
+        self._paths = {
+            v: None if path is None else tuple(f"f:{name}" for name in path) for v, path in replicas_paths.items()
+        }
 
     def to_subresource(self) -> list[Object]:
         """Return the managedFields of the Scale object: the owners of the replicas."""
@@ -69,5 +76,7 @@ class ScaleHandler:
         for manager, entry in scale.items():
             if replicas_path is not None and fieldset.has(entry.fields, _SCALE_PATH):
                 time = self._parent[manager].time if manager in self._parent else None
-                out[manager] = new_entry(manager, fieldset.of_paths([replicas_path]), self._api_version, applied=entry.applied, time=time)
+                out[manager] = new_entry(
+                    manager, fieldset.of_paths([replicas_path]), self._api_version, applied=entry.applied, time=time
+                )
         return encode(out)

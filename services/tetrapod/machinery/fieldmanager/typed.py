@@ -1,9 +1,10 @@
 """The types of structured merge, compiled from `SchemaNode`.
 
-A type determines whether a value is a leaf, a map whose members are owned individually, or a list whose elements are identified by
-keys or by value. Nodes are compiled on first use and keep their `Type`.
+A type determines whether a value is a leaf, a map whose members are owned individually, or a list whose elements are
+identified by keys or by value. Nodes are compiled on first use and keep their `Type`.
 
-Upstream: k8s.io/kube-openapi/pkg/schemaconv (openapi.go, smd.go) and sigs.k8s.io/structured-merge-diff/typed/helpers.go.
+Upstream: k8s.io/kube-openapi/pkg/schemaconv (openapi.go, smd.go) and
+sigs.k8s.io/structured-merge-diff/typed/helpers.go.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class SchemaError(Exception):
 
 
 class Type:
-    """The type of a value. It may allow a scalar, a list and a map at once; then the value decides which one applies."""
+    """The type of a value.
+
+    It may allow a scalar, a list and a map at once; then the value decides which one applies.
+    """
 
     __slots__ = (
         "_fields",
@@ -60,8 +64,8 @@ class Type:
         self.deduced = False
         """Whether this is a map with arbitrary members and no declared fields."""
         self.built_in = False
-        """Whether values were decoded by a schema. Then `==` is sufficient to compare them, although it does not distinguish true
-        from 1.
+        """Whether values were decoded by a schema. Then `==` is sufficient to compare them, although it does not
+        distinguish true from 1.
         """
         self._keys: tuple[tuple[str, Any], ...] = ()
         self._node: SchemaNode | None = None
@@ -89,7 +93,10 @@ class Type:
         return member_type
 
     def kind_of(self, value: Any) -> int:
-        """Return how a value is treated: by its own kind if the type allows that, else the first of map, scalar and list that it allows."""
+        """Return the kind by which a value is treated.
+
+        It is the value's own kind if the type allows that, else the first of map, scalar and list that the type allows.
+        """
         if isinstance(value, dict):
             if self.takes_map:
                 return MAP
@@ -155,7 +162,10 @@ def compile_node(node: SchemaNode, *, preserve: bool = False) -> Type:
 
 
 def compile_root(node: SchemaNode, object_meta: SchemaNode) -> Type:
-    """Return the type of a kind. `metadata` is always an ObjectMeta, even if the schema of a custom resource says otherwise."""
+    """Return the type of a kind.
+
+    `metadata` is always an ObjectMeta, even if the schema of a custom resource says otherwise.
+    """
     compiled: Type | None = node.compiled.get("fieldmanager root")
     if compiled is None:
         compiled = node.compiled["fieldmanager root"] = Type()
@@ -235,7 +245,13 @@ def _default(node: SchemaNode | None, name: str) -> Any:
 
 def _fill_untyped(target: Type) -> None:
     """Make the type allow any value, as one leaf."""
-    target.scalar, target.takes_list, target.takes_map, target.list_atomic, target.map_atomic = "untyped", True, True, True, True
+    target.scalar, target.takes_list, target.takes_map, target.list_atomic, target.map_atomic = (
+        "untyped",
+        True,
+        True,
+        True,
+        True,
+    )
     target.items = target.element = UNTYPED
 
 

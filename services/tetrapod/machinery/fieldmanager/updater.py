@@ -71,7 +71,9 @@ class Updater:
         self._thorough = thorough
 
     def update(self, live: Object, new: Object, version: str, managed: Managed, manager: str) -> Managed:
-        """Return the managers after `manager` has changed `live` to `new`, both in `version`. The manager's entry has only this change.
+        """Return the managers after `manager` has changed `live` to `new`, both in `version`.
+
+        The manager's entry has only this change.
 
         Raises:
             SchemaError: a changed part does not match the schema.
@@ -106,7 +108,10 @@ class Updater:
         return (None if same(live, merged) else merged), managed
 
     def _reconciled(self, managed: Managed) -> Managed:
-        """Return the managers with their fields adapted to the current schema, without managers of versions that do not exist."""
+        """Return the managers with their fields adapted to the current schema.
+
+        Managers of versions that do not exist are left out.
+        """
         out: Managed = {}
         for manager, entry in managed.items():
             try:
@@ -126,8 +131,12 @@ class Updater:
             return changes
         return Changes(self._filtered(version, changes.touched), self._filtered(version, changes.removed))
 
-    def _take(self, live: Object, new: Object, version: str, managed: Managed, manager: str, *, force: bool) -> tuple[Managed, Changes]:
-        """Remove the changed fields from all other managers. Return the remaining managers and the changes in `version`.
+    def _take(
+        self, live: Object, new: Object, version: str, managed: Managed, manager: str, *, force: bool
+    ) -> tuple[Managed, Changes]:
+        """Remove the changed fields from all other managers.
+
+        Return the remaining managers and the changes in `version`.
 
         Raises:
             Conflicts: other managers own changed fields, and `force` is not set.
@@ -153,14 +162,16 @@ class Updater:
 
     def _changes_in(self, version: str, known: dict[str, Changes], live: Object, new: Object) -> Changes:
         if version not in known:
-            known[version] = self._changes(self._converted(live, version, "old"), self._converted(new, version, "new"), version)
+            known[version] = self._changes(
+                self._converted(live, version, "old"), self._converted(new, version, "new"), version
+            )
         return known[version]
 
     def _converted(self, obj: Object, version: str, which: str) -> Object:
         """Return an object converted to another version.
 
-        Upstream builds a typed value from the converted object. It converts the old object earlier, when it reconciles managers with
-        the schema; therefore errors of the old object have no prefix.
+        Upstream builds a typed value from the converted object. It converts the old object earlier, when it reconciles
+        managers with the schema; therefore errors of the old object have no prefix.
 
         Args:
             which: "old" or "new".
@@ -179,7 +190,10 @@ class Updater:
         return converted
 
     def _pruned(self, merged: Object, version: str, managed: Managed, last: Entry | None) -> Object:
-        """Return `merged` without the fields that the manager applied last time, does not apply now, and that no other manager owns."""
+        """Return `merged` without the fields that only the manager had applied, and no longer applies.
+
+        These are the fields that the manager applied last time and does not apply now, and that no other manager owns.
+        """
         if last is None or not last.fields:
             return merged
         try:
@@ -212,8 +226,14 @@ class Updater:
 
     @staticmethod
     def _with_dangling(merged: Object, pruned: Any, of: Type, last: Entry) -> Any:
-        """Restore the fields that the manager had not applied last time, because an apply removes only its own fields."""
-        merged_fields, pruned_fields = with_named_fields(field_set(merged, of), of), with_named_fields(field_set(pruned, of), of)
+        """Restore the fields that the manager had not applied last time.
+
+        An apply removes only its own fields.
+        """
+        merged_fields, pruned_fields = (
+            with_named_fields(field_set(merged, of), of),
+            with_named_fields(field_set(pruned, of), of),
+        )
         removed_fields = fieldset.difference(merged_fields, pruned_fields)
         return remove_items(merged, fieldset.intersection(removed_fields, with_named_fields(last.fields, of)), of)
 

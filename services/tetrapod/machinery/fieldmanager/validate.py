@@ -71,7 +71,9 @@ def _members(value: dict[str, Any], of: Type, allow_duplicates: bool) -> _Errors
             # As upstream, the first undeclared field ends the validation of the map.
             errors.append((f".{name}", "field not declared in schema"))
             break
-        errors += [(cut_path(f".{name}{path}"), message) for path, message in _value(member, member_type, allow_duplicates)]
+        errors += [
+            (cut_path(f".{name}{path}"), message) for path, message in _value(member, member_type, allow_duplicates)
+        ]
     return errors
 
 

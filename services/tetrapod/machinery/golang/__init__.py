@@ -1,1 +1,4 @@
-"""Behaviour that follows from upstream being written in Go: text forms of values, parsers, and the error texts of both."""
+"""Behaviour that follows from upstream being written in Go.
+
+The package has text forms of values, parsers, and the error texts of both.
+"""

@@ -30,7 +30,10 @@ def go_float(value: float) -> str:
 
 
 def _shortest(value: float) -> tuple[str, str, int]:
-    """Return the sign, the significant digits without trailing zeros, and the power of ten by which they are multiplied."""
+    """Return the sign, the significant digits, and the power of ten by which they are multiplied.
+
+    The digits have no trailing zeros.
+    """
     text = repr(abs(value))
     mantissa, _, power = text.partition("e")
     whole, _, fraction = mantissa.partition(".")

@@ -1,7 +1,7 @@
 """Formatting of decoded JSON values like Go's `%v`, `%#v`, `%s` and `%T`.
 
-Clients and tests match such texts (`map: map[image:i:2] does not contain declared merge key: name`), so the errors of patches and
-applies use these functions.
+Clients and tests match such texts (`map: map[image:i:2] does not contain declared merge key: name`), so the errors of
+patches and applies use these functions.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def syntax(value: Any) -> str:
         case str():
             return go_quote(value)
         case dict():
-            return "map[string]interface {}{" + ", ".join(f"{go_quote(k)}:{syntax(value[k])}" for k in sorted(value)) + "}"
+            return (
+                "map[string]interface {}{" + ", ".join(f"{go_quote(k)}:{syntax(value[k])}" for k in sorted(value)) + "}"
+            )
         case list():
             return "[]interface {}{" + ", ".join(map(syntax, value)) + "}"
         case _:

@@ -1,4 +1,7 @@
-"""IP addresses and CIDRs as Go parses them: net/netip, and the sloppy parsers of k8s.io/utils/net, which allow leading zeros."""
+"""IP addresses and CIDRs as Go parses them.
+
+The parsers are those of net/netip, and the sloppy ones of k8s.io/utils/net, which allow leading zeros.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ def parse_cidr_sloppy(value: str) -> tuple[Address, Network] | None:
 
 
 def unmapped(address: Address) -> Address:
-    """Return the IPv4 address of an IPv4-mapped IPv6 address, and other addresses unchanged. Go's net.IP treats both as the same."""
+    """Return the IPv4 address of an IPv4-mapped IPv6 address, and other addresses unchanged.
+
+    Go's net.IP treats both as the same.
+    """
     if isinstance(address, ipaddress.IPv6Address) and (inner := address.ipv4_mapped) is not None:
         return inner
     return address

@@ -50,7 +50,10 @@ def _integral(value: Any) -> Any:
 
 
 def shortest_integer(value: float) -> int:
-    """Return a whole float as an integer with the digits that Go writes: the fewest that identify the float, then zeros."""
+    """Return a whole float as an integer with the digits that Go writes.
+
+    These are the fewest digits that identify the float, then zeros.
+    """
     return int(value) if abs(value) <= _EXACT else int(Decimal(repr(value)))
 
 
@@ -77,8 +80,15 @@ def _has(encoded: bytes, sign: bytes) -> bool:
 
 
 def as_go_writes(encoded: bytes) -> bytes:
-    """Return a document with all floats written as Go does, including whole ones without `.0`, for values that have not been stored yet."""
-    return _text_or_float.sub(_in_go, _text_or_whole.sub(_shortened, encoded)) if b"." in encoded or b"e" in encoded else encoded
+    """Return a document with all floats written as Go does, including whole ones without `.0`.
+
+    The function is for values that have not been stored yet.
+    """
+    return (
+        _text_or_float.sub(_in_go, _text_or_whole.sub(_shortened, encoded))
+        if b"." in encoded or b"e" in encoded
+        else encoded
+    )
 
 
 def _shortened(match: re.Match[bytes]) -> bytes:

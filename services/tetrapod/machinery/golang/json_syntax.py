@@ -1,6 +1,7 @@
 """Error texts for invalid JSON, as Go's encoding/json scanner gives them.
 
-Only rejected bodies are scanned: `json.decode` parses with orjson and calls `explain` for the text. Follows encoding/json/scanner.go.
+Only rejected bodies are scanned: `json.decode` parses with orjson and calls `explain` for the text. Follows
+encoding/json/scanner.go.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ class _Scanner:
                 return
 
     def _value_or_open(self, closers: list[int]) -> bool:
-        """Read a scalar or an empty array or object, or open a non-empty one. Return True if one was opened and a value follows."""
+        """Read a scalar or an empty array or object, or open a non-empty one.
+
+        Return True if one was opened and a value follows.
+        """
         char = self._blank()
         if char in (ord("["), ord("{")):
             if len(closers) >= self._max_depth:

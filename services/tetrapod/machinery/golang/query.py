@@ -22,19 +22,26 @@ _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 def unescape(text: bytes) -> bytes:
     """Decode percent-escapes, which must be well-formed.
 
-    The C decoder of quoted-printable does the work: `urllib.parse.unquote_to_bytes` takes 60 times as long for escapes in a row.
+    The C decoder of quoted-printable does the work: `urllib.parse.unquote_to_bytes` takes 60 times as long for escapes
+    in a row.
     """
     return binascii.a2b_qp(text.replace(b"=", b"=3D").replace(b"%", b"="))
 
 
 def query_pairs(query: str) -> list[tuple[str, str]]:
-    """Return all parameters of a raw query in order, decoded. Parameters with a semicolon or a malformed escape are ignored."""
+    """Return all parameters of a raw query in order, decoded.
+
+    Parameters with a semicolon or a malformed escape are ignored.
+    """
     query = _well_formed(query)
     if "%" not in query and "+" not in query:
         parts = [pair.partition("=") for pair in query.split("&") if pair]
         return [(name, value) for name, _, value in parts]
     raw = [pair.partition(_EQUALS) for pair in _unescaped(query).split(_AND) if pair]
-    return [(name.decode("utf-8", "replace"), value.replace(_EQUALS, b"=").decode("utf-8", "replace")) for name, _, value in raw]
+    return [
+        (name.decode("utf-8", "replace"), value.replace(_EQUALS, b"=").decode("utf-8", "replace"))
+        for name, _, value in raw
+    ]
 
 
 def encoded_query(query: str) -> str:
@@ -65,8 +72,8 @@ _LIKE_SEPARATORS: Final = [f"%{high}{low}".encode() for high in "fF" for low in 
 def _unescaped(query: str) -> bytes:
     """Decode a whole query at once.
 
-    Two bytes that never occur in UTF-8 replace the separators `&` and `=`, because the decoded text may contain those characters. Escapes
-    of these two bytes are replaced by the escape of another byte that never occurs in UTF-8.
+    Two bytes that never occur in UTF-8 replace the separators `&` and `=`, because the decoded text may contain those
+    characters. Escapes of these two bytes are replaced by the escape of another byte that never occurs in UTF-8.
     """
     raw = query.replace("+", " ").encode("utf-8", "surrogatepass")
     if b"%f" in raw or b"%F" in raw:

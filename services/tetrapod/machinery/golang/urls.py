@@ -48,7 +48,10 @@ class GoUrl:
 
     @property
     def escaped_path(self) -> str:
-        """Return the escaped path: the original one if it is a valid encoding of the path. Upstream: URL.EscapedPath."""
+        """Return the escaped path: the original one if it is a valid encoding of the path.
+
+        Upstream: URL.EscapedPath.
+        """
         if self.raw_path and _VALID_ENCODED.fullmatch(self.raw_path) and _unescaped(self.raw_path) == self.path:
             return self.raw_path
         return "*" if self.path == "*" else quote(self.path, safe=_PATH_SAFE)
@@ -155,7 +158,10 @@ def _authority(scheme: str, text: str) -> tuple[str, str]:
 
 
 def _host(scheme: str, host: str) -> str:
-    """Return the unescaped host: a name, or an IPv6 address in brackets with an optional zone after "%25", and an optional port."""
+    """Return the unescaped host.
+
+    The host is a name, or an IPv6 address in brackets with an optional zone after "%25". It may have a port.
+    """
     bracket = host.rfind("[")
     if bracket > 0:
         raise BadUrl("invalid IP-literal")
@@ -172,7 +178,10 @@ def _host(scheme: str, host: str) -> str:
             raise BadUrl("invalid IP-literal")
         return f"[{literal}]{port}"
     if ":" in host:
-        strict = scheme in ("http", "https")  # other schemes, such as those of databases, allow several hosts with ports
+        strict = scheme in (
+            "http",
+            "https",
+        )  # other schemes, such as those of databases, allow several hosts with ports
         _check_port(host[host.find(":") if strict else host.rfind(":") :])
     return _unescaped_host(host)
 
@@ -185,7 +194,9 @@ def _unescaped_host(host: str, *, zone: bool = False) -> str:
     for match in re.finditer(r"%(.{0,2})|.", host):
         if match[1] is not None:
             code = int(match[1], 16) if re.fullmatch("[0-9A-Fa-f]{2}", match[1]) else -1
-            allowed = code == 0x25 or (code == 0x20 or code >= 0x80 or chr(code) in _HOST_CHARS if zone else code >= 0x80)
+            allowed = code == 0x25 or (
+                code == 0x20 or code >= 0x80 or chr(code) in _HOST_CHARS if zone else code >= 0x80
+            )
             if code < 0 or not allowed:
                 raise BadUrl(f"invalid URL escape {go_quote(match[0])}")
         elif match[0] < "\x80" and match[0] not in _HOST_CHARS:

@@ -1,4 +1,6 @@
-"""Go's error texts for malformed certificates and certificate requests, which the library that parses them does not provide.
+"""Go's error texts for malformed certificates and certificate requests.
+
+The library that parses them does not provide these texts.
 
 Upstream: crypto/x509/parser.go (parseCertificate), encoding/asn1/asn1.go (parseField, parseTagAndLength).
 """
@@ -13,8 +15,8 @@ _VERSION: Final = 0xA0
 _MALFORMED: Final = "x509: malformed certificate"
 TRAILING: Final = "x509: trailing data"
 _NO_PARAMETERS: Final = (
-    "{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 timeType:0 "
-    "set:false omitEmpty:false}"
+    "{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> stringType:0 "
+    "timeType:0 set:false omitEmpty:false}"
 )
 
 
@@ -121,7 +123,10 @@ def _parts_error(tbs: _Reader) -> str:
 
 
 def request_error(der: bytes) -> str:
-    """Return the error text for a certificate request that could not be parsed. Errors deep inside get a general text."""
+    """Return the error text for a certificate request that could not be parsed.
+
+    Errors deep inside get a general text.
+    """
     try:
         return _structure_error(der)
     except _HeaderError as error:
@@ -160,7 +165,8 @@ def _field(data: bytes, at: int, tag: int, type_name: str) -> tuple[_Header, str
     header = _header(data, at)
     if header.tag != tag:
         header_text = (
-            f"{{class:{header.tag >> 6} tag:{header.tag & 0x1F} length:{header.size} isCompound:{str(bool(header.tag & 0x20)).lower()}}}"
+            f"{{class:{header.tag >> 6} tag:{header.tag & 0x1F} length:{header.size} "
+            f"isCompound:{str(bool(header.tag & 0x20)).lower()}}}"
         )
         text = f"tags don't match ({tag & 0x1F} vs {header_text}) {_NO_PARAMETERS} {type_name} @{header.start}"
         return header, f"asn1: structure error: {text}"

@@ -1,6 +1,7 @@
 """Label selectors in text and object form, matching, and validation of labels.
 
-Lists and watches parse the text form once and match every object with it; controllers and admission use the object form.
+Lists and watches parse the text form once and match every object with it; controllers and admission use the object
+form.
 """
 
 from tetrapod.machinery.labels.label_selectors import format_label_selector, from_label_selector, from_set

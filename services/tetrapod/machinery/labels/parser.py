@@ -14,7 +14,9 @@ from tetrapod.machinery.labels.selectors import EVERYTHING, Requirement, Selecto
 
 _BINARY: Final = "in, notin, =, ==, !=, gt, lt"
 MOST_TERMS: Final = 4096
-"""The most requirements, plus values of `in` and `notin`, in a selector. Upstream has no limit except the size of a request's head."""
+"""The most requirements, plus values of `in` and `notin`, in a selector. Upstream has no limit except the size of a
+request's head.
+"""
 
 
 @bounded(count=256, size=1 << 20, largest=64 << 10, weigh_entry=lambda text, _: 12 * len(text) + 500)
@@ -27,12 +29,17 @@ def parse(text: str) -> Selector:
     if not text:
         return EVERYTHING
     if text.count(",") >= MOST_TERMS:
-        raise ValueError(f"unable to parse requirement: the selector has more than {MOST_TERMS} requirements and values")
+        raise ValueError(
+            f"unable to parse requirement: the selector has more than {MOST_TERMS} requirements and values"
+        )
     return Selector(_Parser(scan(text)).parse())
 
 
 class _Parser:
-    """A recursive-descent parser of the tokens. `in` and `notin` are identifiers except in the position of an operator."""
+    """A recursive-descent parser of the tokens.
+
+    `in` and `notin` are identifiers except in the position of an operator.
+    """
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens

@@ -55,21 +55,30 @@ class Requirement:
         return f"Requirement({str(self)!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Requirement) and (self.key, self.op, self.values) == (other.key, other.op, other.values)
+        return isinstance(other, Requirement) and (self.key, self.op, self.values) == (
+            other.key,
+            other.op,
+            other.values,
+        )
 
     def __hash__(self) -> int:
         return hash((self.key, self.op, self.values))
 
 
 def _matcher(key: str, op: Operator, values: tuple[str, ...]) -> Callable[[Labels], bool]:
-    """Return a function that matches labels, one for each operator: matching is the hot path of lists and watches with a selector."""
+    """Return a function that matches labels.
+
+    Each operator has its own function, because matching is the hot path of lists and watches with a selector.
+    """
     if op in ("in", "=", "==", "notin", "!="):
         inclusive = op in ("in", "=", "==")
         if len(values) == 1:
             only = values[0]
             return (lambda labels: labels.get(key) == only) if inclusive else (lambda labels: labels.get(key) != only)
         listed = frozenset(values)
-        return (lambda labels: labels.get(key) in listed) if inclusive else (lambda labels: labels.get(key) not in listed)
+        return (
+            (lambda labels: labels.get(key) in listed) if inclusive else (lambda labels: labels.get(key) not in listed)
+        )
     if op == "exists":
         return lambda labels: key in labels
     if op == "!":
@@ -115,7 +124,11 @@ class Selector:
         """
         for requirement in self.requirements:
             if requirement.key == key:
-                return requirement.values[0] if requirement.op in ("=", "==", "in") and len(requirement.values) == 1 else None
+                return (
+                    requirement.values[0]
+                    if requirement.op in ("=", "==", "in") and len(requirement.values) == 1
+                    else None
+                )
         return None
 
     def __str__(self) -> str:
@@ -176,16 +189,30 @@ def requirement(key: str, op: str, values: list[str], path: str = "", *, key_is_
 def _value_count_errors(op: str, values: list[str], path: str, parent: str) -> list[FieldError]:
     match op:
         case "in" | "notin":
-            return [] if values else [field.invalid(path, values, "for 'in', 'notin' operators, values set can't be empty")]
+            return (
+                []
+                if values
+                else [field.invalid(path, values, "for 'in', 'notin' operators, values set can't be empty")]
+            )
         case "=" | "==" | "!=":
-            return [] if len(values) == 1 else [field.invalid(path, values, "exact-match compatibility requires one single value")]
+            return (
+                []
+                if len(values) == 1
+                else [field.invalid(path, values, "exact-match compatibility requires one single value")]
+            )
         case "exists" | "!":
-            return [field.invalid(path, values, "values set must be empty for exists and does not exist")] if values else []
+            return (
+                [field.invalid(path, values, "values set must be empty for exists and does not exist")]
+                if values
+                else []
+            )
         case "gt" | "lt":
             errors = []
             if len(values) != 1:
                 errors.append(field.invalid(path, values, "for 'Gt', 'Lt' operators, exactly one value is required"))
             text = "for 'Gt', 'Lt' operators, the value must be an integer"
-            return errors + [field.invalid(field.index(path, i), v, text) for i, v in enumerate(values) if _int64(v) is None]
+            return errors + [
+                field.invalid(field.index(path, i), v, text) for i, v in enumerate(values) if _int64(v) is None
+            ]
     known = ["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"]
     return [field.not_supported(field.child(parent, "operator"), op, known)]

@@ -27,7 +27,9 @@ def validate_labels(labels: Labels | None, path: str) -> list[FieldError]:
     return errors
 
 
-def validate_label_selector(selector: Mapping[str, Any] | None, path: str, *, allow_invalid_values: bool = False) -> list[FieldError]:
+def validate_label_selector(
+    selector: Mapping[str, Any] | None, path: str, *, allow_invalid_values: bool = False
+) -> list[FieldError]:
     """Validate a LabelSelector object.
 
     Args:
@@ -50,11 +52,15 @@ def validate_label_selector_requirement(
     op, values = expression.get("operator", ""), expression.get("values") or []
     if op in ("In", "NotIn"):
         if not values:
-            errors.append(field.required(field.child(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'"))
+            errors.append(
+                field.required(field.child(path, "values"), "must be specified when `operator` is 'In' or 'NotIn'")
+            )
     elif op in ("Exists", "DoesNotExist"):
         if values:
             errors.append(
-                field.forbidden(field.child(path, "values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+                field.forbidden(
+                    field.child(path, "values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                )
             )
     else:
         errors.append(field.invalid(field.child(path, "operator"), op, "not a valid selector operator"))

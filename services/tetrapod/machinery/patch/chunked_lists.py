@@ -1,4 +1,7 @@
-"""Lists in pieces, for patches with thousands of insertions and removals. Each operation moves the elements of one piece only."""
+"""Lists in pieces, for patches with thousands of insertions and removals.
+
+Each operation moves the elements of one piece only.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from itertools import chain
 from typing import Any, Final
 
 PIECE: Final = 4096
-"""The number of elements of a new piece; a piece with twice as many is split. Among 1,024 to 16,384 this was the fastest with a million
-elements.
+"""The number of elements of a new piece; a piece with twice as many is split. Among 1,024 to 16,384 this was the
+fastest with a million elements.
 """
 
 
@@ -54,7 +57,10 @@ class Pieces:
         self.insert(self._length, value)
 
     def _place(self, index: int) -> tuple[int, int]:
-        """Return the number of the piece with an element and the index within it. The end of the list is the end of the last piece."""
+        """Return the number of the piece with an element and the index within it.
+
+        The end of the list is the end of the last piece.
+        """
         if 2 * index > self._length:
             start = self._length
             for number in range(len(self._pieces) - 1, -1, -1):

@@ -1,7 +1,8 @@
 """JSON patch (RFC 6902) with the deviations of evanphx/json-patch, on which clients rely.
 
-The PATCH endpoint, mutating webhooks and mutating policies call it. The deviations: `replace` of a missing member creates it, a `test`
-for null passes if the member is missing, an index may be negative, and the text before the first `/` of a path is ignored.
+The PATCH endpoint, mutating webhooks and mutating policies call it. The deviations: `replace` of a missing member
+creates it, a `test` for null passes if the member is missing, an index may be negative, and the text before the first
+`/` of a path is ignored.
 
 Upstream: gopkg.in/evanphx/json-patch.v4/patch.go and k8s.io/apiserver/pkg/endpoints/handlers/patch.go.
 """
@@ -28,7 +29,10 @@ _MAX_DIGITS: Final = 18
 
 
 class JSONPatchError(Exception):
-    """An operation that cannot be applied. The text is that of evanphx, which the API server does not show to its clients."""
+    """An operation that cannot be applied.
+
+    The text is that of evanphx, which the API server does not show to its clients.
+    """
 
 
 class TestFailed(JSONPatchError):
@@ -44,20 +48,28 @@ def parse(body: Any) -> list[dict[str, Any]]:
     if body is None:
         return []
     if not isinstance(body, list):
-        raise bad_request(f"error decoding patch: json: cannot unmarshal {json_kind(body)} into Go value of type []handlers.jsonPatchOp")
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {json_kind(body)} into Go value of type "
+            "[]handlers.jsonPatchOp"
+        )
     for operation in body:
         if operation is not None and not isinstance(operation, dict):
             kind = json_kind(operation)
-            raise bad_request(f"error decoding patch: json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp")
+            raise bad_request(
+                f"error decoding patch: json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp"
+            )
         for name in ("op", "path", "from"):
             value = (operation or {}).get(name)
             if value is not None and not isinstance(value, str):
                 kind = json_kind(value)
                 raise bad_request(
-                    f"error decoding patch: json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{name} of type string"
+                    f"error decoding patch: json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{name} of "
+                    "type string"
                 )
     if len(body) > MAX_OPERATIONS:
-        raise request_entity_too_large(f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(body)}")
+        raise request_entity_too_large(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(body)}"
+        )
     return [operation or {} for operation in body]
 
 
@@ -65,12 +77,15 @@ def apply(document: Any, operations: Any) -> Any:
     """Return the patched document. The given one is not modified. `operations` is the decoded request body.
 
     Raises:
-        StatusError: 400 and 413 as in `parse`; 422 if an operation fails. Like upstream, that error does not tell the cause.
+        StatusError: 400 and 413 as in `parse`; 422 if an operation fails. Like upstream, that error does not tell the
+            cause.
     """
     try:
         return apply_operations(document, parse(operations))
     except JSONPatchError as error:
-        raise StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
+        raise StatusError(
+            422, "Invalid", "the server rejected our request due to an error in our request", {}
+        ) from error
 
 
 def apply_operations(document: Any, operations: list[dict[str, Any]]) -> Any:
@@ -96,8 +111,8 @@ def apply_operations(document: Any, operations: list[dict[str, Any]]) -> Any:
 class _Document:
     """The document being patched. Containers are copied before their first change.
 
-    From its first insertion or removal on, a long list has its elements in pieces, until it is copied or the patch is complete. Only
-    then is the list in the document updated.
+    From its first insertion or removal on, a long list has its elements in pieces, until it is copied or the patch is
+    complete. Only then is the list in the document updated.
     """
 
     def __init__(self, root: Any) -> None:
@@ -121,7 +136,11 @@ class _Document:
                 self._add(operation)
             case "remove":
                 path = _text(operation, "path", "remove")
-                self._remove(path, f"error in remove for path: '{path}'", f'remove operation does not apply: doc is missing path: "{path}"')
+                self._remove(
+                    path,
+                    f"error in remove for path: '{path}'",
+                    f'remove operation does not apply: doc is missing path: "{path}"',
+                )
             case "replace":
                 self._replace(operation)
             case "move":
@@ -174,14 +193,20 @@ class _Document:
             try:
                 index = _index(key, len(elements), "")
             except JSONPatchError:
-                raise JSONPatchError(f"replace operation does not apply: doc is missing key: {path}: missing value") from None
+                raise JSONPatchError(
+                    f"replace operation does not apply: doc is missing key: {path}: missing value"
+                ) from None
             elements[index] = value
 
     def _move(self, operation: dict[str, Any]) -> None:
         source = _text(operation, "from", "move")
         value = self._get(source, "move operation does not apply: doc is missing from path: ", "error in move for path")
         key = _unescape(source.rpartition("/")[2])
-        self._remove(source, f"error in move for path: '{key}'", f"move operation does not apply: doc is missing from path: {source}")
+        self._remove(
+            source,
+            f"error in move for path: '{key}'",
+            f"move operation does not apply: doc is missing from path: {source}",
+        )
         path = _text(operation, "path", "move")
         self._insert(path, value, f"move operation does not apply: doc is missing destination path: {path}", "move")
 
@@ -204,7 +229,11 @@ class _Document:
     def _test(self, operation: dict[str, Any]) -> None:
         path = _text(operation, "path", "test")
         expected = operation.get("value")
-        actual = self.root if path == "" else self._get(path, "test operation does not apply: is missing path: ", "error in test for path")
+        actual = (
+            self.root
+            if path == ""
+            else self._get(path, "test operation does not apply: is missing path: ", "error in test for path")
+        )
         if not self._equal(actual, expected):
             raise TestFailed(f"testing value {path} failed: test failed")
 
@@ -217,7 +246,10 @@ class _Document:
         return elements[_index(key, len(elements), f"{failed}: '{path}'")]
 
     def _find(self, path: str, missing: str, *, write: bool) -> tuple[Any, str]:
-        """Return the container that the last token of a path refers to, and that token. With `write` the container may be modified."""
+        """Return the container that the last token of a path refers to, and that token.
+
+        With `write` the container may be modified.
+        """
         tokens = path.split("/")
         if len(tokens) < 2:
             raise JSONPatchError(f"{missing}: missing value")
@@ -265,7 +297,10 @@ class _Document:
         elements = self._elements(container)
         if isinstance(elements, list) and len(elements) >= _LONG:
             elements = Pieces(container)
-            self._in_pieces[id(container)] = container, elements  # also referenced by `_owned`, so that the id is not reused
+            self._in_pieces[id(container)] = (
+                container,
+                elements,
+            )  # also referenced by `_owned`, so that the id is not reused
         return elements
 
     def _put_together(self, value: Any) -> None:

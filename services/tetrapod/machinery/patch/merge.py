@@ -1,6 +1,7 @@
 """JSON merge patch (RFC 7386) as evanphx/json-patch applies it. The PATCH endpoint calls it.
 
-It has evanphx's one deviation from the RFC: nulls inside a list of the patch are pruned, unless that list replaces an object.
+It has evanphx's one deviation from the RFC: nulls inside a list of the patch are pruned, unless that list replaces an
+object.
 
 Upstream: gopkg.in/evanphx/json-patch.v4/merge.go.
 """
@@ -23,7 +24,10 @@ def parse(body: Any) -> Object:
     if body is None:
         raise bad_request("Invalid JSON Patch")
     if not isinstance(body, dict):
-        raise bad_request(f"error decoding patch: json: cannot unmarshal {json_kind(body)} into Go value of type map[string]interface {{}}")
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {json_kind(body)} into Go value of type "
+            f"map[string]interface {{}}"
+        )
     return body
 
 

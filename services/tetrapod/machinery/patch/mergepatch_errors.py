@@ -22,7 +22,9 @@ bad_patch: Final = bad_request
 
 BAD_PRIMITIVE_LIST: Final[Callable[[], StatusError]] = partial(bad_request, "invalid patch format of primitive list")
 BAD_RETAIN_KEYS: Final[Callable[[], StatusError]] = partial(bad_request, "invalid patch format of retainKeys")
-BAD_SET_ELEMENT_ORDER: Final[Callable[[], StatusError]] = partial(bad_request, "invalid patch format of setElementOrder list")
+BAD_SET_ELEMENT_ORDER: Final[Callable[[], StatusError]] = partial(
+    bad_request, "invalid patch format of setElementOrder list"
+)
 UNSUPPORTED: Final[Callable[[], StatusError]] = partial(bad_request, "strategic merge patch format is not supported")
 
 

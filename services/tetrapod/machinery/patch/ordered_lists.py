@@ -14,8 +14,8 @@ from tetrapod.machinery.golang.formatting import syntax, type_name
 from tetrapod.machinery.patch.mergepatch_errors import bad_argument_type, bad_patch, no_merge_key
 
 _INSERTION_SORTED: Final = 12
-"""The number of elements up to which Go's sort.Slice uses insertion sort. With more elements, the position of elements without a place
-depends on its pivots.
+"""The number of elements up to which Go's sort.Slice uses insertion sort. With more elements, the position of elements
+without a place depends on its pivots.
 """
 
 
@@ -65,7 +65,8 @@ def in_order(merged: list[Any], *, wanted: list[Any], live: list[Any], merge_key
 def _check_all_are_maps(wanted: list[Any], present: set[Hashable], merge_key: str) -> None:
     """Raise an error for an element of the order list that is not a map.
 
-    Upstream searches the order list for each element, and reports values of a wrong type that it meets before finding the element.
+    Upstream searches the order list for each element, and reports values of a wrong type that it meets before finding
+    the element.
     """
     remaining = set(present)
     for i, value in enumerate(wanted):
@@ -99,12 +100,17 @@ def _sorted(named: list[tuple[Hashable, Any]], places: dict[Hashable, int]) -> l
     if all(k in places for k, _ in named):
         return sorted(named, key=lambda item: places[item[0]])
     if len(named) > _INSERTION_SORTED:
-        return [item for item in named if item[0] not in places] + _sorted([item for item in named if item[0] in places], places)
-    # Upstream's comparison treats an element without a place as smaller than any other, so its insertion sort moves it to the front.
+        return [item for item in named if item[0] not in places] + _sorted(
+            [item for item in named if item[0] in places], places
+        )
+    # Upstream's comparison treats an element without a place as smaller than any other, so its insertion sort moves it
+    # to the front.
     out: list[tuple[Hashable, Any]] = []
     for item in named:
         at = len(out)
-        while at > 0 and (item[0] not in places or out[at - 1][0] not in places or places[item[0]] < places[out[at - 1][0]]):
+        while at > 0 and (
+            item[0] not in places or out[at - 1][0] not in places or places[item[0]] < places[out[at - 1][0]]
+        ):
             at -= 1
         out.insert(at, item)
     return out

@@ -1,8 +1,8 @@
 """Strategic merge patch: merging as the schema of a type specifies for its lists and maps.
 
-The PATCH endpoint calls it for built-in types. Maps are merged. A list is replaced unless its field has the strategy `merge`: then
-maps are merged by their merge key, and primitives as a set (`ordered_lists.py`). Directives are `$patch`, `$retainKeys`,
-`$setElementOrder/F` and `$deleteFromPrimitiveList/F`.
+The PATCH endpoint calls it for built-in types. Maps are merged. A list is replaced unless its field has the strategy
+`merge`: then maps are merged by their merge key, and primitives as a set (`ordered_lists.py`). Directives are `$patch`,
+`$retainKeys`, `$setElementOrder/F` and `$deleteFromPrimitiveList/F`.
 
 Upstream: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go.
 """
@@ -33,14 +33,16 @@ RETAIN_KEYS: Final = "$retainKeys"
 DELETE_PREFIX: Final = "$deleteFromPrimitiveList"
 ORDER_PREFIX: Final = "$setElementOrder"
 MAX_REPEATED_STEPS: Final = 200_000
-"""List elements and map members that are merged once more because several elements of a patch have one merge key, up to 6 µs each.
-Real patches repeat a merge key for small elements only (a port of TCP and of UDP). Thousands of elements that each merge one list again
-take quadratic time; upstream has no limit.
+"""List elements and map members that are merged once more because several elements of a patch have one merge key, up to
+6 µs each. Real patches repeat a merge key for small elements only (a port of TCP and of UDP). Thousands of elements
+that each merge one list again take quadratic time; upstream has no limit.
 """
 
 
 class _Steps:
-    """The remaining budget of repeated steps of one merge. Other steps are free, because the size of the body bounds them.
+    """The remaining budget of repeated steps of one merge.
+
+    Other steps are free, because the size of the body bounds them.
 
     Args:
         left: the shared budget, or None for steps that are not charged.
@@ -139,7 +141,13 @@ def _merge_field(merged: Object, key: str, value: Any, node: SchemaNode | None, 
 
 
 def _merge_lists(
-    original: list[Any], patch: list[Any], node: SchemaNode | None, merge_key: str, steps: _Steps, *, deleting: bool = False
+    original: list[Any],
+    patch: list[Any],
+    node: SchemaNode | None,
+    merge_key: str,
+    steps: _Steps,
+    *,
+    deleting: bool = False,
 ) -> list[Any]:
     """Merge two lists with elements of one kind, in the order of the patch and then of the original.
 
@@ -189,7 +197,9 @@ def _list_directives(original: list[Any], patch: list[Any], merge_key: str) -> t
     return original, kept
 
 
-def _merge_elements(original: list[Any], patch: list[Any], merge_key: str, node: SchemaNode | None, steps: _Steps) -> list[Any]:
+def _merge_elements(
+    original: list[Any], patch: list[Any], merge_key: str, node: SchemaNode | None, steps: _Steps
+) -> list[Any]:
     merged = list(original)
     places: dict[Hashable, int] = {}
     changed: set[int] = set()
@@ -235,7 +245,9 @@ def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode
     child, strategy, merge_key = _child(node, name)
     _check_order(changes or [], order, merge_key)
     if name in merged and name in patch:
-        result = _merge_lists(merged[name], patch[name], child, merge_key, steps) if strategy == "merge" else patch[name]
+        result = (
+            _merge_lists(merged[name], patch[name], child, merge_key, steps) if strategy == "merge" else patch[name]
+        )
     elif name in patch:
         result = _without_directives(patch[name])
     elif name in merged:
@@ -245,7 +257,9 @@ def _set_element_order(merged: Object, patch: Object, key: str, node: SchemaNode
     if not original and not changes:
         raise bad_patch("no elements in any of the given slices")
     of_maps = _element_is_map(original or [], changes or [])
-    merged[name] = ordered_lists.in_order(result, wanted=order, live=original or [], merge_key=merge_key, of_maps=of_maps)
+    merged[name] = ordered_lists.in_order(
+        result, wanted=order, live=original or [], merge_key=merge_key, of_maps=of_maps
+    )
     patch.pop(name, None)
 
 
@@ -267,7 +281,9 @@ def _check_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
             wanted = None
         j += 1
     if i < len(remaining):
-        raise bad_patch(f"The order in patch list:\n{plain(changes)}\n doesn't match {ORDER_PREFIX} list:\n{plain(order)}\n")
+        raise bad_patch(
+            f"The order in patch list:\n{plain(changes)}\n doesn't match {ORDER_PREFIX} list:\n{plain(order)}\n"
+        )
 
 
 def _merge_value(element: Any, merge_key: str) -> Hashable:
@@ -281,7 +297,10 @@ def _merge_value(element: Any, merge_key: str) -> Hashable:
 
 
 def _child(node: SchemaNode | None, name: str) -> tuple[SchemaNode | None, str, str]:
-    """Return the node of a field (of its items, if it is a list), its merge strategy apart from retainKeys, and its merge key."""
+    """Return the node of a field, its merge strategy, and its merge key.
+
+    If the field is a list, the node is that of its items. The merge strategy is the one apart from retainKeys.
+    """
     if node is None:
         return None, "", ""
     field_node = node.properties.get(name)
@@ -302,7 +321,10 @@ def _field_of(key: str, prefix: str) -> str:
 
 
 def _element_is_map(*lists: list[Any]) -> bool:
-    """Return whether the lists hold maps. Raise an error unless all elements have the same type, or if they are lists."""
+    """Return whether the lists hold maps.
+
+    Raise an error unless all elements have the same type, or if they are lists.
+    """
     names = {type_name(v): None for elements in lists for v in elements}
     if next(iter(names), "") == "[]interface {}":
         raise NO_LISTS_OF_LISTS()

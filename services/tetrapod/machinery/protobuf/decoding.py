@@ -1,8 +1,8 @@
 """Decoding of request bodies to objects in JSON form.
 
-The reader of a message is compiled at first use. Empty values that Go writes are kept; the typed decoder (machinery/schema/decode.py)
-then removes those that JSON would omit. Unknown fields are ignored. A message that occurs twice is merged, as generated code does.
-Readers pass positions within one buffer, from which only values are copied.
+The reader of a message is compiled at first use. Empty values that Go writes are kept; the typed decoder
+(machinery/schema/decode.py) then removes those that JSON would omit. Unknown fields are ignored. A message that occurs
+twice is merged, as generated code does. Readers pass positions within one buffer, from which only values are copied.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from tetrapod.machinery.depth import MAX_DEPTH
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.protobuf.messages import APIMACHINERY, Field, UnknownMessageError, fields, message_of
 from tetrapod.machinery.protobuf.special_types import RAW_JSON, parse_json, value_of
-from tetrapod.machinery.protobuf.wire import BYTES, END_GROUP, FIXED64, VARINT, end_of_input, read_size, read_varint, skip
+from tetrapod.machinery.protobuf.wire import (
+    BYTES,
+    END_GROUP,
+    FIXED64,
+    VARINT,
+    end_of_input,
+    read_size,
+    read_varint,
+    skip,
+)
 from tetrapod.machinery.serializer.errors import DecodeError
 
 MAGIC: Final = b"k8s\x00"
@@ -27,7 +36,9 @@ _MAX_MESSAGES: Final = MAX_DEPTH // 2
 _UNKNOWN: Final = APIMACHINERY + "runtime.Unknown"
 
 Message: TypeAlias = Callable[[bytes, int, int, Object, int], Object]
-"""Reads a message, given the data, where the message begins and ends, the object to fill and the depth. Returns the object."""
+"""Reads a message, given the data, where the message begins and ends, the object to fill and the depth. Returns the
+object.
+"""
 Read: TypeAlias = Callable[[bytes, int, int, Object, int], int]
 """Reads a field, given the data, the position after the tag, the end of the message, the object to fill and the depth.
 
@@ -45,7 +56,8 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
         expected: the kind and apiVersion to assume if the envelope does not state them.
 
     Returns:
-        The object. For a kind without a message, it has only the kind and apiVersion of the envelope; the caller rejects the kind.
+        The object. For a kind without a message, it has only the kind and apiVersion of the envelope; the caller
+        rejects the kind.
 
     Raises:
         DecodeError: the envelope is missing, or the bytes do not match the message.
@@ -53,14 +65,18 @@ def decode(data: bytes, expected: GroupVersionKind) -> Object:
     if not data:
         raise DecodeError("empty data is not acceptable")
     if not data.startswith(MAGIC):
-        raise DecodeError(f"provided data does not appear to be a protobuf message, expected prefix [{' '.join(map(str, MAGIC))}]")
+        raise DecodeError(
+            f"provided data does not appear to be a protobuf message, expected prefix [{' '.join(map(str, MAGIC))}]"
+        )
     if len(data) == len(MAGIC):
         raise DecodeError("empty body")
     try:
         unknown = _reader(_UNKNOWN)(data, len(MAGIC), len(data), {}, 0)
         type_meta: Object = {key: value for key, value in unknown.get("typeMeta", {}).items() if value}
         try:
-            read = _reader(message_of(type_meta.get("apiVersion", expected.api_version), type_meta.get("kind", expected.kind)))
+            read = _reader(
+                message_of(type_meta.get("apiVersion", expected.api_version), type_meta.get("kind", expected.kind))
+            )
         except UnknownMessageError:
             return type_meta
         start, stop = unknown.get("raw", (0, 0))
@@ -77,11 +93,18 @@ def _reader(message: str) -> Message:
     known: dict[int, Read] = {}
 
     def unknown(data: bytes, position: int, end: int, key: int) -> int | Read:
-        """Return the reader of a field whose tag occurs for the first time, or the position after the field if it is unknown."""
+        """Return the reader of a field whose tag occurs for the first time.
+
+        If the field is unknown, the position after the field is returned.
+        """
         field = declared.get(key >> 3)
         if field is None or key & 7 == END_GROUP:
             return skip(data, position, end, key, name)
-        read = _packed(field) if key & 7 == BYTES and _wire_type(field) != BYTES and field.label == "repeated" else _field(field, message)
+        read = (
+            _packed(field)
+            if key & 7 == BYTES and _wire_type(field) != BYTES and field.label == "repeated"
+            else _field(field, message)
+        )
         if key & 7 not in (_wire_type(field), BYTES if field.label == "repeated" else -1):
             raise DecodeError(f"proto: wrong wireType = {key & 7} for field {field.name[:1].upper()}{field.name[1:]}")
         known[key] = read
@@ -135,7 +158,7 @@ def _field(field: Field, owner: str) -> Read:
     return _merged(field)
 
 
-# --- fields of bytes ---------------------------------------------------------------------------------------------------
+# --- fields of bytes --------------------------------------------------------------------------------------------------
 
 
 def _single(name: str, value: Value) -> Read:
@@ -245,7 +268,7 @@ def _extent(_data: bytes, position: int, stop: int, _: int) -> tuple[int, int]:
     return position, stop
 
 
-# --- fields of numbers -------------------------------------------------------------------------------------------------
+# --- fields of numbers ------------------------------------------------------------------------------------------------
 
 Number: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 """Reads a number, given the data and a position. Returns the number and the position after it."""

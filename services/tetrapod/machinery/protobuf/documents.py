@@ -1,9 +1,11 @@
 """The messages of Status and discovery documents, which are encoded byte for byte as Go's generated code does.
 
-Go writes every field that is not a pointer, even if it is empty. These documents are the same on every server, so that their bytes can be
-compared with upstream's. Stored objects differ from server to server, and are encoded without empty fields (encoding.py).
+Go writes every field that is not a pointer, even if it is empty. These documents are the same on every server, so that
+their bytes can be compared with upstream's. Stored objects differ from server to server, and are encoded without empty
+fields (encoding.py).
 
-Upstream: `MarshalToSizedBuffer` in k8s.io/apimachinery/pkg/apis/meta/v1/generated.pb.go and in the packages of the other messages.
+Upstream: `MarshalToSizedBuffer` in k8s.io/apimachinery/pkg/apis/meta/v1/generated.pb.go and in the packages of the
+other messages.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ METADATA: Final = {
     META + "ListMeta": frozenset({"remainingItemCount", "shardInfo"}),
     META + "ObjectMeta": frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"}),
 }
-"""The metadata messages, and their fields that are pointers in Go. They are encoded this way only within such a document."""
+"""The metadata messages, and their fields that are pointers in Go. They are encoded this way only within such a
+document.
+"""
 
 ZEROES: Final[dict[str, str | int]] = {"string": "", "int32": 0, "int64": 0, "bool": False}

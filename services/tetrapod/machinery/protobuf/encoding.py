@@ -1,8 +1,8 @@
 """Encoding of objects in JSON form to messages.
 
-The encoder of a field is compiled at first use. Missing fields are not written. Go's generated code writes fields that are not pointers
-even if they are empty or zero, but readers decode the same object, so bytes and time are saved here. Only Status and discovery documents
-are written as Go does (documents.py). Keys without a field are ignored.
+The encoder of a field is compiled at first use. Missing fields are not written. Go's generated code writes fields that
+are not pointers even if they are empty or zero, but readers decode the same object, so bytes and time are saved here.
+Only Status and discovery documents are written as Go does (documents.py). Keys without a field are ignored.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The envelope runtime.Unknown, and responses, lists and watch frames built from objects that are already encoded.
 
-An object's bytes are kept as an `item` (encoding.py): field 2, which is both the raw message of the envelope and an item of a list, so
-that nothing is encoded twice.
+An object's bytes are kept as an `item` (encoding.py): field 2, which is both the raw message of the envelope and an
+item of a list, so that nothing is encoded twice.
 
-Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go (Encode, RawSerializer); length-delimited frames of framer.go.
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go (Encode, RawSerializer); length-delimited
+frames of framer.go.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def _head(type_: tuple[str, str]) -> bytes:
     return MAGIC + delimited(b"\x0a", type_meta)
 
 
-def list_parts(api_version: str, kind: str, metadata: Object, items: Sequence[bytes]) -> tuple[bytes, Sequence[bytes], bytes]:
+def list_parts(
+    api_version: str, kind: str, metadata: Object, items: Sequence[bytes]
+) -> tuple[bytes, Sequence[bytes], bytes]:
     """Return the bytes before the items of a list, the items, and the bytes after them."""
     message = message_of(api_version, kind)
     head = body(message)({"metadata": metadata})

@@ -1,7 +1,7 @@
 """The fields of messages, read from `data/` one package at a time, and the message of each kind.
 
-Each line of `data/PACKAGE.messages` is a message: its name, a space, and a map from field numbers to [JSON name, type, label]. A type that
-begins with a dot is in the same package.
+Each line of `data/PACKAGE.messages` is a message: its name, a space, and a map from field numbers to [JSON name, type,
+label]. A type that begins with a dot is in the same package.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Field(NamedTuple):
     - "": a single value
     - "repeated": a list
     - "map": a map from strings to `type`
-    - "inline": a Go struct embedded in its owner. In JSON its fields belong to the owner; on the wire it is a message of its own.
+    - "inline": a Go struct embedded in its owner. In JSON its fields belong to the owner; on the wire it is a message
+      of its own.
     """
 
     number: int

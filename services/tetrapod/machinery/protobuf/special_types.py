@@ -1,6 +1,7 @@
 """Types whose JSON form differs from their message.
 
-They are times, quantities, int-or-string, raw JSON, lists with a Go type of their own, and the alternatives in a CRD's schema.
+They are times, quantities, int-or-string, raw JSON, lists with a Go type of their own, and the alternatives in a CRD's
+schema.
 
 Upstream: the generated or hand-written Marshal, Unmarshal and MarshalJSON of each type.
 """
@@ -38,7 +39,7 @@ _LISTS: Final = ("ExtraValue", "Verbs", "AttestationValue")
 """The last part of the names of lists with a Go type of their own, which are messages on the wire."""
 
 
-# --- encoding: JSON values to the bytes of the message -----------------------------------------------------------------
+# --- encoding: JSON values to the bytes of the message ----------------------------------------------------------------
 
 
 def _quantity(value: Any) -> bytes:
@@ -109,7 +110,7 @@ AS_MESSAGE: Final[Mapping[str, Callable[[Any], Object]]] = {
 """Functions from JSON values to the fields of the message."""
 
 
-# --- decoding: the fields of the message to JSON values ----------------------------------------------------------------
+# --- decoding: the fields of the message to JSON values ---------------------------------------------------------------
 
 
 def _to_time(message: Object) -> str | None:

@@ -1,7 +1,7 @@
 """Validation of the CEL rules (`x-kubernetes-validations`) in the schema of a CustomResourceDefinition.
 
-Reports rules that do not compile, rules whose estimated cost exceeds a limit, and rules that use `oldSelf` where no old value can be
-found. `crd_schema.validate` calls it.
+Reports rules that do not compile, rules whose estimated cost exceeds a limit, and rules that use `oldSelf` where no old
+value can be found. `crd_schema.validate` calls it.
 
 Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation (validation.go, cel_validation.go).
 """
@@ -26,7 +26,10 @@ TOTAL_LIMIT: Final = 100_000_000
 _MAX: Final = (1 << 64) - 1
 _RULES: Final = "x-kubernetes-validations"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
-_ADVICE: Final = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)"
+_ADVICE: Final = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
+    "declared)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class _Place:
     Attributes:
         path: the field path of the schema, for errors.
         cardinality: the maximum number of values of this schema in one object, or None if it is unbounded.
-        uncorrelated: the path of the nearest list above whose elements cannot be matched with their old values on update, or "".
+        uncorrelated: the path of the nearest list above whose elements cannot be matched with their old values on
+            update, or "".
         decl: the CEL type of the schema, or None if no schema above it has needed one yet.
         root: whether this is the root schema.
         untyped: whether a schema above has rules but no CEL type could be built for it.
@@ -55,7 +59,8 @@ class RuleErrors:
 
     Args:
         show: formats a rule as the value that an error quotes.
-        faulty: the paths of schemas that have other errors. Rules of a schema with such an error at or below it are not checked.
+        faulty: the paths of schemas that have other errors. Rules of a schema with such an error at or below it are not
+            checked.
         limited: whether the cost limit of a single rule applies.
     """
 
@@ -96,7 +101,9 @@ class RuleErrors:
         untyped = place.untyped or bool(rules and decl is None)
         for below, name, at in _below(schema, replace(place, decl=decl, untyped=untyped)):
             self._schema(below, replace(at, decl=_below_decl(decl, name), root=False))
-        if not rules or any(p == place.path or p.startswith((f"{place.path}.", f"{place.path}[")) for p in self._faulty):
+        if not rules or any(
+            p == place.path or p.startswith((f"{place.path}.", f"{place.path}[")) for p in self._faulty
+        ):
             return
         if decl is None:
             text = "unable to convert structural schema to CEL declarations"
@@ -126,7 +133,10 @@ class RuleErrors:
             self.errors.append(invalid(child(at, "optionalOldSelf"), rule["optionalOldSelf"], text))
 
     def _cost(self, program: Program | None, place: _Place, decl: DeclType) -> int:
-        """Return the estimated cost of a rule multiplied by the maximum number of its values, or 0 if the rule did not compile."""
+        """Return the estimated cost of a rule multiplied by the maximum number of its values.
+
+        The result is 0 if the rule did not compile.
+        """
         from tetrapod.machinery.cel.limits import MAX_REQUEST_SIZE
 
         if program is None:
@@ -135,7 +145,10 @@ class RuleErrors:
         return min(program.cost_estimate().max * times, _MAX)
 
     def _observe(self, at: str, name: str, cost: int) -> None:
-        """Add a cost to the total, report it if it exceeds the limit of one expression, and remember the four highest costs."""
+        """Add a cost to the total, and report it if it exceeds the limit of one expression.
+
+        The four highest costs are remembered.
+        """
         if self._limited and cost > EXPRESSION_LIMIT:
             self.errors.append(forbidden(at, _cost_text(name, cost, EXPRESSION_LIMIT)))
         self._total = min(self._total + cost, _MAX)
@@ -151,14 +164,20 @@ def has_rules(schema: Object) -> bool:
         if isinstance(current, dict):
             if current.get(_RULES):
                 return True
-            todo += [current.get("items"), current.get("additionalProperties"), *(current.get("properties") or {}).values()]
+            todo += [
+                current.get("items"),
+                current.get("additionalProperties"),
+                *(current.get("properties") or {}).values(),
+            ]
     return False
 
 
 def _below(schema: Object, place: _Place) -> Iterator[tuple[Any, str, _Place]]:
     """Yield the schemas directly below, each with its name in the CEL type and its place, in upstream's order."""
     max_elements = _most(schema)
-    cardinality = None if place.cardinality is None or max_elements is None else min(place.cardinality * max_elements, _MAX)
+    cardinality = (
+        None if place.cardinality is None or max_elements is None else min(place.cardinality * max_elements, _MAX)
+    )
     inner = replace(place, cardinality=cardinality)
     yield schema.get("additionalProperties"), "@elem", replace(inner, path=child(place.path, "additionalProperties"))
     for name, prop in (schema.get("properties") or {}).items():
@@ -169,7 +188,10 @@ def _below(schema: Object, place: _Place) -> Iterator[tuple[Any, str, _Place]]:
 
 
 def _most(schema: Object) -> int | None:
-    """Return the maximum number of elements in one value of the schema: 1 unless it is a map or a list, None if it is unbounded."""
+    """Return the maximum number of elements in one value of the schema, or None if it is unbounded.
+
+    The number is 1 unless the value is a map or a list.
+    """
     type_name = schema.get("type")
     if type_name == "object" and schema.get("additionalProperties") is not None:
         limit = schema.get("maxProperties")

@@ -1,7 +1,7 @@
 """Compilation of the CEL rules (`x-kubernetes-validations`) of one schema.
 
-Used when a CustomResourceDefinition is validated and when custom resources are validated against it. The CEL engine is imported
-only when there are rules to compile.
+Used when a CustomResourceDefinition is validated and when custom resources are validated against it. The CEL engine is
+imported only when there are rules to compile.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go.
 """
@@ -33,7 +33,8 @@ class CompiledRule:
         declared: the rule as it is written in the schema.
         program: the compiled rule, or None if the rule is empty or did not compile (then `error` is set).
         uses_old: whether the rule refers to `oldSelf`.
-        message: the compiled messageExpression, or None if the rule has none or it did not compile (then `message_error` is set).
+        message: the compiled messageExpression, or None if the rule has none or it did not compile (then
+            `message_error` is set).
         field_path: the resolved fieldPath of the rule, or "".
     """
 
@@ -69,7 +70,9 @@ def compile_rules(rules: list[Object], decl: DeclType, schema: Object) -> list[C
     began = time.perf_counter()
     plain = Environment({"self": scoped, "oldSelf": scoped})
     optional: dict[str, CelType | DeclType] = {"self": scoped, "oldSelf": types.optional_of(scoped.cel)}
-    compiled = [_compiled(rule, Environment(optional) if rule.get("optionalOldSelf") else plain, schema) for rule in rules]
+    compiled = [
+        _compiled(rule, Environment(optional) if rule.get("optionalOldSelf") else plain, schema) for rule in rules
+    ]
     for observe in COMPILED:
         observe(time.perf_counter() - began)
     return compiled

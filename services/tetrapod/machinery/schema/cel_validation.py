@@ -58,7 +58,11 @@ class Run:
     """The number of characters of the rules that this run had to compile."""
 
     def compiles(self, rules: list[Object]) -> None:
-        """Count the characters of rules that are about to be compiled, raising TakesTooLong if that takes too long for the event loop."""
+        """Count the characters of rules that are about to be compiled.
+
+        Raises:
+            TakesTooLong: compiling them takes too long for the event loop.
+        """
         self.compiled += sum(len(rule.get("rule") or "") + len(rule.get("messageExpression") or "") for rule in rules)
         if self.on_loop and (self.compiled > _QUICK_TEXT or _ENGINE not in sys.modules):
             raise TakesTooLong
@@ -115,7 +119,11 @@ class RuleValidator:
     def empty(self) -> bool:
         """Whether there are no rules at or below the schema."""
         return not (
-            self._rules.validations.get("x-kubernetes-validations") or self._all_of or self._properties or self._items or self._values
+            self._rules.validations.get("x-kubernetes-validations")
+            or self._all_of
+            or self._properties
+            or self._items
+            or self._values
         )
 
     @cached_property
@@ -132,7 +140,9 @@ class RuleValidator:
     @cached_property
     def _properties(self) -> dict[str, RuleValidator]:
         known = self._node.properties
-        validators = {name: _child(known[name], rules) for name, rules in self._rules.properties.items() if name in known}
+        validators = {
+            name: _child(known[name], rules) for name, rules in self._rules.properties.items() if name in known
+        }
         return {name: validator for name, validator in validators.items() if not validator.empty}
 
     @cached_property
@@ -208,7 +218,9 @@ class RuleValidator:
             elif rule.program is not None and not (rule.uses_old and old is None and not rule.optional_old):
                 self._evaluate_rule(rule, path, obj, values, run, ratchet)
 
-    def _evaluate_rule(self, rule: CompiledRule, path: str, obj: Any, values: _Values, run: Run, ratchet: Ratchet) -> None:
+    def _evaluate_rule(
+        self, rule: CompiledRule, path: str, obj: Any, values: _Values, run: Run, ratchet: Ratchet
+    ) -> None:
         assert rule.program is not None
         at, kind = path or "<nil>", self._node.type
         value, error, cost = run.evaluate(rule.program, values.optional if rule.optional_old else values.plain)
@@ -250,7 +262,8 @@ class RuleValidator:
         """Evaluate the messageExpression of a rule.
 
         Returns:
-            The message ("" if there is no usable one), and the error that ends the whole validation ("" if there is none).
+            The message ("" if there is no usable one), and the error that ends the whole validation ("" if there is
+            none).
         """
         from tetrapod.machinery.cel.errors import CostLimitExceeded
 
@@ -258,12 +271,17 @@ class RuleValidator:
             return "", ""
         text, error, cost = run.evaluate(rule.message, values.plain)
         if cost > run.budget:
-            return "", "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+            return (
+                "",
+                "messageExpression evaluation failed due to running out of cost budget, no further validation rules "
+                "will be run",
+            )
         if isinstance(error, CostLimitExceeded):
             expression = rule.declared["messageExpression"]
             return (
                 "",
-                f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {go_quote(expression)}",
+                "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
+                f"{go_quote(expression)}",
             )
         run.budget -= cost
         text = text.strip() if isinstance(text, str) else ""
@@ -331,7 +349,10 @@ def _problem(error: Exception, rule: Object) -> str:
     if text.startswith("no such overload"):
         return f"'{text}': {_UNMATCHED}: {_rule_text(rule)}"
     if text.startswith("operation cancelled: actual cost limit exceeded"):
-        return f"'{text}': no further validation rules will be run due to call cost exceeds limit for rule: {_rule_text(rule)}"
+        return (
+            f"'{text}': no further validation rules will be run due to call cost exceeds limit for rule: "
+            f"{_rule_text(rule)}"
+        )
     return f"{text} evaluating rule: {_rule_text(rule)}"
 
 

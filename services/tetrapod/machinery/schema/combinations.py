@@ -23,7 +23,9 @@ class Combinations:
 
     def __init__(self, rules: Mapping[str, Any], validator: Callable[[SchemaNode], Callable[..., int]]) -> None:
         self._validator = validator
-        self._any, self._one, self._all = ([build(s) for s in rules.get(key) or ()] for key in ("anyOf", "oneOf", "allOf"))
+        self._any, self._one, self._all = (
+            [build(s) for s in rules.get(key) or ()] for key in ("anyOf", "oneOf", "allOf")
+        )
         self._not = build(rules["not"]) if rules.get("not") is not None else None
 
     def check(self, value: Any, path: Path, errors: list[FieldError]) -> int:

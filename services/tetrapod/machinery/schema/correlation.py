@@ -1,7 +1,7 @@
 """Correlation of new and old values on update, for validation ratcheting.
 
-Properties are matched by name, and elements of map lists by their keys. Elements of other lists and fields that the schema does not
-specify have no old value.
+Properties are matched by name, and elements of map lists by their keys. Elements of other lists and fields that the
+schema does not specify have no old value.
 
 Upstream: apiserver/pkg/cel/common/equality.go, CorrelatedObject; maplist.go for the lists;
 apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ratchetingOptions.
@@ -19,8 +19,8 @@ from tetrapod.machinery.equality import identical
 from tetrapod.machinery.schema_node import SchemaNode
 
 TYPE_META: Final = ("apiVersion", "kind")
-"""Fields that are not ratcheted at the root: the old and the new object were both converted to one version, which may not be the version
-that they had.
+"""Fields that are not ratcheted at the root: the old and the new object were both converted to one version, which may
+not be the version that they had.
 """
 _SCALARS: Final = (str, int, float, bool)
 
@@ -37,10 +37,18 @@ class Correlation:
         self._below: dict[str | int, Correlation] = {}
 
     def key(self, name: str) -> Correlation | None:
-        """Return the correlation of a property, or None if one of the values lacks it or the schema does not specify it."""
+        """Return the correlation of a property.
+
+        The result is None if one of the values lacks the property or the schema does not specify it.
+        """
         if (known := self._below.get(name)) is not None:
             return known
-        if not isinstance(self._old, dict) or not isinstance(self._new, dict) or name not in self._old or name not in self._new:
+        if (
+            not isinstance(self._old, dict)
+            or not isinstance(self._new, dict)
+            or name not in self._old
+            or name not in self._new
+        ):
             return None
         node = self._node.properties.get(name) or self._node.additional_properties
         return None if node is None else self._remember(name, node, self._new[name], self._old[name])
@@ -69,9 +77,13 @@ class Correlation:
     def _compare(self) -> bool:
         new, old = self._new, self._old
         if isinstance(new, dict) and isinstance(old, dict):
-            return len(new) == len(old) and all((child := self.key(name)) is not None and child.unchanged for name in new)
+            return len(new) == len(old) and all(
+                (child := self.key(name)) is not None and child.unchanged for name in new
+            )
         if isinstance(new, list) and isinstance(old, list) and self._elements is not None:
-            return len(new) == len(old) and all((child := self.index(i)) is not None and child.unchanged for i in range(len(new)))
+            return len(new) == len(old) and all(
+                (child := self.index(i)) is not None and child.unchanged for i in range(len(new))
+            )
         return identical(new, old)
 
     @cached_property

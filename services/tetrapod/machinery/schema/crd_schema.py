@@ -1,9 +1,10 @@
 """Validation of the openAPIV3Schema of a CustomResourceDefinition.
 
-The schema must be structural, its defaults valid, its keywords and list types supported, and its CEL rules must compile.
+The schema must be structural, its defaults valid, its keywords and list types supported, and its CEL rules must
+compile.
 
-Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go, validateCustomResourceDefinitionValidation,
-ValidateCustomResourceDefinitionOpenAPISchema and specStandardValidatorV3.
+Upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
+validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema and specStandardValidatorV3.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _UNIQUE: Final = "uniqueItems cannot be set to true since the runtime complexity
 _LISTS: Final = ("allOf", "oneOf", "anyOf")
 _MAPS: Final = ("properties", "patternProperties", "definitions", "dependencies")
 _PARTS: Final = (
-    "items", "allOf", "anyOf", "oneOf", "not", "properties", "additionalProperties", "patternProperties", "additionalItems",
-    "definitions", "dependencies",
+    "items", "allOf", "anyOf", "oneOf", "not", "properties", "additionalProperties", "patternProperties",
+    "additionalItems", "definitions", "dependencies",
 )  # fmt: skip
 
 
@@ -58,7 +59,9 @@ class Rules:
 _STRICT: Final = Rules()
 
 
-def validate(schema: Object, path: str, rules: Rules = _STRICT, show_rule: Callable[[Object], Any] = dict) -> list[FieldError]:
+def validate(
+    schema: Object, path: str, rules: Rules = _STRICT, show_rule: Callable[[Object], Any] = dict
+) -> list[FieldError]:
     """Return the errors of a whole schema.
 
     Args:
@@ -70,7 +73,11 @@ def validate(schema: Object, path: str, rules: Rules = _STRICT, show_rule: Calla
     if schema.get("nullable"):
         errors.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
     unreadable = unsupported(schema)
-    unsound = [] if unreadable else validate_structural(schema, path) or validate_defaults(schema, path, pruned=rules.pruned_defaults)
+    unsound = (
+        []
+        if unreadable
+        else validate_structural(schema, path) or validate_defaults(schema, path, pruned=rules.pruned_defaults)
+    )
     errors += unsound
     faulty: list[str] = []
     errors += _schema_errors(schema, path, rules, faulty, root=True)
@@ -84,19 +91,30 @@ def validate(schema: Object, path: str, rules: Rules = _STRICT, show_rule: Calla
 
 
 def unrecognized_formats(schema: Object) -> list[str]:
-    """Return the formats in a schema that are not validated, in order. A schema may contain them, but the client gets a warning.
+    """Return the formats in a schema that are not validated, in order.
+
+    A schema may contain them, but the client gets a warning.
 
     Upstream: apiextensions-apiserver/pkg/apiserver/validation/formats.go, GetUnrecognizedFormats.
     """
-    return [name for s in walk(schema) if (name := s.get("format")) and not string_formats.of_type(s.get("type") or "", name)]
+    return [
+        name
+        for s in walk(schema)
+        if (name := s.get("format")) and not string_formats.of_type(s.get("type") or "", name)
+    ]
 
 
 def unkeyed_sets(schema: Object) -> set[str]:
     """Return the types of the items of `set` lists that are not scalars. Such items have no identity across updates.
 
-    Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, getNonScalarListTypeSetWarnings.
+    Upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
+    getNonScalarListTypeSetWarnings.
     """
-    items = [s["items"] for s in walk(schema) if s.get("x-kubernetes-list-type") == "set" and isinstance(s.get("items"), dict)]
+    items = [
+        s["items"]
+        for s in walk(schema)
+        if s.get("x-kubernetes-list-type") == "set" and isinstance(s.get("items"), dict)
+    ]
     return {kind for item in items if (kind := item.get("type")) in ("object", "array")}
 
 
@@ -126,7 +144,8 @@ def _schema_errors(schema: Any, path: str, rules: Rules, faulty: list[str], *, r
     """Return the errors of a schema and of all schemas below it, except those of CEL rules.
 
     Args:
-        faulty: receives the path of every schema that has an error of its own. The error may be about a field of that schema.
+        faulty: receives the path of every schema that has an error of its own. The error may be about a field of that
+            schema.
     """
     if not isinstance(schema, dict):
         return []
@@ -134,7 +153,9 @@ def _schema_errors(schema: Any, path: str, rules: Rules, faulty: list[str], *, r
     if schema.get("uniqueItems"):
         errors.append(forbidden(child(path, "uniqueItems"), _UNIQUE))
     if schema.get("properties") and schema.get("additionalProperties") not in (None, True):
-        errors.append(forbidden(child(path, "additionalProperties"), "additionalProperties and properties are mutual exclusive"))
+        errors.append(
+            forbidden(child(path, "additionalProperties"), "additionalProperties and properties are mutual exclusive")
+        )
     last = _list_and_rule_errors(schema, path, rules)
     if errors or last:
         faulty.append(path)

@@ -1,6 +1,7 @@
 """Decoding of custom resources: defaults, metadata, pruning, nulls and embedded resources, in upstream's order.
 
-Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, unstructuredDefaulter and unstructuredSchemaCoercer.
+Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, unstructuredDefaulter and
+unstructuredSchemaCoercer.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ def decode(node: SchemaNode, obj: Object, *, preserve_unknown: bool = False, kee
 
     Args:
         preserve_unknown: whether unknown fields are kept (preserveUnknownFields of the CRD).
-        keep_nulls: whether nulls that the schema forbids are kept. Upstream does not decode the result of an apply again, so it keeps
-            them.
+        keep_nulls: whether nulls that the schema forbids are kept. Upstream does not decode the result of an apply
+            again, so it keeps them.
 
     Returns:
         The paths of unknown fields.
@@ -48,7 +49,9 @@ def coerce(node: SchemaNode, obj: Object) -> None:
 
 
 def decode_unknown(obj: Object) -> list[str]:
-    """Decode, in place, an object that claims another kind. Only its metadata can be decoded. Return the paths of unknown fields.
+    """Decode, in place, an object that claims another kind.
+
+    Only its metadata can be decoded. Return the paths of unknown fields.
 
     Raises:
         DecodeError: the metadata is malformed.

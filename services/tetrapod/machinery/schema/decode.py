@@ -8,8 +8,8 @@ One compiled pass over the parsed JSON does the following:
 - canonicalize quantities, times and base64,
 - set the defaults that the schema specifies.
 
-Follows sigs.k8s.io/json and the custom marshalers of k8s.io/apimachinery. It is for built-in types only: custom resources keep the
-values that clients send (see pruning.py and defaulting.py).
+Follows sigs.k8s.io/json and the custom marshalers of k8s.io/apimachinery. It is for built-in types only: custom
+resources keep the values that clients send (see pruning.py and defaulting.py).
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def decode(node: SchemaNode, obj: Object) -> list[str]:
 
 
 def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
-    """Return the first error in `obj` (changed in place) in the order of its members, or None. Unknown fields are not errors."""
+    """Return the first error in `obj` (changed in place) in the order of its members, or None.
+
+    Unknown fields are not errors.
+    """
     unknown_fields.drop(node, obj)
     try:
         object_walk(node)(obj)
@@ -67,7 +70,10 @@ def first_error(node: SchemaNode, obj: Object) -> DecodeError | None:
 
 
 def _told(walk: Walk, obj: Object, first: Mismatch) -> DecodeError:
-    """Return the error that Go's decoder would report among several: the first that aborts decoding, otherwise the first."""
+    """Return the error that Go's decoder would report among several.
+
+    It is the first that aborts decoding, otherwise the first of all.
+    """
     error: DecodeError = first
     while isinstance(error, Mismatch) and not error.ends and error.place is not None:
         container, field = error.place
@@ -188,7 +194,10 @@ def _keeping_empty(walk: Walk, kind: type) -> Walk:
 
 
 def _made_when_absent(child: SchemaNode) -> Make | None:
-    """Return a function that makes the value of an absent field (a default, a zero value or null), or None if the field stays absent."""
+    """Return a function that makes the value of an absent field, or None if the field stays absent.
+
+    The value is a default, a zero value or null.
+    """
     if child.presence == "n":
         return lambda: None
     if child.presence == "=" and child.definition:
@@ -200,7 +209,10 @@ def _made_when_absent(child: SchemaNode) -> Make | None:
 
 
 def field_walk(child: SchemaNode, parent: SchemaNode) -> Walk:
-    """Return the decoder of a field. It decodes the type and applies the field's rule (`presence`) for empty and absent values."""
+    """Return the decoder of a field.
+
+    It decodes the type and applies the field's rule (`presence`) for empty and absent values.
+    """
     if child.definition and (walk := special(child, field_walk)) is not None:
         return _pointer(walk) if child.presence != "=" else walk
     if child.type == "object":
@@ -241,7 +253,10 @@ def _collection_field(walk: Walk, child: SchemaNode) -> Walk:
 
 
 def _nothing(value: Any, child: SchemaNode) -> Any:
-    """Return ABSENT for null and for an empty collection of the right type. Other falsy values (0, "", false) raise Mismatch."""
+    """Return ABSENT for null and for an empty collection of the right type.
+
+    Other falsy values (0, "", false) raise Mismatch.
+    """
     if value is not None and value.__class__ is not (list if child.type == "array" else dict):
         raise Mismatch(value, go_type(child))
     return ABSENT
@@ -294,7 +309,10 @@ def _map_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
 
 
 def _element_walk(node: SchemaNode, parent: SchemaNode) -> Walk:
-    """Return the decoder of a list or map element. Elements are never dropped: empty ones are kept, and null becomes the zero value."""
+    """Return the decoder of a list or map element.
+
+    Elements are never dropped: empty ones are kept, and null becomes the zero value.
+    """
     walk: Walk | None = None
 
     def element(value: Any) -> Any:
@@ -321,7 +339,9 @@ def _keeping_members(walk: Walk, kinds: dict[str, type]) -> Walk:
     def keeping(value: Any) -> Any:
         if value.__class__ is not dict:
             return walk(value)
-        kept = {name: value[name] for name, kind in kinds.items() if value.get(name).__class__ is kind and not value[name]}
+        kept = {
+            name: value[name] for name, kind in kinds.items() if value.get(name).__class__ is kind and not value[name]
+        }
         result = walk(value)
         if kept and result is not ABSENT:
             result.update(kept)

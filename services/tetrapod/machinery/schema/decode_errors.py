@@ -10,11 +10,14 @@ import orjson
 
 
 class DecodeError(Exception):
-    """A decoding error. Its text is upstream's, without the prefix `Pod in version "v1" cannot be handled as a Pod: `."""
+    """A decoding error.
+
+    Its text is upstream's, without the prefix `Pod in version "v1" cannot be handled as a Pod: `.
+    """
 
     ends = False
-    """Whether the error aborts decoding, as errors of a type's own unmarshaler do. After other errors Go's decoder continues and reports
-    the first.
+    """Whether the error aborts decoding, as errors of a type's own unmarshaler do. After other errors Go's decoder
+    continues and reports the first.
     """
 
 
@@ -25,11 +28,16 @@ class EndingError(DecodeError):
 
 
 class UnknownField(Exception):
-    """Raised for a field that the struct does not have. Internal: `decode` catches it and then collects all unknown fields."""
+    """Raised for a field that the struct does not have.
+
+    Internal: `decode` catches it and then collects all unknown fields.
+    """
 
 
 class Mismatch(DecodeError):
-    """A JSON value of the wrong type. The decoders of the enclosing structs add the path while the exception propagates.
+    """A JSON value of the wrong type.
+
+    The decoders of the enclosing structs add the path while the exception propagates.
 
     Args:
         value: the JSON value.
@@ -65,11 +73,17 @@ class Mismatch(DecodeError):
             return self.alone
         definition = self._path[0][0]
         path = ".".join(_embedded(*step) for step in reversed(self._path))
-        return f"json: cannot unmarshal {self._found} into Go struct field {definition.rpartition('.')[2]}.{path} of type {self.named}"
+        return (
+            f"json: cannot unmarshal {self._found} into Go struct field {definition.rpartition('.')[2]}.{path} "
+            f"of type {self.named}"
+        )
 
 
 def _embedded(definition: str, field: str) -> str:
-    """Return the field with the embedded structs that it belongs to in Go, for example `RuleWithOperations.Rule.apiGroups`."""
+    """Return the field with the embedded structs that it belongs to in Go.
+
+    An example is `RuleWithOperations.Rule.apiGroups`.
+    """
     path = _names(definition, field).get("")
     return f"{path}.{field}" if path else field
 

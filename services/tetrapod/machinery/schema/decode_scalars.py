@@ -121,7 +121,10 @@ _CHECKS: Final[dict[str, Callable[[SchemaNode], Walk]]] = {
 
 
 def _bytes(value: Any) -> Any:
-    """Decode base64 as Go's StdEncoding does (line ends are ignored) and return its canonical form. A list of bytes is also accepted."""
+    """Decode base64 as Go's StdEncoding does (line ends are ignored) and return its canonical form.
+
+    A list of bytes is also accepted.
+    """
     if value.__class__ is list:
         return binascii.b2a_base64(bytes(map(_byte, value)), newline=False).decode()
     if value.__class__ is not str:
@@ -147,7 +150,11 @@ _ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 
 def _base64_with_line_ends(text: str) -> bytes:
-    """Decode base64 that may contain line ends, raising DecodeError with the byte position at which Go's decoder stops."""
+    """Decode base64 that may contain line ends.
+
+    Raises:
+        DecodeError: with the byte position at which Go's decoder stops.
+    """
     quantum = 0  # the number of characters in the current group of four
     for position, char in enumerate(text):
         if char in "\r\n":
@@ -163,7 +170,11 @@ def _base64_with_line_ends(text: str) -> bytes:
 
 
 def _base64_padded(text: str, position: int, quantum: int) -> bytes:
-    """Decode base64 whose padding starts at `position`, after `quantum` characters of the last group, raising DecodeError like Go."""
+    """Decode base64 whose padding starts at `position`, after `quantum` characters of the last group.
+
+    Raises:
+        DecodeError: where Go's decoder returns an error, with the same byte position.
+    """
     remaining = [(i, char) for i, char in enumerate(text[position + 1 :], position + 1) if char not in "\r\n"]
     if quantum == 2:
         if not remaining:

@@ -1,4 +1,7 @@
-"""Decoders of types with their own JSON marshalers: quantities, int-or-string, raw JSON, durations and the union types of CRD schemas."""
+"""Decoders of types with their own JSON marshalers.
+
+These are quantities, int-or-string, raw JSON, durations and the union types of CRD schemas.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,9 @@ def canonical_quantity(text: str) -> str:
 def _in_thousandths(text: str) -> str:
     """Return the canonical form of a quantity, rounded up to thousandths."""
     canonical = canonical_quantity(text)
-    return str(Quantity.parse(canonical).round_up(-3)) if canonical[-1] in "nu" or "e-" in canonical.lower() else canonical
+    return (
+        str(Quantity.parse(canonical).round_up(-3)) if canonical[-1] in "nu" or "e-" in canonical.lower() else canonical
+    )
 
 
 def _int_or_string(value: Any) -> Any:
@@ -105,7 +110,10 @@ _WALKS: Final[dict[str, Walk]] = {
 
 
 def _schema_or(name: str, node: SchemaNode, field_walk: Callable[[SchemaNode, SchemaNode], Walk]) -> Walk:
-    """Return the decoder of JSONSchemaPropsOrBool, JSONSchemaPropsOrArray or JSONSchemaPropsOrStringArray, depending on `name`."""
+    """Return the decoder of a union type of CRD schemas, depending on `name`.
+
+    The types are JSONSchemaPropsOrBool, JSONSchemaPropsOrArray and JSONSchemaPropsOrStringArray.
+    """
     assert node.items is not None
     schema = node.items
 

@@ -12,15 +12,19 @@ from typing import Any, Final
 
 from tetrapod.machinery.schema.decode_errors import EndingError, Mismatch
 
-_CANONICAL: Final = re.compile(r"(?!0001)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z")
+_CANONICAL: Final = re.compile(
+    r"(?!0001)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+)
 """Times in canonical form, which need no further check."""
 
 _GO_ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 _SECONDS: Final = "2006-01-02T15:04:05Z07:00"
 _MICROSECONDS: Final = "2006-01-02T15:04:05.000000Z07:00"
 _PARTS: Final = (
-    ("2006", r"[0-9]{4}", ""), ("-", "-", ""), ("01", r"[0-9]{2}", "month"), ("-", "-", ""), ("02", r"[0-9]{2}", ""), ("T", "T", ""),
-    ("15", r"[0-9]{1,2}", "hour"), (":", ":", ""), ("04", r"[0-9]{2}", "minute"), (":", ":", ""), ("05", r"[0-9]{2}", "second"),
+    ("2006", r"[0-9]{4}", ""), ("-", "-", ""), ("01", r"[0-9]{2}", "month"), ("-", "-", ""), ("02", r"[0-9]{2}", ""),
+    ("T", "T", ""),
+    ("15", r"[0-9]{1,2}", "hour"), (":", ":", ""), ("04", r"[0-9]{2}", "minute"), (":", ":", ""),
+    ("05", r"[0-9]{2}", "second"),
 )  # fmt: skip
 _LIMITS: Final = {"month": range(1, 13), "hour": range(24), "minute": range(60), "second": range(60)}
 _OFFSET: Final = re.compile(r"([+-])([0-9]{2}):([0-9]{2})")

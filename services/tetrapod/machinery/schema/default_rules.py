@@ -42,7 +42,8 @@ class _Place:
 def validate_defaults(schema: Object, path: str, *, pruned: bool = True) -> list[FieldError]:
     """Return the errors of all defaults in a structural openAPIV3Schema.
 
-    The metadata of resources within defaults is decoded in place, so that fields that ObjectMeta does not have are not stored.
+    The metadata of resources within defaults is decoded in place, so that fields that ObjectMeta does not have are not
+    stored.
 
     Args:
         pruned: whether defaults with unknown fields are rejected.
@@ -52,7 +53,10 @@ def validate_defaults(schema: Object, path: str, *, pruned: bool = True) -> list
 
 
 class _Checks:
-    """The state that the checks of all defaults share: whether unknown fields are rejected, and the remaining CEL cost budget."""
+    """The state that the checks of all defaults share.
+
+    It records whether unknown fields are rejected, and the remaining CEL cost budget.
+    """
 
     def __init__(self, pruned: bool) -> None:
         self.pruned = pruned
@@ -79,9 +83,13 @@ def _validate(s: Object, path: str, place: _Place, checks: _Checks) -> list[Fiel
         return errors
     if s.get("default") is not None:
         at = child(path, "default")
-        errors += _in_metadata(s, at, place, checks) if place.inside_meta else _default_errors(s, at, checks, place.at_root)
+        errors += (
+            _in_metadata(s, at, place, checks) if place.inside_meta else _default_errors(s, at, checks, place.at_root)
+        )
     if isinstance(s.get("items"), dict):
-        errors += _validate(s["items"], child(path, "items"), replace(place, steps=(*place.steps, None), at_root=False), checks)
+        errors += _validate(
+            s["items"], child(path, "items"), replace(place, steps=(*place.steps, None), at_root=False), checks
+        )
     for name, prop in (s.get("properties") or {}).items():
         inside = place.inside_meta or bool(s.get(_EMBEDDED) and name in _META)
         below = _Place(place.root, (*place.steps, name), inside)
@@ -98,14 +106,20 @@ def _default_errors(s: Object, at: str, checks: _Checks, root: bool) -> list[Fie
         objectmeta.coerce_embedded(node, value)
     except CoerceError as error:
         field_error = error.error
-        return [*errors, FieldError(field_error.type, child(at, field_error.field), field_error.detail, field_error.value)]
+        return [
+            *errors,
+            FieldError(field_error.type, child(at, field_error.field), field_error.detail, field_error.value),
+        ]
     if found_errors := objectmeta.validate_embedded(node, value, at):
         return errors + found_errors
     return errors + (_value_errors(s, at) or checks.rule_errors(node, s["default"], at, root=root))
 
 
 def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[FieldError]:
-    """Return the errors of a default inside apiVersion, kind or metadata. It is validated at its place in an otherwise empty resource."""
+    """Return the errors of a default inside apiVersion, kind or metadata.
+
+    It is validated at its place in an otherwise empty resource.
+    """
     resource = _surround(copy(s["default"]), place.steps)
     resource = {"apiVersion": "validation/v1", "kind": "Validation", **resource}
     root = build({**place.root, _EMBEDDED: True})
@@ -115,7 +129,9 @@ def _in_metadata(s: Object, at: str, place: _Place, checks: _Checks) -> list[Fie
         return [invalid(at, s["default"], f"must result in valid metadata: {error.error}")]
     if errors := objectmeta.validate_embedded(root, resource):
         texts = ", ".join(str(e) for e in errors)
-        return [invalid(at, s["default"], f"must result in valid metadata: {texts if len(errors) == 1 else f'[{texts}]'}")]
+        return [
+            invalid(at, s["default"], f"must result in valid metadata: {texts if len(errors) == 1 else f'[{texts}]'}")
+        ]
     node = build(s)
     return _value_errors(s, at) or checks.rule_errors(node, s["default"], at, root=False)
 

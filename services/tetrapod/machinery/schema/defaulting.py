@@ -1,7 +1,7 @@
 """Defaulting of custom resources, and removal of nulls that their schema forbids.
 
-Built-in types get their defaults from decode.py. The defaults below a schema node are collected once; values of nodes without any are
-not traversed.
+Built-in types get their defaults from decode.py. The defaults below a schema node are collected once; values of nodes
+without any are not traversed.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting (algorithm.go, prune.go).
 """
@@ -29,7 +29,10 @@ def has_defaults(node: SchemaNode) -> bool:
 
 
 def drop_nulls(node: SchemaNode, value: Any) -> None:
-    """Remove, in place, members that are null although their schema is not nullable. Call it after `apply`. List elements are kept."""
+    """Remove, in place, members that are null although their schema is not nullable.
+
+    Call it after `apply`. List elements are kept.
+    """
     if isinstance(value, dict):
         nulls = []
         for key, item in value.items():
@@ -57,11 +60,20 @@ def _defaulter(node: SchemaNode) -> Defaulter | None:
 
 
 def _compile(node: SchemaNode) -> Defaulter | None:
-    """Return the defaulter of a node, or None if there are no defaults below. The recursion ends because structural schemas are trees."""
+    """Return the defaulter of a node, or None if there are no defaults below.
+
+    The recursion ends because structural schemas are trees.
+    """
     if node.items is not None:
         return _list_defaulter(node.items)
-    own = [(name, child.default, child.nullable) for name, child in node.properties.items() if child.default is not NO_DEFAULT]
-    inner = [(name, defaulter) for name, child in node.properties.items() if (defaulter := _defaulter(child)) is not None]
+    own = [
+        (name, child.default, child.nullable)
+        for name, child in node.properties.items()
+        if child.default is not NO_DEFAULT
+    ]
+    inner = [
+        (name, defaulter) for name, child in node.properties.items() if (defaulter := _defaulter(child)) is not None
+    ]
     additional = node.additional_properties
     walk_additional = None if additional is None else _defaulter(additional)
     if not own and not inner and walk_additional is None and (additional is None or additional.default is NO_DEFAULT):
@@ -82,7 +94,9 @@ def _compile(node: SchemaNode) -> Defaulter | None:
     return walk
 
 
-def _default_map(rest: SchemaNode, walk: Defaulter | None, properties: dict[str, SchemaNode], value: dict[str, Any]) -> None:
+def _default_map(
+    rest: SchemaNode, walk: Defaulter | None, properties: dict[str, SchemaNode], value: dict[str, Any]
+) -> None:
     for key, item in value.items():
         if key in properties:
             continue

@@ -1,11 +1,14 @@
-"""Normalization of empty lists and maps in built-in objects, as a round trip through upstream's protobuf storage would do it.
+"""Normalization of empty lists and maps in built-in objects.
 
-Empty lists and maps of fields without omitempty become null (`forget`). `decode` keeps them as they were sent, because a client that
-sends `rules: []` owns `rules`. They become null once ownership is computed. Kinds that are stored as JSON keep them, and custom
-resources are never passed to this module.
+The result is that of a round trip through upstream's protobuf storage.
 
-For some fields with omitempty (`TOLD_FROM_ABSENT`) `decode` keeps empty values until the object is validated; then `omit` removes them.
-Only an empty caBundle of a webhook is stored, because Go writes byte slices that are empty but not nil. It is hidden from readers.
+Empty lists and maps of fields without omitempty become null (`forget`). `decode` keeps them as they were sent, because
+a client that sends `rules: []` owns `rules`. They become null once ownership is computed. Kinds that are stored as JSON
+keep them, and custom resources are never passed to this module.
+
+For some fields with omitempty (`TOLD_FROM_ABSENT`) `decode` keeps empty values until the object is validated; then
+`omit` removes them. Only an empty caBundle of a webhook is stored, because Go writes byte slices that are empty but not
+nil. It is hidden from readers.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ _CRD_SCHEMA: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.J
 _STORED: Final = frozenset({(f"{_WEBHOOKS}WebhookClientConfig", "caBundle")})
 """Fields that are stored empty, but hidden from readers."""
 _ADMITTED: Final = frozenset({(f"{_CORE}PodSpec", "overhead")})
-"""Fields whose empty value a validating admission plugin treats differently from an absent one: RuntimeClass rejects it."""
+"""Fields whose empty value a validating admission plugin treats differently from an absent one: RuntimeClass rejects
+it.
+"""
 TOLD_FROM_ABSENT: Final = frozenset(
     {
         ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
@@ -49,19 +54,31 @@ TOLD_FROM_ABSENT: Final = frozenset(
         *((f"{_NETWORKING}NetworkPolicyEgressRule", name) for name in ("to", "ports")),
         (f"{_NETWORKING}IPBlock", "except"),
         (f"{_NETWORKING}ServiceCIDRSpec", "cidrs"),
-        *((_CRD_SCHEMA, name) for name in ("enum", "allOf", "oneOf", "anyOf", "required", "properties", "patternProperties")),
-        *((_CRD_SCHEMA, name) for name in ("definitions", "dependencies", "x-kubernetes-list-map-keys", "x-kubernetes-validations")),
+        *(
+            (_CRD_SCHEMA, name)
+            for name in ("enum", "allOf", "oneOf", "anyOf", "required", "properties", "patternProperties")
+        ),
+        *(
+            (_CRD_SCHEMA, name)
+            for name in ("definitions", "dependencies", "x-kubernetes-list-map-keys", "x-kubernetes-validations")
+        ),
         ("io.k8s.api.apps.v1.StatefulSetSpec", "volumeClaimTemplates"),
         ("io.k8s.api.resource.v1.ResourceSliceSpec", "devices"),
         ("io.k8s.api.resource.v1.ResourceSliceSpec", "sharedCounters"),
         *(("io.k8s.api.resource.v1.Device", name) for name in ("bindingConditions", "bindingFailureConditions")),
         *((f"{_WEBHOOKS}{kind}WebhookConfiguration", "webhooks") for kind in ("Mutating", "Validating")),
-        *((f"{_WEBHOOKS}{kind}Webhook", name) for kind in ("Mutating", "Validating") for name in ("rules", "matchConditions")),
+        *(
+            (f"{_WEBHOOKS}{kind}Webhook", name)
+            for kind in ("Mutating", "Validating")
+            for name in ("rules", "matchConditions")
+        ),
         *_STORED,
         *_ADMITTED,
     }
 )
-"""Fields with omitempty whose empty value differs from an absent one in a default, in a validation or for the generation."""
+"""Fields with omitempty whose empty value differs from an absent one in a default, in a validation or for the
+generation.
+"""
 _SELECTOR: Final = ("matchLabels", "matchExpressions")
 TOLD_BELOW: Final[dict[Field, tuple[str, ...]]] = {
     (f"{_CORE}PodTemplateSpec", "metadata"): ("labels",),
@@ -89,7 +106,11 @@ def forget(node: SchemaNode, obj: Object) -> None:
 
 def omit(node: SchemaNode, obj: Object) -> list[Kept]:
     """Remove, in place, the empty values that `decode` kept until the object is stored. Return them for `put_back`."""
-    return [_take(obj, place) for place, field, _ in list(_empties(node, obj, (), False)) if field not in _STORED | _ADMITTED]
+    return [
+        _take(obj, place)
+        for place, field, _ in list(_empties(node, obj, (), False))
+        if field not in _STORED | _ADMITTED
+    ]
 
 
 def hide(node: SchemaNode, obj: Object) -> list[Kept]:
@@ -118,7 +139,10 @@ def _at(obj: Any, place: Iterable[str | int]) -> Any:
 
 
 def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> Iterator[tuple[Place, Field, bool]]:
-    """Yield the empty values of `TOLD_FROM_ABSENT` fields: path, field, and whether the value is in a list that is owned as a whole."""
+    """Yield the empty values of `TOLD_FROM_ABSENT` fields.
+
+    Each item is the path, the field, and whether the value is in a list that is owned as a whole.
+    """
     if node is None:
         return
     if isinstance(value, list):
@@ -151,14 +175,22 @@ _Telling: TypeAlias = tuple[list[str], list[tuple[str, tuple[str, ...]]], list[t
 def _telling(node: SchemaNode) -> _Telling:
     """Return three lists for a struct, computed once.
 
-    They are the fields whose empty values are distinguished from absent ones, the fields that have such members, and the fields
-    below which there are such fields.
+    They are the fields whose empty values are distinguished from absent ones, the fields that have such members, and
+    the fields below which there are such fields.
     """
     compiled = node.compiled
     if "told" not in compiled:
         fields = [name for name in node.properties if (node.definition, name) in TOLD_FROM_ABSENT]
-        below = [(name, TOLD_BELOW[node.definition, name]) for name in node.properties if (node.definition, name) in TOLD_BELOW]
-        compiled["told"] = fields, below, [(name, child) for name, child in node.properties.items() if _reaches(child, _is_told, set())]
+        below = [
+            (name, TOLD_BELOW[node.definition, name])
+            for name in node.properties
+            if (node.definition, name) in TOLD_BELOW
+        ]
+        compiled["told"] = (
+            fields,
+            below,
+            [(name, child) for name, child in node.properties.items() if _reaches(child, _is_told, set())],
+        )
     telling: _Telling = compiled["told"]
     return telling
 
@@ -236,4 +268,6 @@ def _reaches(node: SchemaNode, wanted: Callable[[SchemaNode, str], bool], seen: 
         seen.add(node.definition)
     if any(wanted(node, name) or _reaches(child, wanted, seen) for name, child in node.properties.items()):
         return True
-    return any(child is not None and _reaches(child, wanted, seen) for child in (node.items, node.additional_properties))
+    return any(
+        child is not None and _reaches(child, wanted, seen) for child in (node.items, node.additional_properties)
+    )

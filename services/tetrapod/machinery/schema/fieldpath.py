@@ -1,4 +1,6 @@
-"""Paths into a schema, as selectableFields and the `fieldPath` of CEL rules contain them: `.spec.a`, `.spec['odd.name']`.
+"""Paths into a schema, as selectableFields and the `fieldPath` of CEL rules contain them.
+
+Examples are `.spec.a` and `.spec['odd.name']`.
 
 Upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath.
 """

@@ -10,7 +10,9 @@ from tetrapod.machinery.gvk import Object
 _LIST: Final = "x-kubernetes-list-type"
 _MAP: Final = "x-kubernetes-map-type"
 _KEYS: Final = "x-kubernetes-list-map-keys"
-_DEFAULT_NEEDED: Final = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+_DEFAULT_NEEDED: Final = (
+    "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+)
 _NOT_NULLABLE: Final = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
 _ATOMIC: Final = "must be atomic as item of a list with x-kubernetes-list-type=set"
 _NESTED_SET: Final = {"array": (_LIST, (None, "atomic")), "object": (_MAP, ("atomic",))}
@@ -21,7 +23,8 @@ def list_type_errors(schema: Object, path: str, *, atomic_sets: bool, keyed_list
 
     Args:
         atomic_sets: whether items of sets must be atomic.
-        keyed_lists: whether keys of map lists must be required or have a default, and items of sets and map lists must not be nullable.
+        keyed_lists: whether keys of map lists must be required or have a default, and items of sets and map lists must
+            not be nullable.
     """
     errors: list[FieldError] = []
     kind, list_type, map_type = schema.get("type") or "", schema.get(_LIST), schema.get(_MAP)
@@ -67,7 +70,9 @@ def _map_list_errors(schema: Object, items: Object | None, keys: list[str], path
     if schema.get("items") is None:
         errors.append(required(child(path, "items"), f"must have a schema if {_LIST} is map"))
     elif items is None:
-        errors.append(invalid(child(path, "items"), schema["items"], f"must only have a single schema if {_LIST} is map"))
+        errors.append(
+            invalid(child(path, "items"), schema["items"], f"must only have a single schema if {_LIST} is map")
+        )
     elif items.get("type") != "object":
         at, text = child(path, "items", "type"), f"must be object if parent array's {_LIST} is map"
         errors.append(invalid(at, items.get("type") or "", text))

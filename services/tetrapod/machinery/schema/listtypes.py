@@ -40,7 +40,9 @@ def _has_list_types(node: SchemaNode) -> bool:
     known: bool | None = node.compiled.get("listtypes")
     if known is None:
         below = [*node.properties.values(), *(n for n in (node.items, node.additional_properties) if n is not None)]
-        known = node.compiled["listtypes"] = node.list_type in ("map", "set") or any(_has_list_types(child) for child in below)
+        known = node.compiled["listtypes"] = node.list_type in ("map", "set") or any(
+            _has_list_types(child) for child in below
+        )
     return known
 
 
@@ -56,7 +58,9 @@ def _map_errors(node: SchemaNode, values: list[Any], path: str) -> list[FieldErr
     for index, item in enumerate(values):
         if item is not None and not isinstance(item, dict):
             return [field.invalid(field.index(path, index), item, "must be an object for an array of list-type map")]
-    keys = [{name: item[name] for name in node.list_map_keys if name in item} for item in (value or {} for value in values)]
+    keys = [
+        {name: item[name] for name in node.list_map_keys if name in item} for item in (value or {} for value in values)
+    ]
     return _duplicates(keys, path)
 
 

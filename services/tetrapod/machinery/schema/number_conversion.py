@@ -1,8 +1,8 @@
 """Conversion of numbers to the types of their fields, for objects that upstream builds from maps by reflection.
 
-That is the case for the result of a strategic merge patch and for applied objects. Reflection converts numbers as Go does: a whole
-float becomes an integer, and an integer that is too large for its field keeps its low bits. Types with their own decoder (quantities,
-int-or-strings) are written as JSON first.
+That is the case for the result of a strategic merge patch and for applied objects. Reflection converts numbers as Go
+does: a whole float becomes an integer, and an integer that is too large for its field keeps its low bits. Types with
+their own decoder (quantities, int-or-strings) are written as JSON first.
 
 Upstream: k8s.io/apimachinery/pkg/runtime/converter.go, fromUnstructured.
 """

@@ -57,7 +57,10 @@ def coerce_embedded(node: SchemaNode, value: Any) -> list[str]:
 
 
 def validate_embedded(node: SchemaNode, value: Any, path: str = "") -> list[FieldError]:
-    """Return the errors of embedded resources: they must have an apiVersion, a kind and, if they have metadata, a valid one."""
+    """Return the errors of embedded resources.
+
+    Embedded resources must have an apiVersion and a kind. If they have metadata, it must be valid.
+    """
     if not _has_embedded(node):
         return []
     errors: list[FieldError] = []
@@ -108,7 +111,9 @@ def _coerce_resource(value: Object, path: str, unknown: list[str]) -> None:
         value["metadata"] = {}
         return
     at = field.child(path, "metadata")
-    quoted = orjson.loads(orjson.dumps(value["metadata"], option=orjson.OPT_SORT_KEYS))  # Go prints maps with sorted keys
+    quoted = orjson.loads(
+        orjson.dumps(value["metadata"], option=orjson.OPT_SORT_KEYS)
+    )  # Go prints maps with sorted keys
     try:
         unknown_fields = decode(load(OBJECT_META), value["metadata"])
     except DecodeError as error:
@@ -124,7 +129,9 @@ def _validate_resource(value: Object, path: str) -> list[FieldError]:
         errors += _validate_kind(value["kind"], field.child(path, "kind"))
     if isinstance(value.get("metadata"), dict):
         meta = {**value["metadata"], "name": value["metadata"].get("name") or "fakename"}
-        errors += validate_object_meta(meta, bool(meta.get("namespace")), name_is_path_segment, field.child(path, "metadata"))
+        errors += validate_object_meta(
+            meta, bool(meta.get("namespace")), name_is_path_segment, field.child(path, "metadata")
+        )
     return errors
 
 

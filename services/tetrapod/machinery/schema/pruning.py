@@ -20,8 +20,8 @@ def prune(node: SchemaNode, obj: Any, *, root: bool = True) -> list[str]:
     """Prune an object in place. Return the sorted paths of the removed fields, as fieldValidation reports them.
 
     Args:
-        root: whether the object is a resource, whose apiVersion, kind and metadata are kept. If False, they are kept only
-            in resources that the schema embeds.
+        root: whether the object is a resource, whose apiVersion, kind and metadata are kept. If False, they are kept
+            only in resources that the schema embeds.
     """
     pruned: list[str] = []
     if node.preserve_unknown:

@@ -1,7 +1,7 @@
 """Conversion of the openAPIV3Schema of a CRD version to a `SchemaNode`.
 
-It ignores what it does not understand; structural_rules.py checks whether a schema is structural. Nodes below are built on first
-access.
+It ignores what it does not understand; structural_rules.py checks whether a schema is structural. Nodes below are built
+on first access.
 
 Upstream: k8s.io/apiextensions-apiserver/pkg/apiserver/schema (convert.go).
 """

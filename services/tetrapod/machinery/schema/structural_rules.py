@@ -38,7 +38,9 @@ _NESTED_FORBIDDEN: Final = (
     ("x-kubernetes-map-type", "must be undefined to be structural"),
     ("x-kubernetes-validations", "must be empty to be structural"),
 )
-_DEFINED_COUNTS: Final = frozenset({"additionalProperties", "default", "x-kubernetes-list-type", "x-kubernetes-map-type"})
+_DEFINED_COUNTS: Final = frozenset(
+    {"additionalProperties", "default", "x-kubernetes-list-type", "x-kubernetes-map-type"}
+)
 _METADATA: Final = "must not specify anything other than name and generateName, but metadata is implicitly specified"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -63,7 +65,9 @@ def unsupported(schema: Object) -> str:
 
 
 def _below(schema: Object) -> list[Object]:
-    children = [below for name in ("items", "additionalProperties", "not") if isinstance(below := schema.get(name), dict)]
+    children = [
+        below for name in ("items", "additionalProperties", "not") if isinstance(below := schema.get(name), dict)
+    ]
     children += (schema.get("properties") or {}).values()
     for name in ("allOf", "anyOf", "oneOf"):
         children += schema.get(name) or ()
@@ -83,7 +87,12 @@ def _invariants(s: Object, level: str, path: str) -> list[FieldError]:
         level: ROOT, ITEM or FIELD.
     """
     errors: list[FieldError] = []
-    kind, items, properties, additional = s.get("type") or "", s.get("items"), s.get("properties") or {}, s.get("additionalProperties")
+    kind, items, properties, additional = (
+        s.get("type") or "",
+        s.get("items"),
+        s.get("properties") or {},
+        s.get("additionalProperties"),
+    )
     if kind == "array" and items is None:
         errors.append(required(child(path, "items"), "must be specified"))
     if isinstance(items, dict):
@@ -135,7 +144,9 @@ def _meta_fields(s: Object, level: str, path: str) -> list[FieldError]:
     at = child(path, "properties")
     if resource:
         named = [(name, properties[name].get("type") or "") for name in ("kind", "apiVersion") if name in properties]
-        errors += [invalid(child(key(at, name), "type"), kind, "must be string") for name, kind in named if kind != "string"]
+        errors += [
+            invalid(child(key(at, name), "type"), kind, "must be string") for name, kind in named if kind != "string"
+        ]
     metadata = properties.get("metadata")
     if metadata is not None:
         if resource and metadata.get("type") != "object":
@@ -143,7 +154,9 @@ def _meta_fields(s: Object, level: str, path: str) -> list[FieldError]:
         if level is ROOT and _says_more_than_names(metadata):
             errors.append(forbidden(key(at, "metadata"), _METADATA))
     if s.get(_EMBEDDED) and not s.get(_PRESERVE) and not properties:
-        text = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        text = (
+            "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        )
         errors.append(required(at, text))
     return errors
 
@@ -180,7 +193,9 @@ def _values(s: Object, path: str, *, skip_any: bool = False, skip_all: bool = Fa
         try:
             compile_pattern(pattern)
         except BadPattern as error:
-            errors.append(invalid(child(path, "pattern"), pattern, f"must be a valid regular expression, but isn't: {error}"))
+            errors.append(
+                invalid(child(path, "pattern"), pattern, f"must be a valid regular expression, but isn't: {error}")
+            )
     return errors
 
 
@@ -197,12 +212,17 @@ def _nested(s: Object, path: str, *, skip_any: bool = False) -> list[FieldError]
         if value if name not in _DEFINED_COUNTS else value is not None and value is not False:
             errors.append(forbidden(child(path, name), text))
     if "metadata" in properties:
-        errors.append(forbidden(key(child(path, "properties"), "metadata"), "must not be specified in a nested context"))
+        errors.append(
+            forbidden(key(child(path, "properties"), "metadata"), "must not be specified in a nested context")
+        )
     return errors
 
 
 def _completeness(v: Object, s: Object | None, s_path: str, v_path: str) -> list[FieldError]:
-    """Return an error for each field or item that a value validation of `v` restricts and the structure `s` does not specify."""
+    """Return an error for each field or item that the structure `s` does not specify.
+
+    Only the fields and items that a value validation of `v` restricts are checked.
+    """
     if s is None:
         return [required(s_path, f"because it is defined in {v_path}")]
     errors: list[FieldError] = []

@@ -1,6 +1,7 @@
-"""Detection of fields that a built-in type does not have, as paths (`spec.containers[0].imagePolicy`) in document order.
+"""Detection of fields that a built-in type does not have.
 
-Values of a wrong type are ignored here, because decoding reports them.
+The fields are returned as paths (`spec.containers[0].imagePolicy`) in document order. Values of a wrong type are
+ignored here, because decoding reports them.
 
 Upstream: the strict errors of sigs.k8s.io/json. For custom resources see pruning.py.
 """

@@ -1,10 +1,11 @@
 """Validation of custom resources against their schema, with upstream's messages and order of errors.
 
-List types, embedded resources and CEL rules are validated elsewhere. Paths are tuples that are formatted only if there is an error.
+List types, embedded resources and CEL rules are validated elsewhere. Paths are tuples that are formatted only if there
+is an error.
 
-Upstream: k8s.io/kube-openapi/pkg/validation/validate (schema.go, type.go, schema_props.go, object_validator.go, slice_validator.go),
-and
-k8s.io/apiextensions-apiserver/pkg/apiserver/validation/validation.go, which converts its errors to field errors.
+Upstream: k8s.io/kube-openapi/pkg/validation/validate (schema.go, type.go, schema_props.go, object_validator.go,
+slice_validator.go), and k8s.io/apiextensions-apiserver/pkg/apiserver/validation/validation.go, which converts its
+errors to field errors.
 """
 
 from __future__ import annotations
@@ -19,16 +20,31 @@ from tetrapod.machinery.field import UNCOUNTED, FieldError, distinct
 from tetrapod.machinery.schema.combinations import Combinations
 from tetrapod.machinery.schema.correlation import TYPE_META, Correlation
 from tetrapod.machinery.schema.path_pairs import Path, text_of
-from tetrapod.machinery.schema.value_checks import check_number, check_string, enum_error, invalid_type, is_float_integer
+from tetrapod.machinery.schema.value_checks import (
+    check_number,
+    check_string,
+    enum_error,
+    invalid_type,
+    is_float_integer,
+)
 from tetrapod.machinery.schema_node import SchemaNode
 
 Validator: TypeAlias = Callable[[Any, Path, list[FieldError], Correlation | None], int]
-"""A function that appends errors to the list and returns how many checks passed; anyOf uses that number to select the best failure.
+"""A function that appends errors to the list and returns how many checks passed; anyOf uses that number to select the
+best failure.
 
 If there is a correlation (on update), errors of values below it that did not change are tolerated.
 """
 
-_NAMES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+_NAMES: Final = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
 _FORMATS: Final = {int: "int64", float: "float64"}
 
 
@@ -147,7 +163,9 @@ def _object_check(node: SchemaNode) -> Validator:
         size = len(value)
         if minimum is not None and size < minimum:
             name = text_of(path)
-            errors.append(FieldError("FieldValueInvalid", name, f"{name} in body should have at least {minimum} properties", size))
+            errors.append(
+                FieldError("FieldValueInvalid", name, f"{name} in body should have at least {minimum} properties", size)
+            )
         if maximum is not None and size > maximum:
             errors.append(_too_many(path, size, maximum))
         passed = 0
@@ -166,7 +184,9 @@ def _object_check(node: SchemaNode) -> Validator:
                 passed += validator(child)(item, at, errors, None)
             else:
                 passed += _ratcheted(validator(child), item, at, errors, correlation)
-        errors.extend(FieldError("FieldValueRequired", text_of((path, key)), "") for key in required if key not in value)
+        errors.extend(
+            FieldError("FieldValueRequired", text_of((path, key)), "") for key in required if key not in value
+        )
         return passed
 
     return check
@@ -191,7 +211,9 @@ def _list_check(node: SchemaNode) -> Validator:
         size = len(value)
         if minimum is not None and size < minimum:
             name = text_of(path)
-            errors.append(FieldError("FieldValueInvalid", name, f"{name} in body should have at least {minimum} items", size))
+            errors.append(
+                FieldError("FieldValueInvalid", name, f"{name} in body should have at least {minimum} items", size)
+            )
         if maximum is not None and size > maximum:
             errors.append(_too_many(path, size, maximum))
         return passed
@@ -200,4 +222,6 @@ def _list_check(node: SchemaNode) -> Validator:
 
 
 def _too_many(path: Path, size: int, limit: int) -> FieldError:
-    return FieldError("FieldValueTooMany", text_of(path), f"must have at most {limit} {'item' if limit == 1 else 'items'}", size)
+    return FieldError(
+        "FieldValueTooMany", text_of(path), f"must have at most {limit} {'item' if limit == 1 else 'items'}", size
+    )

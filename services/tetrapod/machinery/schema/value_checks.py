@@ -51,7 +51,11 @@ def check_string(node: SchemaNode, value: str, path: Path, errors: list[FieldErr
 def _string_error(rules: dict[str, Any], value: str, path: Path) -> FieldError | None:
     maximum, minimum, pattern = rules.get("maxLength"), rules.get("minLength"), rules.get("pattern")
     if maximum is not None and len(value) > maximum:
-        text = "value is too long" if maximum < 0 else f"may not be more than {maximum} {'byte' if maximum == 1 else 'bytes'}"
+        text = (
+            "value is too long"
+            if maximum < 0
+            else f"may not be more than {maximum} {'byte' if maximum == 1 else 'bytes'}"
+        )
         return FieldError("FieldValueTooLong", text_of(path), text, value)
     if minimum is not None and len(value) < minimum:
         return _invalid(path, value, f"should be at least {minimum} chars long")
@@ -105,17 +109,22 @@ def check_number(node: SchemaNode, value: float, path: Path, errors: list[FieldE
     return 1
 
 
-def _bound(node: SchemaNode, bound: float, value: float, name: str, path: Path, errors: list[FieldError]) -> tuple[float, bool]:
+def _bound(
+    node: SchemaNode, bound: float, value: float, name: str, path: Path, errors: list[FieldError]
+) -> tuple[float, bool]:
     """Return the limit to compare with, and whether the comparison is between integers.
 
-    An integer value is compared with the limit truncated to an integer. A limit outside the range of the type is an error.
+    An integer value is compared with the limit truncated to an integer. A limit outside the range of the type is an
+    error.
     """
     if (text := _out_of_range(node, bound, name, path)) is not None:
         errors.append(composite(text))
         return float(bound), False
     if value.__class__ is not int:
         return float(bound), False
-    return int(bound) if -_INT64 <= bound < _INT64 else -_INT64, True  # amd64 converts floats beyond int64 to its minimum
+    return int(
+        bound
+    ) if -_INT64 <= bound < _INT64 else -_INT64, True  # amd64 converts floats beyond int64 to its minimum
 
 
 def _check_multiple(node: SchemaNode, value: float, path: Path, errors: list[FieldError]) -> None:

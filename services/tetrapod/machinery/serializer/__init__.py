@@ -1,1 +1,4 @@
-"""Serialization of objects: `json` and `yaml` convert between bytes and objects, and `recognize` reads apiVersion and kind."""
+"""Serialization of objects.
+
+`json` and `yaml` convert between bytes and objects, and `recognize` reads apiVersion and kind.
+"""

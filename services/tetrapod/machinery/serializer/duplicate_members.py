@@ -1,7 +1,7 @@
 """Objects that keep their members as they were written, including duplicates.
 
-Go's JSON patches insert the text of a value (encoding/json.RawMessage) into the text of a document and decode the result. Errors in the
-value are therefore errors of the document.
+Go's JSON patches insert the text of a value (encoding/json.RawMessage) into the text of a document and decode the
+result. Errors in the value are therefore errors of the document.
 """
 
 from __future__ import annotations

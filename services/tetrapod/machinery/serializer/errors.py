@@ -10,7 +10,10 @@ class DecodeError(ValueError):
 
 
 class NumberError(DecodeError):
-    """A well-formed body with a number that does not fit a float64. Upstream detects it only when it fills the typed object."""
+    """A well-formed body with a number that does not fit a float64.
+
+    Upstream detects it only when it fills the typed object.
+    """
 
 
 class Decoded(NamedTuple):

@@ -1,8 +1,10 @@
-"""Decoding and encoding of JSON bodies, including cases that upstream's decoder distinguishes and Python's decoders do not.
+"""Decoding and encoding of JSON bodies.
 
-`decode` is called for every request body. orjson decodes it; if re-encoding gives the same bytes, there were no duplicate fields and no
-number changed. Otherwise a pass with the standard library detects duplicate fields, numbers beyond 64 bits, lone surrogates and invalid
-UTF-8, which take a slow path. Follows sigs.k8s.io/json.
+This includes cases that upstream's decoder distinguishes and Python's decoders do not.
+
+`decode` is called for every request body. orjson decodes it; if re-encoding gives the same bytes, there were no
+duplicate fields and no number changed. Otherwise a pass with the standard library detects duplicate fields, numbers
+beyond 64 bits, lone surrogates and invalid UTF-8, which take a slow path. Follows sigs.k8s.io/json.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ def decode(data: bytes, *, unstructured: bool = False) -> Decoded:
     """Decode a body.
 
     Args:
-        unstructured: whether the body is a custom resource, for which the last of several duplicate fields wins. Upstream decodes
-            built-in kinds into structs, so duplicate fields with objects are merged.
+        unstructured: whether the body is a custom resource, for which the last of several duplicate fields wins.
+            Upstream decodes built-in kinds into structs, so duplicate fields with objects are merged.
 
     Raises:
         DecodeError: the body is not JSON, or (NumberError) a number does not fit a float64.
@@ -81,7 +83,10 @@ class Pairs(list[tuple[str, Any]]):
 
 
 def _pairs(fields: list[tuple[str, Any]]) -> Pairs:
-    """Return an object. A Python function, so that other threads run while a long document is decoded; a class is called by C alone."""
+    """Return an object.
+
+    A Python function, so that other threads run while a long document is decoded; a class is called by C alone.
+    """
     return Pairs(fields)
 
 
@@ -101,7 +106,9 @@ def _no_constant(name: str) -> Any:
     raise DecodeError(name)
 
 
-_pairs_decoder: Final = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
+_pairs_decoder: Final = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_int=_integer, parse_float=_float, parse_constant=_no_constant
+)
 
 
 def _replace_bytes(error: UnicodeError) -> tuple[str, int]:
@@ -184,7 +191,10 @@ def _clean(text: str) -> str:
 
 
 def cleaned(value: Any) -> Any:
-    """Return a JSON value that can be encoded. Text from a URL path or a header may contain bytes that are not UTF-8."""
+    """Return a JSON value that can be encoded.
+
+    Text from a URL path or a header may contain bytes that are not UTF-8.
+    """
     if isinstance(value, str):
         return _clean(value)
     if isinstance(value, dict):
@@ -196,7 +206,8 @@ def strict_errors(data: bytes, unknown: Collection[str]) -> list[str]:
     """Return all errors of strict decoding of a built-in kind, in document order and without duplicates.
 
     Args:
-        unknown: the paths (`spec.containers[0].img`) that the kind's schema does not have. Fields below them are not checked.
+        unknown: the paths (`spec.containers[0].img`) that the kind's schema does not have. Fields below them are not
+            checked.
     """
     errors: dict[str, None] = {}
     _report_strict_errors(pairs(data), "", frozenset(unknown), errors.setdefault)

@@ -1,7 +1,7 @@
 """Objects that keep their JSON text, for runtime.RawExtension.
 
-Go keeps such values as the bytes that it read, and compares those. Values that differ only in white space, or in characters that Go's
-encoder would escape, are therefore different.
+Go keeps such values as the bytes that it read, and compares those. Values that differ only in white space, or in
+characters that Go's encoder would escape, are therefore different.
 """
 
 from __future__ import annotations

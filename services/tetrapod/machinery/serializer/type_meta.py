@@ -2,7 +2,8 @@
 
 Endpoints call `recognize` after decoding.
 
-Upstream: k8s.io/apimachinery/pkg/runtime/serializer/json/meta.go; k8s.io/apiserver/pkg/endpoints/handlers/rest.go, summarizeData.
+Upstream: k8s.io/apimachinery/pkg/runtime/serializer/json/meta.go; k8s.io/apiserver/pkg/endpoints/handlers/rest.go,
+summarizeData.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from typing import Any, Final
 from tetrapod.machinery.gvk import GroupVersion, Object
 from tetrapod.machinery.serializer.errors import DecodeError
 
-_STRUCT: Final = (
-    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'  # upstream's anonymous type
-)
+# upstream's anonymous type
+_STRUCT: Final = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _SHOWN: Final = 30
 
 
@@ -32,7 +32,9 @@ def recognize(obj: Any) -> tuple[Object, str, str]:
     for key in ("apiVersion", "kind"):
         value = obj.get(key)
         if value is not None and not isinstance(value, str):
-            raise DecodeError(f"{_PREFIX}json: cannot unmarshal {_json_type(value)} into Go struct field .{key} of type string")
+            raise DecodeError(
+                f"{_PREFIX}json: cannot unmarshal {_json_type(value)} into Go struct field .{key} of type string"
+            )
         texts.append(value or "")
     api_version, kind = texts
     try:

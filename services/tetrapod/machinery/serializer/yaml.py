@@ -1,7 +1,7 @@
 """Decoding and encoding of YAML bodies, as sigs.k8s.io/yaml does it.
 
-Most bodies that are sent as YAML are JSON and need no YAML parser (yaml_flow.py). All others are decoded by yaml_events.py. Encoding is
-in yaml_output.py.
+Most bodies that are sent as YAML are JSON and need no YAML parser (yaml_flow.py). All others are decoded by
+yaml_events.py. Encoding is in yaml_output.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from tetrapod.machinery.serializer.errors import Decoded
 
 
 def decode(data: bytes) -> Decoded:
-    """Decode the first document. An empty body is null. Duplicates are reported as `line 6: key "k" already set in map`.
+    """Decode the first document.
+
+    An empty body is null. Duplicates are reported as `line 6: key "k" already set in map`.
 
     Raises:
         DecodeError: the body is not YAML, or has values that JSON cannot express.

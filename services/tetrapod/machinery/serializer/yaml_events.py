@@ -1,8 +1,8 @@
 """YAML decoding with PyYAML, imported only when a body needs a YAML parser.
 
-YAML 1.1 is read as by go-yaml v2: `yes` and `on` are booleans, `010` is 8, dates and sexagesimal numbers stay strings, and only the
-first document is read. libyaml produces the events; the nodes are composed here, because PyYAML's composer recurses in C without a
-limit (a body of brackets would crash the process) and hides duplicate keys. Keys are sorted.
+YAML 1.1 is read as by go-yaml v2: `yes` and `on` are booleans, `010` is 8, dates and sexagesimal numbers stay strings,
+and only the first document is read. libyaml produces the events; the nodes are composed here, because PyYAML's composer
+recurses in C without a limit (a body of brackets would crash the process) and hides duplicate keys. Keys are sorted.
 """
 
 from __future__ import annotations
@@ -133,7 +133,10 @@ def _free(root: _Node) -> None:
 
 
 class _Builder:
-    """Conversion of nodes to JSON values. Aliases are expanded each time; they are counted to limit the size of the result."""
+    """Conversion of nodes to JSON values.
+
+    Aliases are expanded each time; they are counted to limit the size of the result.
+    """
 
     def __init__(self) -> None:
         self.duplicates: list[str] = []
@@ -151,7 +154,11 @@ class _Builder:
         self._count += 1
         if self._alias_depth:
             self._alias_count += 1
-        if self._alias_count > 100 and self._count > 1000 and self._alias_count / self._count > _allowed_ratio(self._count):
+        if (
+            self._alias_count > 100
+            and self._count > 1000
+            and self._alias_count / self._count > _allowed_ratio(self._count)
+        ):
             raise DecodeError("yaml: document contains excessive aliasing")
         if depth > MAX_DEPTH:
             raise DecodeError(_TOO_DEEP)
@@ -216,14 +223,23 @@ class _Builder:
             case int():
                 return str(value), str(value)
             case float():
-                text = ".nan" if math.isnan(value) else ("-.inf" if value < 0 else ".inf") if math.isinf(value) else f"{value:.9g}"
+                text = (
+                    ".nan"
+                    if math.isnan(value)
+                    else ("-.inf" if value < 0 else ".inf")
+                    if math.isinf(value)
+                    else f"{value:.9g}"
+                )
                 return text, text
             case _:
                 raise DecodeError("unsupported map key of type: <nil>, key: <nil>, value: <nil>")
 
 
 def _sorted(keys: Collection[str]) -> list[str]:
-    """Sort keys, many of them in parts (sample sort): one sort of 250,000 keys keeps all other threads waiting for 120 ms."""
+    """Sort keys, many of them in parts (sample sort).
+
+    One sort of 250,000 keys keeps all other threads waiting for 120 ms.
+    """
     if len(keys) <= _SORTED_AT_ONCE:
         return sorted(keys)
     parts = len(keys) // _SORTED_AT_ONCE + 1

@@ -45,7 +45,13 @@ def _timestamp(text: str) -> bool:
     if match is None:
         return False
     month, day, *clock = (int(part or 0) for part in match.groups())
-    if not (1 <= month <= 12 and 1 <= day <= _days(int(text[:4]), month) and clock[0] < 24 and clock[1] < 60 and clock[2] < 60):
+    if not (
+        1 <= month <= 12
+        and 1 <= day <= _days(int(text[:4]), month)
+        and clock[0] < 24
+        and clock[1] < 60
+        and clock[2] < 60
+    ):
         return False
     zoned = text[-1] == "Z" or (text[-6:-5] in ("+", "-") and ":" in text[-5:])
     return match[3] is None or (" " in text) is not zoned
@@ -58,7 +64,10 @@ def _days(year: int, month: int) -> int:
 
 
 def _compare(one: str, other: str) -> int:
-    """Compare two keys: letters come after other characters, and runs of digits are compared by value (`a9` before `a10`)."""
+    """Compare two keys.
+
+    Letters come after other characters, and runs of digits are compared by value (`a9` before `a10`).
+    """
     for at, (a, b) in enumerate(zip(one, other, strict=False)):
         if a == b:
             continue
@@ -103,7 +112,10 @@ _by_go: Final = functools.cmp_to_key(_compare)
 
 
 class _Dumper(yaml.CSafeDumper):
-    """A dumper that writes scalars plain wherever the grammar of YAML allows it, and without aliases. `_quoted` handles the other cases."""
+    """A dumper that writes scalars plain wherever the grammar of YAML allows it, and without aliases.
+
+    `_quoted` handles the other cases.
+    """
 
     yaml_implicit_resolvers: dict[Any, Any] = {}
 
@@ -117,7 +129,9 @@ def _string(dumper: Any, text: str) -> Any:
 
 def _mapping(dumper: Any, value: Object) -> Any:
     plain = all(map(str.isalpha, value))
-    return dumper.represent_mapping("tag:yaml.org,2002:map", [(key, value[key]) for key in sorted(value, key=None if plain else _by_go)])
+    return dumper.represent_mapping(
+        "tag:yaml.org,2002:map", [(key, value[key]) for key in sorted(value, key=None if plain else _by_go)]
+    )
 
 
 _Dumper.add_representer(str, _string)

@@ -1,4 +1,7 @@
-"""Resolution of plain YAML scalars by the rules of go-yaml v2 (resolve.go), which are those of YAML 1.1 with exceptions."""
+"""Resolution of plain YAML scalars by the rules of go-yaml v2 (resolve.go).
+
+These are the rules of YAML 1.1 with exceptions.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The schemas of built-in types as `SchemaNode`, built at first use.
 
-Each Go package is one file with one line for each definition; a line is parsed when its definition is needed. A reference to another
-definition is a node that is filled in at first access, so that the use of one kind builds only the nodes that its objects need.
+Each Go package is one file with one line for each definition; a line is parsed when its definition is needed. A
+reference to another definition is a node that is filled in at first access, so that the use of one kind builds only the
+nodes that its objects need.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ INT_OR_STRING = _APIMACHINERY + "util.intstr.IntOrString"
 RAW_EXTENSION = _APIMACHINERY + "runtime.RawExtension"
 FIELDS_V1 = _APIMACHINERY + "apis.meta.v1.FieldsV1"
 APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
-_ANYTHING = frozenset({RAW_EXTENSION, FIELDS_V1, *(APIEXTENSIONS + "JSON" + s for s in ("", "SchemaPropsOrArray", "SchemaPropsOrBool"))})
+_ANYTHING = frozenset(
+    {RAW_EXTENSION, FIELDS_V1, *(APIEXTENSIONS + "JSON" + s for s in ("", "SchemaPropsOrArray", "SchemaPropsOrBool"))}
+)
 _ANYTHING |= {APIEXTENSIONS + "JSONSchemaPropsOrStringArray"}
 
 
@@ -81,8 +84,8 @@ def kinds_of(api_version: str) -> dict[str, str]:
 def raw(definition: str) -> dict[str, Any]:
     """Return a fresh copy of a definition's data.
 
-    It has the keywords of OpenAPI, with these differences: `$ref` is the name of a definition; `p` is the presence of a field (see
-    `shapes.node.PRESENCE`); `b` marks a field that is a bare `$ref` in OpenAPI documents.
+    It has the keywords of OpenAPI, with these differences: `$ref` is the name of a definition; `p` is the presence of a
+    field (see `shapes.node.PRESENCE`); `b` marks a field that is a bare `$ref` in OpenAPI documents.
     """
     package, _, name = definition.rpartition(".")
     schema: dict[str, Any] = orjson.loads(_package(package)[name])
@@ -117,7 +120,8 @@ def _package(package: str) -> dict[str, bytes]:
 class _Reference(SchemaNode):
     """A field whose type is another definition.
 
-    It has the attributes of that definition's node, overridden by those of the field. They are filled in at first access.
+    It has the attributes of that definition's node, overridden by those of the field. They are filled in at first
+    access.
     """
 
     __slots__ = ("_own",)

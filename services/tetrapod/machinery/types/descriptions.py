@@ -1,8 +1,9 @@
 """Descriptions of built-in types and their fields, for `kubectl explain`.
 
-Most are not committed: hatch_build.py writes them from a build requirement to a zip file with a member for each Go package. Without the
-file, these descriptions are empty. Texts that the requirement lacks are committed: above all the descriptions of enum values
-(tools/generate_enum_texts.py) and of the columns of Tables (tools/generate_column_texts.py).
+Most are not committed: hatch_build.py writes them from a build requirement to a zip file with a member for each Go
+package. Without the file, these descriptions are empty. Texts that the requirement lacks are committed: above all the
+descriptions of enum values (tools/generate_enum_texts.py) and of the columns of Tables
+(tools/generate_column_texts.py).
 """
 
 from __future__ import annotations
@@ -80,4 +81,6 @@ class Texts:
         ends = self._ends.get(definition)
         if ends is None:
             return text, fields
-        return text or ends.get("", ""), fields | {field: (fields.get(field, "") + end).lstrip() for field, end in ends.items() if field}
+        return text or ends.get("", ""), fields | {
+            field: (fields.get(field, "") + end).lstrip() for field, end in ends.items() if field
+        }

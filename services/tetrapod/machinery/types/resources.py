@@ -73,12 +73,18 @@ def _resource(group: str, version: str, item: dict[str, Any]) -> ResourceFacts:
         short_names=tuple(item.get("shortNames", ())),
         categories=tuple(item.get("categories", ())),
         storage_version_hash=item.get("storageVersionHash", ""),
-        subresources=tuple(SubresourceFacts(sub["name"], _kind(group, version, sub), tuple(sub["verbs"])) for sub in item["subresources"]),
+        subresources=tuple(
+            SubresourceFacts(sub["name"], _kind(group, version, sub), tuple(sub["verbs"]))
+            for sub in item["subresources"]
+        ),
     )
 
 
 def _kind(group: str, version: str, item: dict[str, Any]) -> GroupVersionKind:
-    """Return the kind of a resource or subresource, which has a group and version only if they differ (`autoscaling/v1 Scale`)."""
+    """Return the kind of a resource or subresource.
+
+    The item has a group and version only if they differ from `group` and `version` (`autoscaling/v1 Scale`).
+    """
     if "version" in item:
         return GroupVersionKind(item.get("group", ""), item["version"], item["kind"])
     return GroupVersionKind(group, version, item.get("kind", ""))

@@ -1,4 +1,6 @@
-"""Tests of leader election: which replica leads, for how long, and that no other replica works (client-go/tools/leaderelection)."""
+"""Tests of leader election: which replica leads, for how long, and that no other replica works
+(client-go/tools/leaderelection).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ from tetrapod.machinery.status import StatusError
 
 
 class Store:
-    """Leases and events with resource versions. `away` names the replicas that cannot reach it, `hanging` those whose requests hang."""
+    """Leases and events with resource versions.
+
+    `away` names the replicas that cannot reach it, `hanging` those whose requests hang.
+    """
 
     def __init__(self) -> None:
         self.lease: Object | None = None
@@ -236,6 +241,8 @@ def test_work_that_fails_gives_the_lease_to_the_next_one() -> None:
         ({"retry_period": 0.0}, "retryPeriod must be greater than zero"),
     ],
 )
-def test_settings_under_which_a_leader_could_outlive_its_lease_are_rejected(settings: dict[str, Any], complaint: str) -> None:
+def test_settings_under_which_a_leader_could_outlive_its_lease_are_rejected(
+    settings: dict[str, Any], complaint: str
+) -> None:
     with pytest.raises(ValueError, match=complaint):
         ElectionConfig("test", **settings)

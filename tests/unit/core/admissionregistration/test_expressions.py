@@ -10,10 +10,19 @@ from tetrapod.core.admissionregistration.expressions import Expressions
 @pytest.mark.parametrize(
     ("expression", "told"),
     [
-        ("bool('maybe')", "p: Internal error: program instantiation failed: type conversion error from 'string' to 'bool'"),
+        (
+            "bool('maybe')",
+            "p: Internal error: program instantiation failed: type conversion error from 'string' to 'bool'",
+        ),
         ("int('x')", "p: Invalid value: \"int('x')\": must evaluate to bool but got int"),
-        ("duration('1s')", "p: Invalid value: \"duration('1s')\": must evaluate to bool but got google.protobuf.Duration"),
-        ("[timestamp(0)]", 'p: Invalid value: "[timestamp(0)]": must evaluate to bool but got list(google.protobuf.Timestamp)'),
+        (
+            "duration('1s')",
+            "p: Invalid value: \"duration('1s')\": must evaluate to bool but got google.protobuf.Duration",
+        ),
+        (
+            "[timestamp(0)]",
+            'p: Invalid value: "[timestamp(0)]": must evaluate to bool but got list(google.protobuf.Timestamp)',
+        ),
     ],
 )
 def test_a_wrong_type_is_reported_before_a_constant_part_that_fails(expression: str, told: str) -> None:

@@ -1,4 +1,6 @@
-"""Tests of the workloads in group apps: what is rejected, which fields are immutable, and which changes increment the generation."""
+"""Tests of the workloads in group apps: what is rejected, which fields are immutable, and which changes increment the
+generation.
+"""
 
 import pytest
 
@@ -15,7 +17,12 @@ def deployment(**spec: object) -> Object:
         "spec": {"restartPolicy": "Always", "containers": [{"name": "c", "image": "i", "imagePullPolicy": "Always"}]},
     }
     update = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
-    base = {"selector": {"matchLabels": {"a": "b"}}, "template": template, "strategy": update, "progressDeadlineSeconds": 600}
+    base = {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": template,
+        "strategy": update,
+        "progressDeadlineSeconds": 600,
+    }
     return {"metadata": {"name": "d"}, "spec": {**base, **spec}}
 
 
@@ -25,18 +32,25 @@ def fields(obj: Object) -> list[str]:
 
 def test_a_selector_is_needed_and_must_select_the_template() -> None:
     assert fields(deployment(selector=None))[0].startswith("spec.selector")
-    assert fields(deployment(selector={"matchLabels": {"x": "y"}})) == [f"spec.template.metadata.labels {workloads.MISMATCH}"]
+    assert fields(deployment(selector={"matchLabels": {"x": "y"}})) == [
+        f"spec.template.metadata.labels {workloads.MISMATCH}"
+    ]
     assert fields(deployment(selector={})) == ["spec.selector empty selector is invalid for deployment"]
 
 
 def test_a_rolling_update_needs_a_surge_or_unavailable_pods() -> None:
     stuck = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": "0%"}}
-    assert fields(deployment(strategy=stuck)) == ["spec.strategy.rollingUpdate.maxUnavailable may not be 0 when `maxSurge` is 0"]
+    assert fields(deployment(strategy=stuck)) == [
+        "spec.strategy.rollingUpdate.maxUnavailable may not be 0 when `maxSurge` is 0"
+    ]
 
 
 def test_an_unknown_strategy_prints_as_the_internal_struct() -> None:
     (error,) = [e for e in deployments.validate(deployment(strategy={"type": "Blue"})) if e.field == "spec.strategy"]
-    assert error.body() == 'Unsupported value: {"Type":"Blue","RollingUpdate":null}: supported values: "Recreate", "RollingUpdate"'
+    assert (
+        error.body()
+        == 'Unsupported value: {"Type":"Blue","RollingUpdate":null}: supported values: "Recreate", "RollingUpdate"'
+    )
 
 
 def test_the_selector_is_immutable() -> None:
@@ -68,7 +82,10 @@ def test_a_daemon_set_counts_changes_of_its_template() -> None:
 
 def test_a_status_counts_no_more_than_there_is() -> None:
     status = {"replicas": 1, "readyReplicas": 2, "availableReplicas": 3}
-    texts = [f"{e.field} {e.detail}" for e in deployments.validate_status({"status": status}, {"status": {"collisionCount": 1}})]
+    texts = [
+        f"{e.field} {e.detail}"
+        for e in deployments.validate_status({"status": status}, {"status": {"collisionCount": 1}})
+    ]
     assert texts == [
         "status.readyReplicas cannot be greater than status.replicas",
         "status.availableReplicas cannot be greater than status.replicas",

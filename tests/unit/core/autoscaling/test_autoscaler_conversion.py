@@ -20,14 +20,29 @@ _targets = st.one_of(
     st.builds(lambda v: {"type": "Utilization", "averageUtilization": v}, st.integers(1, 100)),
 )
 _metrics = st.one_of(
-    st.builds(lambda name, target: {"type": "Resource", "resource": {"name": name, "target": target}}, st.just("memory"), _targets),
     st.builds(
-        lambda target: {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "c", "target": target}}, _targets
+        lambda name, target: {"type": "Resource", "resource": {"name": name, "target": target}},
+        st.just("memory"),
+        _targets,
     ),
     st.builds(
-        lambda v: {"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": v}}}, _amounts
+        lambda target: {
+            "type": "ContainerResource",
+            "containerResource": {"name": "cpu", "container": "c", "target": target},
+        },
+        _targets,
     ),
-    st.builds(lambda v: {"type": "External", "external": {"metric": {"name": "q"}, "target": {"type": "Value", "value": v}}}, _amounts),
+    st.builds(
+        lambda v: {
+            "type": "Pods",
+            "pods": {"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": v}},
+        },
+        _amounts,
+    ),
+    st.builds(
+        lambda v: {"type": "External", "external": {"metric": {"name": "q"}, "target": {"type": "Value", "value": v}}},
+        _amounts,
+    ),
 )
 
 
@@ -49,7 +64,10 @@ def test_metrics_survive_a_round_trip(metrics: list[Any]) -> None:
 
 def test_the_cpu_target_moves_to_the_end() -> None:
     cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
-    memory = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}
+    memory = {
+        "type": "Resource",
+        "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}},
+    }
     back = convert_autoscaler(convert_autoscaler(autoscaler([cpu, memory]), "v1"), "v2")
     assert back["spec"]["metrics"] == [memory, cpu]
 
@@ -57,7 +75,9 @@ def test_the_cpu_target_moves_to_the_end() -> None:
 def test_behavior_is_written_with_the_names_of_go() -> None:
     rules = {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}
     cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
-    v1 = convert_autoscaler(autoscaler([cpu], behavior={"scaleUp": {**rules, "stabilizationWindowSeconds": 0}, "scaleDown": rules}), "v1")
+    v1 = convert_autoscaler(
+        autoscaler([cpu], behavior={"scaleUp": {**rules, "stabilizationWindowSeconds": 0}, "scaleDown": rules}), "v1"
+    )
     assert '"Policies":[{"Type":"Pods","Value":4,"PeriodSeconds":15}]' in v1["metadata"]["annotations"][BEHAVIOR]
 
 
@@ -77,12 +97,16 @@ def test_fields_in_annotations_are_found_however_they_are_capitalised_and_amount
     given = autoscaler([])
     given["apiVersion"] = "autoscaling/v1"
     given["metadata"]["annotations"] = {
-        METRICS: '[{"Type":"Pods","pods":{"METRICNAME":"x","targetaveragevalue":0.5,"selector":{"MatchLabels":{"A":"b"}}}}]',
+        METRICS: (
+            '[{"Type":"Pods","pods":{"METRICNAME":"x","targetaveragevalue":0.5,"selector":{"MatchLabels":{"A":"b"}}}}]'
+        ),
         BEHAVIOR: '{"scaleup":{"stabilizationwindowseconds":5}}',
     }
     spec = convert_autoscaler(given, "v2")["spec"]
     metric = {"name": "x", "selector": {"matchLabels": {"A": "b"}}}
-    assert spec["metrics"] == [{"type": "Pods", "pods": {"metric": metric, "target": {"type": "AverageValue", "averageValue": "500m"}}}]
+    assert spec["metrics"] == [
+        {"type": "Pods", "pods": {"metric": metric, "target": {"type": "AverageValue", "averageValue": "500m"}}}
+    ]
     assert spec["behavior"] == {"scaleUp": {"stabilizationWindowSeconds": 5}}
 
 

@@ -28,9 +28,16 @@ def test_unchanged_invalid_statuses_are_accepted() -> None:
 
 
 def test_a_finished_job_has_no_active_pods() -> None:
-    after = {"startTime": BEGAN, "conditions": true("FailureTarget", "Failed"), "uncountedTerminatedPods": {"failed": ["a"]}}
+    after = {
+        "startTime": BEGAN,
+        "conditions": true("FailureTarget", "Failed"),
+        "uncountedTerminatedPods": {"failed": ["a"]},
+    }
     assert errors({"startTime": BEGAN}, after) == [
-        'status.uncountedTerminatedPods: Invalid value: {"Succeeded":null,"Failed":["a"]}: must be empty for finished job'
+        (
+            'status.uncountedTerminatedPods: Invalid value: {"Succeeded":null,"Failed":["a"]}: must '
+            "be empty for finished job"
+        )
     ]
 
 

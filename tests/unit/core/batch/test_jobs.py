@@ -11,7 +11,9 @@ from tetrapod.machinery.gvk import Object
 
 
 def job(**spec: object) -> Object:
-    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i", "imagePullPolicy": "Always"}]}}
+    template = {
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i", "imagePullPolicy": "Always"}]}
+    }
     obj: Object = {
         "apiVersion": "batch/v1",
         "kind": "Job",

@@ -7,7 +7,15 @@ from tetrapod.core.batch.schedules import is_zone, schedule_error
 
 @pytest.mark.parametrize(
     "schedule",
-    ["* * * * *", "*/5 0-23/2 1,15 jan-dec mon", "0 0 1 1 ?", "@hourly", "@every 1h30m", "30 4 * * 0", "5/10 * * * SUN"],
+    [
+        "* * * * *",
+        "*/5 0-23/2 1,15 jan-dec mon",
+        "0 0 1 1 ?",
+        "@hourly",
+        "@every 1h30m",
+        "30 4 * * 0",
+        "5/10 * * * SUN",
+    ],
 )
 def test_a_well_formed_schedule_is_accepted(schedule: str) -> None:
     assert schedule_error(schedule) == ""

@@ -45,7 +45,9 @@ def pod(name: str = "p", image: str = "x", **spec: object) -> Object:
     return {"metadata": {"name": name}, "spec": {"containers": [{"name": "a", "image": image}], **spec}}
 
 
-def request(obj: Object, old: Object | None = None, resource: str = "pods", subresource: str = "", user: str = "u") -> Attributes:
+def request(
+    obj: Object, old: Object | None = None, resource: str = "pods", subresource: str = "", user: str = "u"
+) -> Attributes:
     group = "apps" if resource == "deployments" else ""
     return Attributes(
         operation="UPDATE" if old else "CREATE",
@@ -62,7 +64,9 @@ def request(obj: Object, old: Object | None = None, resource: str = "pods", subr
     )
 
 
-async def admitted(attributes: Attributes, labels: dict[str, str], *pods: Object, **exempt: frozenset[str]) -> Attributes:
+async def admitted(
+    attributes: Attributes, labels: dict[str, str], *pods: Object, **exempt: frozenset[str]
+) -> Attributes:
     plugin = PodSecurity(cast(StorageFactory, Storages(labels, list(pods))), exempt=Exemptions(**exempt))
     if plugin.handles(attributes):
         await plugin.validate(attributes)
@@ -97,7 +101,9 @@ async def test_labels_that_are_wrong_are_enforced_strictly_and_reported() -> Non
     attributes = request(pod())
     with pytest.raises(StatusError, match="restricted:latest"):
         await admitted(attributes, asked(enforce="severe"))
-    assert attributes.annotations[f"{PREFIX}error"].startswith(f"Failed to parse policy: metadata.labels[{PREFIX}enforce]: Invalid value")
+    assert attributes.annotations[f"{PREFIX}error"].startswith(
+        f"Failed to parse policy: metadata.labels[{PREFIX}enforce]: Invalid value"
+    )
 
 
 async def test_only_significant_updates_are_evaluated() -> None:
@@ -149,7 +155,9 @@ async def test_labels_of_a_namespace_are_validated_where_they_changed() -> None:
 
 async def test_a_stricter_namespace_warns_of_existing_pods() -> None:
     pods = [pod("plain1"), pod("host", hostPID=True), pod("plain0"), pod("plain2")]
-    done = await admitted(request(namespace(enforce="restricted"), namespace(enforce="baseline"), "namespaces"), {}, *pods)
+    done = await admitted(
+        request(namespace(enforce="restricted"), namespace(enforce="baseline"), "namespaces"), {}, *pods
+    )
     common = "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile"
     assert done.warnings == [
         'existing pods in namespace "n" violate the new PodSecurity enforce level "restricted:latest"',
@@ -174,6 +182,8 @@ async def test_an_equally_strict_namespace_does_not_warn(new: dict[str, str], ol
 
 async def test_labels_of_an_exempt_namespace_are_reported_to_be_ignored() -> None:
     exempt = frozenset({"n"})
-    done = await admitted(request(namespace(enforce="baseline", warn="restricted"), resource="namespaces"), {}, namespaces=exempt)
+    done = await admitted(
+        request(namespace(enforce="baseline", warn="restricted"), resource="namespaces"), {}, namespaces=exempt
+    )
     ignored = "the policy (enforce=baseline:latest, warn=restricted:latest) will be ignored"
     assert done.warnings == [f'namespace "n" is exempt from Pod Security, and {ignored}']

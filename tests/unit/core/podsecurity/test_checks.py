@@ -46,7 +46,10 @@ SELINUX = 'set forbidden securityContext.seLinuxOptions: types "bar", "foo"; use
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ({"hostIPC": True, "hostPID": True, "hostNetwork": True}, "host namespaces (hostNetwork=true, hostPID=true, hostIPC=true)"),
+        (
+            {"hostIPC": True, "hostPID": True, "hostNetwork": True},
+            "host namespaces (hostNetwork=true, hostPID=true, hostIPC=true)",
+        ),
         ({"volumes": [{"name": "v", "hostPath": {}}]}, 'hostPath volumes (volume "v")'),
         ({"volumes": [{"name": n, "hostPath": {"path": "/"}} for n in "vw"]}, 'hostPath volumes (volumes "v", "w")'),
         (
@@ -54,25 +57,41 @@ SELINUX = 'set forbidden securityContext.seLinuxOptions: types "bar", "foo"; use
             'hostPort (container "a" uses hostPorts 443, 80)',
         ),
         (
-            {"initContainers": [{"name": "i", "ports": [{"hostPort": 1}]}], "containers": [{"name": "a", "ports": [{"hostPort": 1}]}]},
+            {
+                "initContainers": [{"name": "i", "ports": [{"hostPort": 1}]}],
+                "containers": [{"name": "a", "ports": [{"hostPort": 1}]}],
+            },
             'hostPort (containers "i", "a" use hostPort 1)',
         ),
         (
             {
                 "containers": [
-                    {"name": "a", "lifecycle": {"preStop": {"tcpSocket": {"host": "x"}}}, "startupProbe": {"httpGet": {"host": "y"}}}
+                    {
+                        "name": "a",
+                        "lifecycle": {"preStop": {"tcpSocket": {"host": "x"}}},
+                        "startupProbe": {"httpGet": {"host": "y"}},
+                    }
                 ]
             },
             'probe or lifecycle host (container "a" uses probe or lifecycle hosts "x", "y")',
         ),
         (
-            {"securityContext": {"windowsOptions": {"hostProcess": True}}, "containers": [container(windowsOptions={"hostProcess": True})]},
+            {
+                "securityContext": {"windowsOptions": {"hostProcess": True}},
+                "containers": [container(windowsOptions={"hostProcess": True})],
+            },
             'hostProcess (pod and container "a" must not set securityContext.windowsOptions.hostProcess=true)',
         ),
-        ({"ephemeralContainers": [container(privileged=True)]}, 'privileged (container "a" must not set securityContext.privileged=true)'),
+        (
+            {"ephemeralContainers": [container(privileged=True)]},
+            'privileged (container "a" must not set securityContext.privileged=true)',
+        ),
         (
             {"containers": [container(capabilities={"add": ["SYS_ADMIN", "CHOWN", "NET_RAW"]})]},
-            'non-default capabilities (container "a" must not include "NET_RAW", "SYS_ADMIN" in securityContext.capabilities.add)',
+            (
+                'non-default capabilities (container "a" must not include "NET_RAW", "SYS_ADMIN" in '
+                "securityContext.capabilities.add)"
+            ),
         ),
         (
             {"securityContext": {"appArmorProfile": {"type": "Unconfined"}}},
@@ -81,7 +100,10 @@ SELINUX = 'set forbidden securityContext.seLinuxOptions: types "bar", "foo"; use
         (
             {
                 "securityContext": {"seLinuxOptions": {"type": "foo", "user": "u"}},
-                "containers": [container("e", seLinuxOptions={"type": "bar"}), container("g", seLinuxOptions={"role": "r"})],
+                "containers": [
+                    container("e", seLinuxOptions={"type": "bar"}),
+                    container("g", seLinuxOptions={"role": "r"}),
+                ],
             },
             f'seLinuxOptions (pod and containers "e", "g" {SELINUX})',
         ),
@@ -103,7 +125,8 @@ def test_baseline_forbids(spec: Object, expected: str) -> None:
 def test_baseline_forbids_annotations_that_unconfine() -> None:
     prefix = "container.apparmor.security.beta.kubernetes.io/"
     annotations = {
-        f"{prefix}{name}": value for name, value in {"a": "", "b": "runtime/default", "d": "localhost/x", "e": "unconfined"}.items()
+        f"{prefix}{name}": value
+        for name, value in {"a": "", "b": "runtime/default", "d": "localhost/x", "e": "unconfined"}.items()
     }
     expected = f'forbidden AppArmor profile (annotation must not set AppArmor profile type to "{prefix}e="unconfined"")'
     assert said("baseline", {}, annotations=annotations) == expected
@@ -113,7 +136,15 @@ def test_baseline_forbids_annotations_that_unconfine() -> None:
     ("spec", "expected"),
     [
         (
-            GOOD | {"volumes": [{"name": "v", "nfs": {}}, {"name": "w"}, {"name": "i", "image": {}}, {"name": "h", "hostPath": {}}]},
+            GOOD
+            | {
+                "volumes": [
+                    {"name": "v", "nfs": {}},
+                    {"name": "w"},
+                    {"name": "i", "image": {}},
+                    {"name": "h", "hostPath": {}},
+                ]
+            },
             'restricted volume types (volumes "v", "w", "h" use restricted volume types "hostPath", "nfs", "unknown")',
         ),
         (
@@ -123,14 +154,18 @@ def test_baseline_forbids_annotations_that_unconfine() -> None:
         ),
         (
             GOOD | {"securityContext": {"runAsNonRoot": True}},
-            'seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
+            (
+                'seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to '
+                '"RuntimeDefault" or "Localhost")'
+            ),
         ),
         (
             GOOD | {"hostPID": True, "containers": [container("b", capabilities={"add": ["CHOWN"]}), container("c")]},
             "host namespaces (hostPID=true), "
-            'allowPrivilegeEscalation != false (containers "b", "c" must set securityContext.allowPrivilegeEscalation=false), '
-            'unrestricted capabilities (containers "b", "c" must set securityContext.capabilities.drop=["ALL"]; '
-            'container "b" must not include "CHOWN" in securityContext.capabilities.add)',
+            'allowPrivilegeEscalation != false (containers "b", "c" must set '
+            'securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (containers "b", '
+            '"c" must set securityContext.capabilities.drop=["ALL"]; container "b" must not include "CHOWN" in '
+            "securityContext.capabilities.add)",
         ),
     ],
 )
@@ -147,8 +182,16 @@ def test_restricted_forbids_more_and_says_baseline_first(spec: Object, expected:
         ("baseline", {"securityContext": {"sysctls": [{"name": "net.ipv4.tcp_notsent_lowat"}]}}, 37),
         ("baseline", {"securityContext": {"seLinuxOptions": {"type": "container_engine_t"}}}, 31),
         ("baseline", {"hostUsers": False, "containers": [container(procMount="Unmasked")]}, 35),
-        ("restricted", GOOD | {"hostUsers": False, "securityContext": {"runAsUser": 0, "seccompProfile": {"type": "Localhost"}}}, 35),
-        ("restricted", {"os": {"name": "windows"}, "securityContext": {"runAsNonRoot": True}, "containers": [container()]}, 25),
+        (
+            "restricted",
+            GOOD | {"hostUsers": False, "securityContext": {"runAsUser": 0, "seccompProfile": {"type": "Localhost"}}},
+            35,
+        ),
+        (
+            "restricted",
+            {"os": {"name": "windows"}, "securityContext": {"runAsNonRoot": True}, "containers": [container()]},
+            25,
+        ),
     ],
 )
 def test_later_versions_allow_what_became_safe(level: str, spec: Object, first_allowed: int) -> None:

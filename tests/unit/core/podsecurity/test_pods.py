@@ -68,7 +68,10 @@ def test_existing_pods_are_reported_sorted_and_grouped() -> None:
 def test_one_pod_of_each_controller_comes_first() -> None:
     def pod(name: str, controller: str = "", runtime: str = "") -> Object:
         owners = [{"uid": "other"}, *([{"uid": controller, "controller": True}] if controller else [])]
-        return {"metadata": {"name": name, "ownerReferences": owners}, "spec": {"runtimeClassName": runtime} if runtime else {}}
+        return {
+            "metadata": {"name": name, "ownerReferences": owners},
+            "spec": {"runtimeClassName": runtime} if runtime else {},
+        }
 
     pods = [pod("a0", "a"), pod("a1", "a"), pod("b0", "b"), pod("lone"), pod("lone2"), pod("exempt", runtime="kata")]
     assert [each["metadata"]["name"] for each in by_priority(pods, {"kata"})] == ["a0", "b0", "lone", "lone2", "a1"]

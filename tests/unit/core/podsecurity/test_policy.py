@@ -16,14 +16,18 @@ def test_without_labels_everything_is_allowed() -> None:
 
 
 def test_each_mode_has_a_level_and_a_version() -> None:
-    policy, errors = from_labels({PREFIX + "enforce": "baseline", PREFIX + "warn": "restricted", PREFIX + "warn-version": "v1.99"})
+    policy, errors = from_labels(
+        {PREFIX + "enforce": "baseline", PREFIX + "warn": "restricted", PREFIX + "warn-version": "v1.99"}
+    )
     assert not errors
     assert policy == Policy(LevelVersion("baseline", "latest"), ALLOW_ALL, LevelVersion("restricted", "v1.99"))
     assert list(map(str, policy)) == ["baseline:latest", "privileged:latest", "restricted:v1.99"]
 
 
 def test_invalid_labels_enforce_restricted_and_warn_privileged() -> None:
-    policy, errors = from_labels({PREFIX + mode: "none" for mode in ("enforce", "audit", "warn")} | {PREFIX + "audit-version": "1.20"})
+    policy, errors = from_labels(
+        {PREFIX + mode: "none" for mode in ("enforce", "audit", "warn")} | {PREFIX + "audit-version": "1.20"}
+    )
     assert [each.level for each in policy] == ["restricted", "privileged", "privileged"]
     assert list(map(str, errors)) == [
         f'metadata.labels[{PREFIX}enforce]: Invalid value: "none": must be one of privileged, baseline, restricted',

@@ -28,7 +28,10 @@ def told(errors: list[Any]) -> list[str]:
 def spec(**more: Any) -> dict[str, Any]:
     privileged = {"securityContext": {"privileged": True}}
     return {
-        "containers": [{"name": "a", "image": "x", **privileged}, {"name": "b", "image": "x", "securityContext": {"privileged": False}}],
+        "containers": [
+            {"name": "a", "image": "x", **privileged},
+            {"name": "b", "image": "x", "securityContext": {"privileged": False}},
+        ],
         "initContainers": [{"name": "i", "image": "x", **privileged}],
         **more,
     }
@@ -39,7 +42,9 @@ def test_privileged_containers_are_forbidden_in_pods_and_in_templates() -> None:
     pod = {"metadata": {"name": "p"}, "spec": spec()}
     names = ["containers[0]", "initContainers[0]"]
     assert told(validation.validate(pod)) == [f"spec.{name}.securityContext.privileged" for name in names]
-    assert told(pod_template_spec({"spec": spec()}, "template")) == [f"template.spec.{name}.securityContext.privileged" for name in names]
+    assert told(pod_template_spec({"spec": spec()}, "template")) == [
+        f"template.spec.{name}.securityContext.privileged" for name in names
+    ]
 
 
 @pytest.mark.usefixtures("nobody_is_privileged")

@@ -11,7 +11,9 @@ from tetrapod.core.podspec.port_warnings import port_warnings
 from tetrapod.core.podspec.volume_warnings import overlapping_paths
 from tetrapod.generic.filters.warnings import ENOUGH
 
-PATHS = st.lists(st.lists(st.sampled_from(["a", "b", "a-b", "a.b", ""]), min_size=1, max_size=4).map("/".join), max_size=12)
+PATHS = st.lists(
+    st.lists(st.sampled_from(["a", "b", "a-b", "a.b", ""]), min_size=1, max_size=4).map("/".join), max_size=12
+)
 PORTS = st.lists(
     st.fixed_dictionaries(
         {"containerPort": st.sampled_from([1, 2])},

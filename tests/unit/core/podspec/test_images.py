@@ -29,7 +29,20 @@ def test_a_name_means_a_tag(image: str, tag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "image", ["", "UPPER", "a b", "-x", "nginx:", "a//b", "0" * 64, "a/" + "b" * 256, "a:" + "t" * 129, "a@sha256:" + "0" * 40, "é"]
+    "image",
+    [
+        "",
+        "UPPER",
+        "a b",
+        "-x",
+        "nginx:",
+        "a//b",
+        "0" * 64,
+        "a/" + "b" * 256,
+        "a:" + "t" * 129,
+        "a@sha256:" + "0" * 40,
+        "é",
+    ],
 )
 def test_an_invalid_image_name_has_no_tag(image: str) -> None:
     assert tag_of(image) == ""

@@ -16,7 +16,9 @@ CLAIMS = GroupResource("", "persistentvolumeclaims")
     ("asked", "allocated", "storage"),
     [("1500m", None, "2"), ("1Gi", None, "1Gi"), ("1Gi", "2Gi", "2Gi"), ("3", "2500m", "3"), ("1", "2500m", "3")],
 )
-def test_storage_is_counted_in_whole_bytes_of_the_larger_of_what_is_asked_and_allocated(asked: str, allocated: Any, storage: str) -> None:
+def test_storage_is_counted_in_whole_bytes_of_the_larger_of_what_is_asked_and_allocated(
+    asked: str, allocated: Any, storage: str
+) -> None:
     status = {"allocatedResources": {"storage": allocated}} if allocated else {}
     spec = {"storageClassName": "gold", "resources": {"requests": {"storage": asked}}}
     claim = {"metadata": {"name": "c"}, "spec": spec, "status": status}

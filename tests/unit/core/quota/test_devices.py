@@ -76,7 +76,11 @@ class Cluster:
     async def pod(self, namespace: str, name: str) -> Any:
         resources = {"requests": {"example.com/gpu": "2"}, "limits": {"example.com/gpu": "2"}}
         meta = {"name": name, "namespace": namespace, "uid": self.uid}
-        return {"metadata": meta, "spec": {"containers": [{"name": "c", "resources": resources}]}, "status": self.status or {}}
+        return {
+            "metadata": meta,
+            "spec": {"containers": [{"name": "c", "resources": resources}]},
+            "status": self.status or {},
+        }
 
     async def claims(self, namespace: str) -> list[Any]:
         return [CLAIM, *self.others]

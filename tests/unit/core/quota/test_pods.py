@@ -23,7 +23,11 @@ def pod(requests: Any = None, *, status: Any = None, **spec: Any) -> Any:
 
 
 def has(requests: Any, allocated: Any = None) -> Any:
-    return {"containerStatuses": [{"name": "c", "resources": {"requests": requests}, "allocatedResources": allocated or requests}]}
+    return {
+        "containerStatuses": [
+            {"name": "c", "resources": {"requests": requests}, "allocatedResources": allocated or requests}
+        ]
+    }
 
 
 @pytest.mark.parametrize(
@@ -80,8 +84,21 @@ def test_updates_that_change_quota_usage(resource: GroupResource, old: Any, new:
     ],
 )
 def test_a_quota_applies_to_objects_of_its_resource_names(resource: str, names: list[str]) -> None:
-    every = {"count/pods", "hugepages-2Mi", "limits.memory", "pods", "requests.cpu", "requests.example.com/gpu", "services.nodeports"}
-    every |= {"gold.storageclass.storage.k8s.io/requests.storage", "requests.storage", "configmaps", "count/deployments.apps"}
+    every = {
+        "count/pods",
+        "hugepages-2Mi",
+        "limits.memory",
+        "pods",
+        "requests.cpu",
+        "requests.example.com/gpu",
+        "services.nodeports",
+    }
+    every |= {
+        "gold.storageclass.storage.k8s.io/requests.storage",
+        "requests.storage",
+        "configmaps",
+        "count/deployments.apps",
+    }
     assert counted_names(GroupResource("", resource), every) == names
 
 

@@ -38,19 +38,26 @@ def test_attributes_are_named_behind_a_domain(name: str, told: list[str]) -> Non
         ({"a": "x" * 10300}, True, False),
     ],
 )
-def test_driver_parameters_are_limited_to_ten_kilobytes_unless_unchanged(value: Any, stored: bool, refused: bool) -> None:
+def test_driver_parameters_are_limited_to_ten_kilobytes_unless_unchanged(
+    value: Any, stored: bool, refused: bool
+) -> None:
     assert bool(json_object(value, "p", stored=stored)) is refused
 
 
 def test_too_many_requests_are_reported_by_number_only() -> None:
     requests = [{"name": "same", "exactly": {}} for _ in range(33)]
     errors = resource_claims.validate({"metadata": {}, "spec": {"devices": {"requests": requests}}})
-    assert [(error.field, error.detail) for error in errors] == [("spec.devices.requests", "must have at most 32 items")]
+    assert [(error.field, error.detail) for error in errors] == [
+        ("spec.devices.requests", "must have at most 32 items")
+    ]
 
 
 def test_addresses_of_devices_are_canonical_and_told_once() -> None:
     network = {"ips": ["10.0.0.1", "10.0.0.01/24", "10.0.0.1/24", "10.0.0.1/24"]}
-    claim: Object = {"metadata": {}, "status": {"devices": [{"driver": "d.e", "pool": "p", "device": "d", "networkData": network}]}}
+    claim: Object = {
+        "metadata": {},
+        "status": {"devices": [{"driver": "d.e", "pool": "p", "device": "d", "networkData": network}]},
+    }
     told = [error.field for error in claim_status.validate_status(claim, {"metadata": {}})]
     assert [path.rpartition(".")[2] for path in told if "ips" in path] == ["ips[0]", "ips[1]", "ips[3]"]
 
@@ -67,10 +74,15 @@ def test_a_claim_template_hands_on_labels_and_annotations_only() -> None:
 
 def test_a_changed_claim_template_is_shown_as_the_original_has_it_in_memory() -> None:
     old: Object = {"spec": {"spec": {}}}
-    new: Object = {"spec": {"metadata": {"labels": {"a": "b"}}, "spec": {"devices": {"config": [{"opaque": {"driver": "d"}}]}}}}
+    new: Object = {
+        "spec": {"metadata": {"labels": {"a": "b"}}, "spec": {"devices": {"config": [{"opaque": {"driver": "d"}}]}}}
+    }
     (error,) = (e for e in resource_claim_templates.validate_update(new, old) if e.field == "spec")
     config = [{"Requests": None, "Opaque": {"Driver": "d", "Parameters": None}}]
-    assert error.value == {"labels": {"a": "b"}, "Spec": {"Devices": {"Requests": None, "Constraints": None, "Config": config}}}
+    assert error.value == {
+        "labels": {"a": "b"},
+        "Spec": {"Devices": {"Requests": None, "Constraints": None, "Config": config}},
+    }
 
 
 def test_a_changed_claim_template_is_judged_as_a_new_one_too() -> None:

@@ -42,7 +42,10 @@ def test_links_within_the_backend_are_rewritten_to_the_proxy(link: str, rewritte
             '<script src="/x.js?a=1&amp;b=2">if (a<b) "<a href=/n>";</script>',
             f'<script src="{P}/x.js?a=1&amp;b=2">if (a<b) "<a href=/n>";</script>',
         ),
-        ("<img src=//h/i.png alt='q\"q'><br/><input disabled>", '<img src="//h/i.png" alt="q&#34;q"><br/><input disabled="">'),
+        (
+            "<img src=//h/i.png alt='q\"q'><br/><input disabled>",
+            '<img src="//h/i.png" alt="q&#34;q"><br/><input disabled="">',
+        ),
         ('<!DOCTYPE html><!-- <a href="/no"> --></p>', '<!DOCTYPE html><!-- <a href="/no"> --></p>'),
         ("a < b and <", "a < b and <"),
         ("<p title='a", "<p title='a"),

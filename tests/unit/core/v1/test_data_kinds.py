@@ -20,7 +20,13 @@ def config_map(**parts: Any) -> Object:
 
 def secret(kind: str = "Opaque", **data: str) -> Object:
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "ns"}, "type": kind, "data": encoded}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s", "namespace": "ns"},
+        "type": kind,
+        "data": encoded,
+    }
 
 
 def fields(errors: list[Any]) -> list[str]:

@@ -1,4 +1,7 @@
-"""Tests of pod validation and of which fields an update may change. The wording is compared, since clients show it to users."""
+"""Tests of pod validation and of which fields an update may change.
+
+The wording is compared, since clients show it to users.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,11 @@ def test_a_simple_pod_is_valid() -> None:
             'spec.containers[0].volumeMounts[0].name: Not found: "v"',
         ),
         (
-            {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}]},
+            {
+                "containers": [
+                    {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}
+                ]
+            },
             'spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1',
         ),
         (
@@ -119,5 +126,9 @@ def test_a_pod_asks_for_what_its_containers_do_or_its_limits_allow() -> None:
 
 def test_a_pod_whose_first_address_is_empty_has_none() -> None:
     new: Object = {"metadata": {}, "spec": {}, "status": {"podIPs": [{}, {"ip": "1.2.3.4"}], "podIP": ""}}
-    found = [error.detail for error in status_validation.validate_status(new, {"metadata": {}}) if error.field == "status.podIPs"]
+    found = [
+        error.detail
+        for error in status_validation.validate_status(new, {"metadata": {}})
+        if error.field == "status.podIPs"
+    ]
     assert found[-1] == "podIP and podIPs must either both be set or both be unset"

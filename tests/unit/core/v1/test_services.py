@@ -21,7 +21,12 @@ def service(**spec: Any) -> Object:
         "ipFamilyPolicy": "SingleStack",
         "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
     }
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "ns"}, "spec": {**whole, **spec}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "s", "namespace": "ns"},
+        "spec": {**whole, **spec},
+    }
 
 
 def fields(obj: Object) -> list[str]:
@@ -67,22 +72,38 @@ def test_a_second_family_is_given_up_by_asking_for_a_single_stack() -> None:
 
 
 def test_node_ports_are_kept_by_the_names_of_ports() -> None:
-    before = service(type="NodePort", ports=[{"name": "a", "port": 80, "nodePort": 30080}, {"name": "b", "port": 81, "nodePort": 30081}])
+    before = service(
+        type="NodePort",
+        ports=[{"name": "a", "port": 80, "nodePort": 30080}, {"name": "b", "port": 81, "nodePort": 30081}],
+    )
     after = service(
-        type="NodePort", ports=[{"name": "b", "port": 80}, {"name": "c", "port": 81}, {"name": "d", "port": 82, "nodePort": 30080}]
+        type="NodePort",
+        ports=[{"name": "b", "port": 80}, {"name": "c", "port": 81}, {"name": "d", "port": 82, "nodePort": 30080}],
     )
     patch_allocated(after, before)
     assert [port.get("nodePort") for port in after["spec"]["ports"]] == [30081, None, 30080]
 
 
 def test_a_change_of_type_drops_what_was_not_changed_with_it() -> None:
-    before = service(type="LoadBalancer", externalTrafficPolicy="Local", healthCheckNodePort=30001, allocateLoadBalancerNodePorts=True)
+    before = service(
+        type="LoadBalancer",
+        externalTrafficPolicy="Local",
+        healthCheckNodePort=30001,
+        allocateLoadBalancerNodePorts=True,
+    )
     before["spec"]["ports"] = [{"name": "a", "port": 80, "nodePort": 30080}]
     after = service(**{**before["spec"], "type": "ClusterIP", "ports": [{"name": "z", "port": 1, "nodePort": 30080}]})
     drop_unused(after, before)
     assert after["spec"] == service(ports=[{"name": "z", "port": 1}])["spec"]
     assert after["status"] == {"loadBalancer": {}}
-    after = service(**{**before["spec"], "type": "ClusterIP", "healthCheckNodePort": 30002, "ports": [{"port": 80, "nodePort": 30090}]})
+    after = service(
+        **{
+            **before["spec"],
+            "type": "ClusterIP",
+            "healthCheckNodePort": 30002,
+            "ports": [{"port": 80, "nodePort": 30090}],
+        }
+    )
     drop_unused(after, before)
     assert after["spec"]["healthCheckNodePort"] == 30002
     assert after["spec"]["ports"] == [{"port": 80, "nodePort": 30090}]

@@ -1,4 +1,6 @@
-"""Tests of values printed in rejections: Go structs with their fields in order, and apimachinery's types in their own notation."""
+"""Tests of values printed in rejections: Go structs with their fields in order, and apimachinery's types in their own
+notation.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,12 @@ from tetrapod.core.validation.differences import internal
 
 
 def test_a_label_selector_stays_as_on_the_wire_in_the_order_of_its_struct() -> None:
-    spec = {"selector": {"matchExpressions": [{"values": ["v"], "operator": "In", "key": "k"}], "matchLabels": {"b": "c", "a": "b"}}}
+    spec = {
+        "selector": {
+            "matchExpressions": [{"values": ["v"], "operator": "In", "key": "k"}],
+            "matchLabels": {"b": "c", "a": "b"},
+        }
+    }
     shown = internal("PersistentVolumeClaimSpec", spec)["Selector"]
     assert list(shown) == ["matchLabels", "matchExpressions"]
     assert list(shown["matchLabels"]) == ["a", "b"]
@@ -24,6 +31,13 @@ def test_the_status_of_a_claim_has_the_names_of_go() -> None:
     status = {"conditions": [{"status": "True", "type": "Resizing"}], "modifyVolumeStatus": {"status": "Pending"}}
     shown = internal("PersistentVolumeClaim", {"status": status})["Status"]
     assert shown["Conditions"] == [
-        {"Type": "Resizing", "Status": "True", "LastProbeTime": None, "LastTransitionTime": None, "Reason": "", "Message": ""}
+        {
+            "Type": "Resizing",
+            "Status": "True",
+            "LastProbeTime": None,
+            "LastTransitionTime": None,
+            "Reason": "",
+            "Message": "",
+        }
     ]
     assert shown["ModifyVolumeStatus"] == {"TargetVolumeAttributesClassName": "", "Status": "Pending"}

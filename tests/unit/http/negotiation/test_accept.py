@@ -42,7 +42,10 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         (f"application/json;as=Table;v=v9;g=meta.k8s.io,{JSON}", Accepted(JSON)),
         ("application/json;as=Table;v=v9;g=meta.k8s.io", None),
         ("application/json;as=Table", None),
-        ("application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1", Accepted(YAML, "PartialObjectMetadata", "v1beta1")),
+        (
+            "application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1",
+            Accepted(YAML, "PartialObjectMetadata", "v1beta1"),
+        ),
         ("application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1", None),
         ("application/json ; as=Table; v=v1 ; g=meta.k8s.io", Accepted(JSON, "Table")),
         ("application/json;\tas=Table;v=v1;g=meta.k8s.io", None),
@@ -80,7 +83,9 @@ def test_the_router_rejects_what_no_route_produces(header: str) -> None:
     assert refused.value.message.startswith("406: Not Acceptable\n\nAvailable representations: application/json, ")
 
 
-@pytest.mark.parametrize("header", ["application/json,", "text/html,application/xml;q=0.9,*/*;q=0.8", "application/json;charset=utf-8;x=y"])
+@pytest.mark.parametrize(
+    "header", ["application/json,", "text/html,application/xml;q=0.9,*/*;q=0.8", "application/json;charset=utf-8;x=y"]
+)
 def test_the_router_passes_what_some_clause_matches(header: str) -> None:
     check_route_accept(Request("GET", "/", headers=[(b"accept", header.encode())]))
 
@@ -116,7 +121,9 @@ def test_people_get_indented_json_unless_they_say_otherwise(agent: str) -> None:
 
 
 def test_rejections_come_in_the_accepted_type_and_say_when_to_retry() -> None:
-    answer = write_status(Request("GET", "/", headers=[(b"accept", b"application/yaml")]), too_many_requests("later", 7))
+    answer = write_status(
+        Request("GET", "/", headers=[(b"accept", b"application/yaml")]), too_many_requests("later", 7)
+    )
     assert answer.status == 429
     assert (b"content-type", b"application/yaml") in answer.headers
     assert (b"retry-after", b"7") in answer.headers

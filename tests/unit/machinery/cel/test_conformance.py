@@ -1,7 +1,8 @@
-"""Tests of CEL expressions against upstream's results: error texts, types, cost estimates, values and costs (tests/facts/cel).
+"""Tests of CEL expressions against upstream's results: error texts, types, cost estimates, values and costs
+(tests/facts/cel).
 
-Every case was run through kube-apiserver v1.37.1's own CEL environment: cel-go v0.29.2 and k8s.io/apiserver/pkg/cel. Map keys have no
-order there; no case depends on one.
+Every case was run through kube-apiserver v1.37.1's own CEL environment: cel-go v0.29.2 and k8s.io/apiserver/pkg/cel.
+Map keys have no order there; no case depends on one.
 """
 
 from __future__ import annotations

@@ -54,10 +54,14 @@ def test_an_interrupt_leaves_the_evaluation_at_once() -> None:
 
 def test_objects_of_patches_become_json() -> None:
     environment = Environment({"object": types.DYN}, patch_types=True)
-    value = environment.compile("Object{spec: Object.spec{replicas: object.n + 1, ?x: optional.none()}}").evaluate({"object": {"n": 1}})
+    value = environment.compile("Object{spec: Object.spec{replicas: object.n + 1, ?x: optional.none()}}").evaluate(
+        {"object": {"n": 1}}
+    )
     assert isinstance(value, StructValue) and value.type_name == "Object"
     assert json_value(value) == {"spec": {"replicas": 2}}
-    patch = environment.compile('JSONPatch{op: "add", path: "/a/" + jsonpatch.escapeKey("x/y~z"), value: [1]}').evaluate({})
+    patch = environment.compile(
+        'JSONPatch{op: "add", path: "/a/" + jsonpatch.escapeKey("x/y~z"), value: [1]}'
+    ).evaluate({})
     assert json_value(patch) == {"op": "add", "path": "/a/x~1y~0z", "value": [1]}
 
 
@@ -133,7 +137,9 @@ def test_floats_are_formatted_as_upstream_does(expression: str, text: str) -> No
     assert DYNAMIC.compile(expression).evaluate({}) == text
 
 
-@pytest.mark.parametrize("value", ['quantity("1")', 'ip("::1")', 'cidr("::/0")', 'semver("1.2.3")', 'url("https://x/")'])
+@pytest.mark.parametrize(
+    "value", ['quantity("1")', 'ip("::1")', 'cidr("::/0")', 'semver("1.2.3")', 'url("https://x/")']
+)
 def test_values_of_libraries_equal_nothing_else_by_an_error(value: str) -> None:
     assert DYNAMIC.compile(f"dyn({value}) == {value}").evaluate({}) is True
     assert DYNAMIC.compile(f"dyn({value}) == null").evaluate({}) is False
@@ -195,7 +201,8 @@ def test_errors_of_lists_and_times_are_upstreams(expression: str, text: str) -> 
 
 
 @pytest.mark.parametrize(
-    "expression", ["[int(self)].sort() == [] || true", "[1, 2].sortBy(x, int(self)) == []", "[1].flatten(int(self)) == []"]
+    "expression",
+    ["[int(self)].sort() == [] || true", "[1, 2].sortBy(x, int(self)) == []", "[1].flatten(int(self)) == []"],
 )
 def test_where_upstream_panics_the_evaluation_ends_with_an_internal_error(expression: str) -> None:
     with pytest.raises(InternalError, match="internal error: interface conversion"):
@@ -223,6 +230,8 @@ def test_a_function_says_by_its_trait_what_it_does_not_take(expression: str, tex
         DYNAMIC.compile(expression).evaluate({})
 
 
-@pytest.mark.parametrize("expression", ["quantity('1') != dyn(1)", "[dyn(quantity('1'))].indexOf(dyn(1)) == -1", "!([1] in dyn({'a': 1}))"])
+@pytest.mark.parametrize(
+    "expression", ["quantity('1') != dyn(1)", "[dyn(quantity('1'))].indexOf(dyn(1)) == -1", "!([1] in dyn({'a': 1}))"]
+)
 def test_incomparable_values_are_unequal(expression: str) -> None:
     assert DYNAMIC.compile(expression).evaluate({}) is True

@@ -65,7 +65,9 @@ def owned(obj: Object) -> dict[str, Any]:
 
 
 def test_a_create_owns_containers_too() -> None:
-    created = MANAGER.update(None, widget({"n": 1, "map": {"a": "x"}, "plain": ["p"], "set": ["b", "a"], "free": {"x": {"y": [1]}}}), "m")
+    created = MANAGER.update(
+        None, widget({"n": 1, "map": {"a": "x"}, "plain": ["p"], "set": ["b", "a"], "free": {"x": {"y": [1]}}}), "m"
+    )
     assert owned(created) == {
         "m": {
             "f:spec": {
@@ -83,7 +85,13 @@ def test_a_create_owns_containers_too() -> None:
 
 
 def test_an_apply_owns_what_it_mentions_and_nothing_else() -> None:
-    spec = {"map": {"a": "x"}, "atomic": {"a": "x"}, "ports": [{"port": 443}, {"port": 80, "protocol": "UDP"}], "free": {}, "s": None}
+    spec = {
+        "map": {"a": "x"},
+        "atomic": {"a": "x"},
+        "ports": [{"port": 443}, {"port": 80, "protocol": "UDP"}],
+        "free": {},
+        "s": None,
+    }
     applied = MANAGER.apply(None, widget(spec), "m", force=False)
     assert owned(applied) == {
         "m": {
@@ -130,7 +138,10 @@ def test_another_manager_s_value_is_a_conflict_and_force_takes_it() -> None:
         ({"set": ["a", "a"]}, '.spec.set: duplicate entries for key [="a"]'),
         ({"set": [None]}, ".spec.set: element 0: associative list without keys has an element that's an explicit null"),
         ({"ports": ["x"]}, ".spec.ports: element 0: associative list with keys may not have non-map elements"),
-        ({"map": {"a": ["b"]}}, '.spec.map.a: expected string, got &value.valueUnstructured{Value:[]interface {}{"b"}}'),
+        (
+            {"map": {"a": ["b"]}},
+            '.spec.map.a: expected string, got &value.valueUnstructured{Value:[]interface {}{"b"}}',
+        ),
         ({"plain": [1]}, ".spec.plain[0]: expected string, got &value.valueUnstructured{Value:1}"),
         (
             {"n": True, "s": "", "set": {}},
@@ -197,7 +208,9 @@ def test_an_apply_fails_where_the_result_does_not_fit_another_manager_s_version(
 
 def test_managers_of_members_own_a_list_that_becomes_atomic() -> None:
     live = stored(MANAGER.apply(None, widget({"map": {"a": "1"}}), "m", force=False))
-    spec = node("object", properties={"map": node("object", additional_properties=STRING, map_type="atomic"), "n": INTEGER})
+    spec = node(
+        "object", properties={"map": node("object", additional_properties=STRING, map_type="atomic"), "n": INTEGER}
+    )
     later = FieldManager(KIND, lambda _: node("object", properties={"spec": spec}))
     assert owned(later.update(live, widget({"map": {"a": "1"}, "n": 1}), "u")) == {
         "m": {"f:spec": {"f:map": {}}},
@@ -210,7 +223,9 @@ ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 def test_kubectl_goes_on_server_side_where_its_annotation_explains_the_conflicts() -> None:
     applied = '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"n":1,"s":"a"}}\n'
-    live = stored(MANAGER.update(None, widget({"n": 1, "s": "a"}, annotations={ANNOTATION: applied}), "kubectl-client-side-apply"))
+    live = stored(
+        MANAGER.update(None, widget({"n": 1, "s": "a"}, annotations={ANNOTATION: applied}), "kubectl-client-side-apply")
+    )
     result = MANAGER.apply(live, widget({"n": 2, "s": "<b>"}), "kubectl", force=False)
     assert owned(result)["kubectl"] == {"f:spec": {"f:n": {}, "f:s": {}}}
     assert result["metadata"]["annotations"][ANNOTATION] == (
@@ -250,7 +265,8 @@ def test_replicas_change_hands_through_scale() -> None:
 
 TEXT = st.sampled_from(["", "a", "b", "<c>"])
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | TEXT, lambda x: st.lists(x, max_size=2) | st.dictionaries(TEXT, x, max_size=2)
+    st.none() | st.booleans() | st.integers(-9, 9) | TEXT,
+    lambda x: st.lists(x, max_size=2) | st.dictionaries(TEXT, x, max_size=2),
 )
 SPECS = st.fixed_dictionaries(
     {},
@@ -285,7 +301,8 @@ def test_applying_twice_is_applying_once(live_spec: Any, spec: Any) -> None:
 
 @given(SPECS, SPECS, SPECS)
 def test_one_manager_s_applies_leave_the_last_one_s_object(first: Any, second: Any, third: Any) -> None:
-    # A label keeps the manager in the list. Otherwise a manager without fields is removed, and applies are no longer tracked.
+    # A label keeps the manager in the list. Otherwise a manager without fields is removed, and applies are no longer
+    # tracked.
     live = stored(MANAGER.apply(None, widget(first, labels={"a": "b"}), "m", force=False))
     for spec in (second, third):
         live = MANAGER.apply(live, widget(spec, labels={"a": "b"}), "m", force=False)

@@ -1,4 +1,6 @@
-"""Tests of managed fields after updates and applies of built-in kinds, as recorded from a real server (`recorded.jsonl`)."""
+"""Tests of managed fields after updates and applies of built-in kinds, as recorded from a real server
+(`recorded.jsonl`).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def owners(entries: list[dict[str, Any]]) -> list[bytes]:
 
 
 def assert_within(part: Any, whole: Any, path: str = "") -> None:
-    """Report whether everything in `part` is in `whole`, which may have defaults in addition; null and an empty list count as missing."""
+    """Report whether everything in `part` is in `whole`, which may have defaults in addition; null and an empty list
+    count as missing.
+    """
     if isinstance(part, dict):
         for name, value in part.items():
             if value not in (None, []):
@@ -66,7 +70,9 @@ def test_an_apply_leaves_the_recorded_owners_and_object(case: dict[str, Any]) ->
     if "object" in case:
         assert_within({name: merged.get(name) for name in case["object"]}, case["object"])
     assert case == before
-    again = manager.apply({**merged, "metadata": {**merged["metadata"], "uid": "u"}}, case["config"], case["manager"], force=False)
+    again = manager.apply(
+        {**merged, "metadata": {**merged["metadata"], "uid": "u"}}, case["config"], case["manager"], force=False
+    )
     assert owners(again["metadata"].get("managedFields", [])) == owners(merged["metadata"].get("managedFields", []))
 
 

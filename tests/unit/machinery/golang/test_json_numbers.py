@@ -28,7 +28,10 @@ def test_whole_floats_are_integers_of_the_shortest_digits(sent: float, kept: flo
 
 
 def test_values_in_rejections_are_written_so_too() -> None:
-    assert format_value({"a": [1.0, -0.0, 1.5, 1e20, 10.05, "1.0"]}) == '{"a":[1,-0,1.5,100000000000000000000,10.05,"1.0"]}'
+    assert (
+        format_value({"a": [1.0, -0.0, 1.5, 1e20, 10.05, "1.0"]})
+        == '{"a":[1,-0,1.5,100000000000000000000,10.05,"1.0"]}'
+    )
 
 
 @pytest.mark.parametrize(

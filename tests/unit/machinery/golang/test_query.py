@@ -11,7 +11,26 @@ from hypothesis import strategies as st
 from support.growth import assert_linear
 from tetrapod.machinery.golang.query import MOST_PARAMETERS, Query, encoded_query, query_pairs, unescape
 
-_PIECES = ["%ff", "%FE", "%c3", "%a9", "%3D", "%3d", "%26", "=", "&", "a", "+", "%25", "b", "é", "%e2%82", "%00", "\x01", "%C3%A9"]
+_PIECES = [
+    "%ff",
+    "%FE",
+    "%c3",
+    "%a9",
+    "%3D",
+    "%3d",
+    "%26",
+    "=",
+    "&",
+    "a",
+    "+",
+    "%25",
+    "b",
+    "é",
+    "%e2%82",
+    "%00",
+    "\x01",
+    "%C3%A9",
+]
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=12).map("".join))
@@ -19,7 +38,11 @@ def test_well_formed_queries_are_decoded_as_python_does(query: str) -> None:
     assert query_pairs(query) == parse_qsl(query, keep_blank_values=True)
 
 
-@given(st.lists(st.sampled_from(["%41", "%0a", "%3D", "=", "%ff", "_", " ", "\r\n", "%0D%0A", "%25", "\xe9"]), max_size=12).map("".join))
+@given(
+    st.lists(
+        st.sampled_from(["%41", "%0a", "%3D", "=", "%ff", "_", " ", "\r\n", "%0D%0A", "%25", "\xe9"]), max_size=12
+    ).map("".join)
+)
 def test_escapes_are_decoded_as_python_does(text: str) -> None:
     raw = text.encode("latin-1")
     assert unescape(raw) == unquote_to_bytes(raw)

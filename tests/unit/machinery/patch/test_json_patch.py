@@ -81,7 +81,11 @@ def test_a_failing_operation_hides_its_cause(operation: dict[str, Any]) -> None:
     ("body", "code", "message"),
     [
         ({}, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
-        (["add"], 400, "error decoding patch: json: cannot unmarshal string into Go value of type handlers.jsonPatchOp"),
+        (
+            ["add"],
+            400,
+            "error decoding patch: json: cannot unmarshal string into Go value of type handlers.jsonPatchOp",
+        ),
         (
             [{"op": "test", "path": ""}] * 10_001,
             413,
@@ -113,14 +117,19 @@ OBJECTS = st.dictionaries(st.text("ab/~", min_size=1, max_size=3), JSON, max_siz
 def test_what_was_added_tests_equal_and_nothing_else_changed(document: dict[str, Any], key: str, value: Any) -> None:
     before = copy.deepcopy(document)
     path = "/" + key.replace("~", "~0").replace("/", "~1")
-    result = json_patch.apply(document, [{"op": "add", "path": path, "value": value}, {"op": "test", "path": path, "value": value}])
+    result = json_patch.apply(
+        document, [{"op": "add", "path": path, "value": value}, {"op": "test", "path": path, "value": value}]
+    )
     assert result == {**before, key: value}
     assert document == before
     assert json_patch.apply(result, [{"op": "remove", "path": path}]) == {k: v for k, v in before.items() if k != key}
 
 
 LONG = 10_000
-CHANGES = st.lists(st.tuples(st.sampled_from(["add", "remove", "replace", "move", "test", "copy"]), st.integers(0, LONG + 20)), max_size=12)
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(["add", "remove", "replace", "move", "test", "copy"]), st.integers(0, LONG + 20)),
+    max_size=12,
+)
 
 
 @given(CHANGES)
@@ -145,9 +154,15 @@ def test_a_long_list_changes_as_a_short_one(changes: list[tuple[str, int]]) -> N
                 operations.append({"op": op, "from": path, "path": "/list/-"})
                 expected.append(expected.pop(index))
             case "test":
-                operations += [{"op": op, "path": path, "value": expected[index]}, {"op": op, "path": "/list", "value": expected.copy()}]
+                operations += [
+                    {"op": op, "path": path, "value": expected[index]},
+                    {"op": op, "path": "/list", "value": expected.copy()},
+                ]
             case _:
-                operations += [{"op": "copy", "from": "/list", "path": "/copy"}, {"op": "add", "path": "/copy/0", "value": "only there"}]
+                operations += [
+                    {"op": "copy", "from": "/list", "path": "/copy"},
+                    {"op": "add", "path": "/copy/0", "value": "only there"},
+                ]
                 copies += 1
     document = {"list": list(range(LONG))}
     result = json_patch.apply(document, operations)

@@ -50,7 +50,11 @@ SPEC = node(
         "finalizers": node("array", items=STRING, patch_strategy=MERGE),
         "labels": node("object", additional_properties=STRING),
         "lists": node("object", additional_properties=node("array", items=STRING)),
-        "strategy": node("object", properties={"type": STRING, "rollingUpdate": node("object")}, patch_strategy=frozenset({"retainKeys"})),
+        "strategy": node(
+            "object",
+            properties={"type": STRING, "rollingUpdate": node("object")},
+            patch_strategy=frozenset({"retainKeys"}),
+        ),
         "tolerations": node("array", items=node("object", properties={"key": STRING})),
     },
 )
@@ -94,13 +98,20 @@ def containers(*names: str) -> list[dict[str, Any]]:
             {"containers": [{"name": "one", "env": [{"name": "B", "value": "b2"}, {"name": "C", "value": "c"}]}]},
             {
                 "containers": [
-                    {"name": "one", "env": [{"name": "A", "value": "a"}, {"name": "B", "value": "b2"}, {"name": "C", "value": "c"}]}
+                    {
+                        "name": "one",
+                        "env": [{"name": "A", "value": "a"}, {"name": "B", "value": "b2"}, {"name": "C", "value": "c"}],
+                    }
                 ]
             },
         ),
         (
             {"containers": [{"name": "one"}]},
-            {"containers": [{"name": "one", "$setElementOrder/ports": [{"containerPort": 80}], "ports": [{"containerPort": 80}]}]},
+            {
+                "containers": [
+                    {"name": "one", "$setElementOrder/ports": [{"containerPort": 80}], "ports": [{"containerPort": 80}]}
+                ]
+            },
             {"containers": [{"name": "one", "ports": [{"containerPort": 80}]}]},
         ),
         (
@@ -160,11 +171,22 @@ def test_directives_and_nulls_without_effect_are_gone_from_what_is_left_of_a_pat
         (
             {"containers": containers("one", "two")},
             {"$setElementOrder/containers": [{"name": "two"}], "containers": [{"image": "i:2", "name": "one"}]},
-            "The order in patch list:\n[map[image:i:2 name:one]]\n doesn't match $setElementOrder list:\n[map[name:two]]\n",
+            (
+                "The order in patch list:\n[map[image:i:2 name:one]]\n doesn't match $setElementOrder list:\n"
+                "[map[name:two]]\n"
+            ),
         ),
-        ({"strategy": {}}, {"strategy": {"$retainKeys": ["type"], "rollingUpdate": {}}}, "invalid patch format of retainKeys"),
+        (
+            {"strategy": {}},
+            {"strategy": {"$retainKeys": ["type"], "rollingUpdate": {}}},
+            "invalid patch format of retainKeys",
+        ),
         ({"strategy": {}}, {"strategy": {"$retainKeys": "type"}}, "invalid patch format of retainKeys"),
-        ({"containers": containers("one")}, {"containers": [{"$patch": "merge"}]}, "merging lists cannot yet be specified in the patch"),
+        (
+            {"containers": containers("one")},
+            {"containers": [{"$patch": "merge"}]},
+            "merging lists cannot yet be specified in the patch",
+        ),
         ({"finalizers": ["a"]}, {"finalizers": [1]}, "list element types are not identical: [[a] [1]]"),
         ({}, {"$setElementOrder/finalizers": "x"}, "expected a []interface {}, but received a string"),
         (
@@ -199,7 +221,8 @@ def test_a_merged_list_holds_both_and_keeps_the_order_of_the_patch(live: list[st
 def test_the_order_directive_and_deletions_make_exactly_the_wanted_list(live: list[str], wanted: list[str]) -> None:
     patch = {
         "$setElementOrder/containers": [{"name": n} for n in wanted],
-        "containers": [{"name": n, "image": "new"} for n in wanted] + [{"$patch": "delete", "name": n} for n in live if n not in wanted],
+        "containers": [{"name": n, "image": "new"} for n in wanted]
+        + [{"$patch": "delete", "name": n} for n in live if n not in wanted],
     }
     if live or wanted:
         merged = strategic.apply({"containers": containers(*live)}, patch, SPEC)

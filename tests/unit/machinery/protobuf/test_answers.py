@@ -21,7 +21,9 @@ def test_the_envelope_is_as_go_writes_it() -> None:
 def test_a_list_is_made_of_items() -> None:
     message = protobuf.message_of("v1", "ConfigMap")
     items = [protobuf.item(message, {"kind": "ConfigMap", "metadata": {"name": name}}) for name in ("a", "b")]
-    head, parts, tail = protobuf.list_parts("v1", "ConfigMapList", {"resourceVersion": "7", "remainingItemCount": 0}, items)
+    head, parts, tail = protobuf.list_parts(
+        "v1", "ConfigMapList", {"resourceVersion": "7", "remainingItemCount": 0}, items
+    )
     assert protobuf.decode(b"".join((head, *parts, tail)), NONE) == {
         "apiVersion": "v1",
         "kind": "ConfigMapList",
@@ -34,7 +36,9 @@ def test_a_former_list_of_metadata_has_other_numbers() -> None:
     item = protobuf.item(protobuf.message_of("meta.k8s.io/v1", "PartialObjectMetadata"), {"metadata": {"name": "a"}})
     for version in ("v1", "v1beta1"):
         api_version = f"meta.k8s.io/{version}"
-        head, parts, tail = protobuf.list_parts(api_version, "PartialObjectMetadataList", {"resourceVersion": "7"}, [item])
+        head, parts, tail = protobuf.list_parts(
+            api_version, "PartialObjectMetadataList", {"resourceVersion": "7"}, [item]
+        )
         found = protobuf.decode(b"".join((head, *parts, tail)), NONE)
         assert found["items"] == [{"metadata": {"name": "a"}}]
         assert found["metadata"] == {"resourceVersion": "7"}
@@ -61,13 +65,30 @@ def test_kinds_without_a_message_raise_a_distinct_error() -> None:
 
 
 def test_fields_that_are_not_known_are_not_written() -> None:
-    whole: dict[str, Any] = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "x": 1}, "y": {"z": []}, "data": None}
-    assert protobuf.decode(protobuf.encode(whole), NONE) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    whole: dict[str, Any] = {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "metadata": {"name": "a", "x": 1},
+        "y": {"z": []},
+        "data": None,
+    }
+    assert protobuf.decode(protobuf.encode(whole), NONE) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a"},
+    }
 
 
 def test_a_rejection_has_the_bytes_that_go_writes() -> None:
     """Captured from a kube-apiserver v1.37.1."""
-    refusal = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "m", "reason": "NotFound"}
+    refusal = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "m",
+        "reason": "NotFound",
+    }
     assert protobuf.encode(refusal | {"details": {}, "code": 404}) == (
         b'k8s\0\n\x0c\n\x02v1\x12\x06Status\x12-\n\x06\n\0\x12\0\x1a\0\x12\x07Failure\x1a\x01m"\x08NotFound'
         b'*\n\n\0\x12\0\x1a\0(\x002\x000\x94\x03\x1a\0"\0'

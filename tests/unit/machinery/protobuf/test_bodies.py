@@ -55,7 +55,10 @@ def test_embedded_structs_are_fields_of_their_owner() -> None:
     container = field(1, "c") + field(10, probe)
     found = protobuf.decode(body("v1", "Pod", field(2, field(1, volume) + field(2, container))), POD)
     assert found["spec"]["volumes"] == [{"name": "v", "emptyDir": {"medium": "Memory"}}]
-    assert found["spec"]["containers"][0]["livenessProbe"] == {"httpGet": {"path": "/healthz", "port": "http"}, "initialDelaySeconds": 5}
+    assert found["spec"]["containers"][0]["livenessProbe"] == {
+        "httpGet": {"path": "/healthz", "port": "http"},
+        "initialDelaySeconds": 5,
+    }
 
 
 def test_special_types_are_written_as_json_writes_them() -> None:

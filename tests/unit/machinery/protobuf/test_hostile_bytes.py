@@ -1,4 +1,6 @@
-"""Tests of arbitrary bytes as protobuf: they yield an object or a `DecodeError`, in time at most linear in their length."""
+"""Tests of arbitrary bytes as protobuf: they yield an object or a `DecodeError`, in time at most linear in their
+length.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,14 @@ wire = st.recursive(
     lambda inner: st.lists(
         st.one_of(
             st.builds(field, st.integers(1, 45), inner),
-            st.builds(lambda number, value: tag(number, 0) + varint(value), st.integers(1, 45), st.integers(-(1 << 63), (1 << 63) - 1)),
-            st.builds(lambda number, data: tag(number, 1) + data, st.integers(1, 45), st.binary(min_size=8, max_size=8)),
+            st.builds(
+                lambda number, value: tag(number, 0) + varint(value),
+                st.integers(1, 45),
+                st.integers(-(1 << 63), (1 << 63) - 1),
+            ),
+            st.builds(
+                lambda number, data: tag(number, 1) + data, st.integers(1, 45), st.binary(min_size=8, max_size=8)
+            ),
             st.builds(lambda number, data: tag(number, 3) + data + tag(number, 4), st.integers(1, 45), inner),
         ),
         max_size=6,
@@ -153,4 +161,6 @@ def test_a_message_that_comes_twice_is_merged() -> None:
 
 def test_lists_of_numbers_may_be_packed() -> None:
     groups = tag(4, 0) + varint(1) + field(4, varint(300) + varint(-1)) + tag(4, 0) + varint(2)
-    assert decoded(field(2, field(14, groups)), POD) == {"spec": {"securityContext": {"supplementalGroups": [1, 300, -1, 2]}}}
+    assert decoded(field(2, field(14, groups)), POD) == {
+        "spec": {"securityContext": {"supplementalGroups": [1, 300, -1, 2]}}
+    }

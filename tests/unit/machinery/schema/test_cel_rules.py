@@ -1,4 +1,6 @@
-"""Tests of CEL rules in a schema: which values each rule is evaluated for, with which variables, and within which cost."""
+"""Tests of CEL rules in a schema: which values each rule is evaluated for, with which variables, and within which
+cost.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,18 @@ def test_elements_of_list_maps_are_known_again_by_their_keys() -> None:
         "properties": {"k": {"type": "string"}, "v": {"type": "integer"}},
         "x-kubernetes-validations": [{"rule": "self.v >= oldSelf.v", "message": "shrinks"}],
     }
-    rules = validator({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": item})
+    rules = validator(
+        {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": item}
+    )
     old = [{"k": "a", "v": 1}, {"k": "b", "v": 5}]
     assert errors(rules, [{"k": "b", "v": 5}, {"k": "a", "v": 2}, {"k": "c", "v": 0}], old) == []
     assert errors(rules, [{"k": "b", "v": 4}, {"k": "a", "v": 1}], old) == ["spec[0]: Invalid value: shrinks"]
 
 
 def test_failures_of_what_stayed_are_warnings() -> None:
-    rules = validator({"type": "object", "properties": {"a": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 5"}]}}})
+    rules = validator(
+        {"type": "object", "properties": {"a": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 5"}]}}}
+    )
     new, old = {"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 1}}
     run = Run()
     rules.validate("", new, old, run, Ratchet(Correlation(rules._node, new, old)))
@@ -47,7 +53,9 @@ def test_failures_of_what_stayed_are_warnings() -> None:
 
 
 def test_a_budget_is_shared_by_all_rules() -> None:
-    rules = validator({"type": "array", "items": {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= 0"}]}})
+    rules = validator(
+        {"type": "array", "items": {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= 0"}]}}
+    )
     run = Run(budget=10)
     rules.validate("", {"spec": list(range(20))}, None, run)
     assert "running out of cost budget" in run.errors[-1].detail
@@ -56,7 +64,11 @@ def test_a_budget_is_shared_by_all_rules() -> None:
 
 def test_expensive_validation_runs_off_the_event_loop() -> None:
     rules = validator(
-        {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [{"rule": "self.all(x, self.all(y, x + y >= 0))"}]}
+        {
+            "type": "array",
+            "items": {"type": "integer"},
+            "x-kubernetes-validations": [{"rule": "self.all(x, self.all(y, x + y >= 0))"}],
+        }
     )
     assert errors(rules, [1]) == []  # compiled now
     rules.validate("", {"spec": [1, 2]}, None, Run(on_loop=True))

@@ -17,7 +17,9 @@ AT = "spec.validation.openAPIV3Schema"
 
 
 def recorded() -> list[Any]:
-    return [pytest.param(case, id=f"{case['name']}-{number}") for number, case in enumerate(json.loads(FACTS.read_text()))]
+    return [
+        pytest.param(case, id=f"{case['name']}-{number}") for number, case in enumerate(json.loads(FACTS.read_text()))
+    ]
 
 
 @pytest.mark.parametrize("case", recorded())
@@ -52,8 +54,19 @@ def texts(**schema: Any) -> list[str]:
             ],
         ),
         (
-            {"a": {"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": {"type": "string"}}},
-            ["s.properties[a].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"],
+            {
+                "a": {
+                    "type": "object",
+                    "properties": {"b": {"type": "string"}},
+                    "additionalProperties": {"type": "string"},
+                }
+            },
+            [
+                (
+                    "s.properties[a].additionalProperties: Forbidden: additionalProperties and "
+                    "properties are mutual exclusive"
+                )
+            ],
         ),
     ],
 )
@@ -75,7 +88,9 @@ def test_structural_errors_are_reported_only_without_other_errors() -> None:
 
 def test_an_array_of_item_schemas_cannot_be_read_as_structural() -> None:
     items = {"type": "array", "items": [{"type": "string"}]}
-    assert texts(properties={"a": items}) == ["s.properties[a].items: Forbidden: items must be a schema object and not an array"]
+    assert texts(properties={"a": items}) == [
+        "s.properties[a].items: Forbidden: items must be a schema object and not an array"
+    ]
 
 
 def test_rules_of_old_crds_may_be_waived() -> None:
@@ -89,7 +104,9 @@ def test_rules_of_old_crds_may_be_waived() -> None:
 def test_only_the_outermost_schema_may_name_types_to_say_integer_or_string() -> None:
     either = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
     assert texts(properties={"a": {"x-kubernetes-int-or-string": True, "allOf": [either]}}) == []
-    found = texts(properties={"a": {"x-kubernetes-int-or-string": True, "allOf": [{"maxLength": 1}, {"allOf": [either]}]}})
+    found = texts(
+        properties={"a": {"x-kubernetes-int-or-string": True, "allOf": [{"maxLength": 1}, {"allOf": [either]}]}}
+    )
     at = "s.properties[a].allOf[1].allOf[0].anyOf"
     assert found == [f"{at}[{i}].type: Forbidden: must be empty to be structural" for i in (0, 1)]
 
@@ -106,15 +123,36 @@ def test_defaults_inside_embedded_metadata_are_judged_by_the_object_around() -> 
 
 def test_unknown_formats_cause_warnings() -> None:
     nested = {"items": {"format": "uint-64"}, "anyOf": [{"format": "odd"}]}
-    numbers = {"b": {"type": "integer", "format": "int32"}, "d": {"format": "date-time"}, "e": {"type": "number", "format": "int64"}}
-    properties = {"a": {"format": "bogus"}, **numbers, "c": nested, "f": {"type": "object", "format": "date"}, "g": {"format": "int32"}}
-    assert crd_schema.unrecognized_formats({"properties": properties}) == ["bogus", "int64", "uint-64", "odd", "date", "int32"]
+    numbers = {
+        "b": {"type": "integer", "format": "int32"},
+        "d": {"format": "date-time"},
+        "e": {"type": "number", "format": "int64"},
+    }
+    properties = {
+        "a": {"format": "bogus"},
+        **numbers,
+        "c": nested,
+        "f": {"type": "object", "format": "date"},
+        "g": {"format": "int32"},
+    }
+    assert crd_schema.unrecognized_formats({"properties": properties}) == [
+        "bogus",
+        "int64",
+        "uint-64",
+        "odd",
+        "date",
+        "int32",
+    ]
 
 
 def test_errors_about_items_hide_the_rules_of_the_list_not_those_of_the_items() -> None:
     rule = {"rule": "oldSelf == self"}
     items = {"type": "object", "properties": {"a": {"type": "string"}}, "x-kubernetes-validations": [rule]}
-    found = texts(properties={"l": {"type": "array", "x-kubernetes-list-type": "set", "items": items, "x-kubernetes-validations": [rule]}})
+    found = texts(
+        properties={
+            "l": {"type": "array", "x-kubernetes-list-type": "set", "items": items, "x-kubernetes-validations": [rule]}
+        }
+    )
     assert [text.partition(":")[0] for text in found] == [
         "s.properties[l].items.x-kubernetes-map-type",
         "s.properties[l].items.x-kubernetes-validations[0].rule",
@@ -127,15 +165,28 @@ def test_defaults_of_int_or_strings_are_judged_by_their_anyof() -> None:
     assert len(texts(properties={"a": {**plain, "anyOf": [{"type": "integer"}, {"type": "string"}]}})) == 2
 
 
-@pytest.mark.parametrize(("sent", "kept"), [({"name": "a", "zz": 1}, {"name": "a"}), ({"creationTimestamp": None}, {}), (None, {})])
+@pytest.mark.parametrize(
+    ("sent", "kept"), [({"name": "a", "zz": 1}, {"name": "a"}), ({"creationTimestamp": None}, {}), (None, {})]
+)
 def test_what_metadata_has_not_is_left_out_of_the_default_of_an_embedded_resource(sent: Any, kept: Any) -> None:
     default = {"apiVersion": "v1", "kind": "Pod", "metadata": sent}
-    embedded = {"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True, "default": default}
+    embedded = {
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+        "default": default,
+    }
     metadata = {"metadata": {"type": "object"}}
-    assert validate_defaults({"type": "object", "properties": {"o": {"type": "object", **embedded, "properties": metadata}}}, "") == []
+    assert (
+        validate_defaults(
+            {"type": "object", "properties": {"o": {"type": "object", **embedded, "properties": metadata}}}, ""
+        )
+        == []
+    )
     assert default == {"apiVersion": "v1", "kind": "Pod", "metadata": kept}
 
 
 def test_a_schema_that_cannot_be_read_says_nothing_of_its_defaults() -> None:
-    found = texts(properties={"a": {"type": "integer", "maximum": 1, "default": 2, "x-kubernetes-preserve-unknown-fields": False}})
+    found = texts(
+        properties={"a": {"type": "integer", "maximum": 1, "default": 2, "x-kubernetes-preserve-unknown-fields": False}}
+    )
     assert len(found) == 1 and "must be true or undefined" in found[0]

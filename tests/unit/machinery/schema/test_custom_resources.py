@@ -46,7 +46,13 @@ def spec_node(**schema: Any) -> SchemaNode:
 
 def test_unknown_fields_come_metadata_first_then_sorted_then_embedded() -> None:
     node = spec_node(
-        properties={"tpl": {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"spec": {"type": "object"}}}}
+        properties={
+            "tpl": {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "properties": {"spec": {"type": "object"}},
+            }
+        }
     )
     tpl = {"apiVersion": "v1", "kind": "Pod", "metadata": {"bogus": 1}, "spec": {"y": 2}}
     found = custom_resources.decode(node, {"metadata": {"bogus": 1}, "extra": 1, "spec": {"tpl": tpl, "m": 1}})
@@ -63,7 +69,15 @@ def test_preserved_unknown_fields_stay_but_known_ones_below_are_pruned() -> None
 
 @pytest.mark.parametrize(
     ("text", "good"),
-    [("P1D", True), ("PT5M", True), ("1h 5m", True), ("2 Weeks", True), ("about 3 hours", True), ("1y", False), ("1month", False)],
+    [
+        ("P1D", True),
+        ("PT5M", True),
+        ("1h 5m", True),
+        ("2 Weeks", True),
+        ("about 3 hours", True),
+        ("1y", False),
+        ("1month", False),
+    ],
 )
 def test_a_duration_has_an_amount_of_some_unit_anywhere(text: str, good: bool) -> None:
     errors = validation.validate(build({"type": "string", "format": "duration"}), text)
@@ -128,16 +142,30 @@ def test_a_path_stands_before_every_error() -> None:
 
 def errors(schema: Object, text: str) -> list[str]:
     node = build({"type": "object", "properties": {"a": schema}})
-    return [error.body() for error in validation.validate(node, decode(b'{"a":%s}' % text.encode(), unstructured=True).obj)]
+    return [
+        error.body() for error in validation.validate(node, decode(b'{"a":%s}' % text.encode(), unstructured=True).obj)
+    ]
 
 
 @pytest.mark.parametrize(
     ("schema", "value", "expected"),
     [
         ({"type": "number", "maximum": 2.5}, "3", ["Invalid value: 3: a in body should be less than or equal to 2"]),
-        ({"type": "number", "maximum": 2.5}, "3.0", ["Invalid value: 3: a in body should be less than or equal to 2.5"]),
-        ({"type": "number", "maximum": 1000000}, "2e6", ["Invalid value: 2e+06: a in body should be less than or equal to 1e+06"]),
-        ({"type": "number", "multipleOf": 0.5}, "1", ["Invalid value: 0: factor MultipleOf declared for a must be positive: 0"]),
+        (
+            {"type": "number", "maximum": 2.5},
+            "3.0",
+            ["Invalid value: 3: a in body should be less than or equal to 2.5"],
+        ),
+        (
+            {"type": "number", "maximum": 1000000},
+            "2e6",
+            ["Invalid value: 2e+06: a in body should be less than or equal to 1e+06"],
+        ),
+        (
+            {"type": "number", "multipleOf": 0.5},
+            "1",
+            ["Invalid value: 0: factor MultipleOf declared for a must be positive: 0"],
+        ),
         ({"type": "number", "multipleOf": 0.5}, "1.5", []),
         ({"type": "number", "multipleOf": 0.1}, "0.30000000000000004", []),
         ({"type": "boolean", "not": {}}, "true", ['Invalid value: "": "a" must not validate the schema (not)']),
@@ -159,14 +187,29 @@ def errors(schema: Object, text: str) -> list[str]:
             ['Invalid value: "": Minimum boundary value must be of type integer (default format) in a'],
         ),
         ({"type": "string", "format": "date"}, "[]", []),
-        ({"type": "string", "format": "odd"}, "[]", ['Invalid value: "array": a in body must be of type string: "array"']),
-        ({"type": "string", "format": "odd"}, "5", ['Invalid value: "integer": a in body must be of type string: "integer"']),
-        ({"type": "string", "format": "date"}, "5", ['Invalid value: "int64": a in body must be of type date: "int64"']),
+        (
+            {"type": "string", "format": "odd"},
+            "[]",
+            ['Invalid value: "array": a in body must be of type string: "array"'],
+        ),
+        (
+            {"type": "string", "format": "odd"},
+            "5",
+            ['Invalid value: "integer": a in body must be of type string: "integer"'],
+        ),
+        (
+            {"type": "string", "format": "date"},
+            "5",
+            ['Invalid value: "int64": a in body must be of type date: "int64"'],
+        ),
         ({"type": "string", "format": "ipv4"}, '"010.0.0.1"', []),
         (
             {"type": "object", "maxProperties": 1, "additionalProperties": {"type": "boolean"}},
             '{"x":true,"y":1}',
-            ["Too many: 2: must have at most 1 item", 'Invalid value: "integer": a.y in body must be of type boolean: "integer"'],
+            [
+                "Too many: 2: must have at most 1 item",
+                'Invalid value: "integer": a.y in body must be of type boolean: "integer"',
+            ],
         ),
     ],
 )

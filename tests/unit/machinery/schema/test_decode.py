@@ -77,7 +77,9 @@ def test_wrong_types_are_rejected_in_recorded_words(case: Object) -> None:
         ),
     ],
 )
-def test_wrong_types_are_reported_by_the_names_that_go_has(kind: str, api_version: str, sent: Object, words: str) -> None:
+def test_wrong_types_are_reported_by_the_names_that_go_has(
+    kind: str, api_version: str, sent: Object, words: str
+) -> None:
     with pytest.raises(DecodeError) as refusal:
         decoded(kind, sent, api_version)
     assert str(refusal.value) == f"json: cannot unmarshal {words}"
@@ -88,7 +90,10 @@ def test_of_several_mistakes_the_first_is_reported_unless_a_type_that_reads_itse
     service: Object = {"spec": {"type": 5, "ports": [{"port": "x"}, {"port": 1}], "sessionAffinity": []}}
     with pytest.raises(DecodeError, match=r"number into Go struct field ServiceSpec\.spec\.type"):
         decoded("Service", service)
-    service = {"spec": {"type": 5, "ports": [{"port": "x"}], "clusterIP": []}, "metadata": {"creationTimestamp": "never"}}
+    service = {
+        "spec": {"type": 5, "ports": [{"port": "x"}], "clusterIP": []},
+        "metadata": {"creationTimestamp": "never"},
+    }
     with pytest.raises(DecodeError, match='parsing time "never"'):
         decoded("Service", service)
 
@@ -102,7 +107,14 @@ def test_empty_values_that_a_rejection_distinguishes_are_kept() -> None:
 
 
 def test_empty_values_with_omitempty_vanish_and_pointers_stay() -> None:
-    spec = {"containers": [], "nodeName": "", "hostNetwork": False, "priority": 0, "hostUsers": False, "tolerations": []}
+    spec = {
+        "containers": [],
+        "nodeName": "",
+        "hostNetwork": False,
+        "priority": 0,
+        "hostUsers": False,
+        "tolerations": [],
+    }
     assert decoded("Pod", {"spec": spec})["spec"] == {"containers": [], "priority": 0, "hostUsers": False}
 
 
@@ -122,9 +134,9 @@ def test_schema_defaults_replace_absent_and_zero_values() -> None:
     ports = [{"port": 1, "protocol": ""}, {"port": 2}, {"port": 3, "protocol": "UDP"}]
     decoded_ports = decoded("Service", {"spec": {"ports": ports}})["spec"]["ports"]
     assert [port["protocol"] for port in decoded_ports] == ["TCP", "TCP", "UDP"]
-    assert decoded("Pod", {"spec": {"containers": [{"livenessProbe": {"grpc": {"port": 1}}}]}})["spec"]["containers"][0][
-        "livenessProbe"
-    ] == {"grpc": {"port": 1, "service": ""}}
+    assert decoded("Pod", {"spec": {"containers": [{"livenessProbe": {"grpc": {"port": 1}}}]}})["spec"]["containers"][
+        0
+    ]["livenessProbe"] == {"grpc": {"port": 1, "service": ""}}
 
 
 def forgotten(kind: str, obj: Object, api_version: str = "v1") -> Object:
@@ -156,7 +168,15 @@ def test_an_empty_list_that_only_validation_distinguishes_is_not_stored() -> Non
 def test_empty_and_absent_rules_of_a_network_policy_are_distinguished_until_stored() -> None:
     version, kind = "networking.k8s.io/v1", "NetworkPolicy"
     sent = decoded(
-        kind, {"spec": {"podSelector": {}, "egress": [], "ingress": [{"from": []}, {"ports": [], "from": [{"podSelector": {}}]}]}}, version
+        kind,
+        {
+            "spec": {
+                "podSelector": {},
+                "egress": [],
+                "ingress": [{"from": []}, {"ports": [], "from": [{"podSelector": {}}]}],
+            }
+        },
+        version,
     )
     assert sent["spec"]["egress"] == [] and sent["spec"]["ingress"][0] == {"from": []}
     node = types.schema_for(GroupVersion.parse(version).with_kind(kind))
@@ -169,11 +189,18 @@ def test_empty_and_absent_rules_of_a_network_policy_are_distinguished_until_stor
     ("kind", "version", "place", "member"),
     [
         ("NetworkPolicy", "networking.k8s.io/v1", ("spec", "podSelector"), {"matchLabels": {}}),
-        ("NetworkPolicy", "networking.k8s.io/v1", ("spec", "egress", 0, "to", 0, "namespaceSelector"), {"matchExpressions": []}),
+        (
+            "NetworkPolicy",
+            "networking.k8s.io/v1",
+            ("spec", "egress", 0, "to", 0, "namespaceSelector"),
+            {"matchExpressions": []},
+        ),
         ("Deployment", "apps/v1", ("spec", "template", "metadata"), {"labels": {}}),
     ],
 )
-def test_empty_and_absent_values_are_distinguished_for_some_types(kind: str, version: str, place: tuple[Any, ...], member: Any) -> None:
+def test_empty_and_absent_values_are_distinguished_for_some_types(
+    kind: str, version: str, place: tuple[Any, ...], member: Any
+) -> None:
     sent: Any = dict(member)
     for step in reversed(place):
         sent = [sent] if step == 0 else {step: sent}
@@ -199,7 +226,10 @@ def test_of_a_schema_inside_schemas_what_is_empty_is_left_out() -> None:
 
 def test_what_is_hidden_of_a_webhook_can_be_put_back() -> None:
     version, kind = "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"
-    hooks = [{"clientConfig": {"caBundle": ""}, "rules": []}, {"clientConfig": {"caBundle": "eA=="}, "matchConditions": []}]
+    hooks = [
+        {"clientConfig": {"caBundle": ""}, "rules": []},
+        {"clientConfig": {"caBundle": "eA=="}, "matchConditions": []},
+    ]
     sent = decoded(kind, {"webhooks": hooks}, version)
     node, before = types.schema_for(GroupVersion.parse(version).with_kind(kind)), copy.deepcopy(sent)
     hidden = empty_values.hide(node, sent)
@@ -212,7 +242,9 @@ def test_what_is_hidden_of_a_webhook_can_be_put_back() -> None:
     assert sent["webhooks"][0]["clientConfig"] == {"caBundle": ""}
 
 
-@pytest.mark.parametrize(("sent", "kept"), [("1.5Gi", "1536Mi"), ("100u", "1m"), ("0.5", "500m"), (2, "2"), (0.25, "250m"), ("1e3", "1e3")])
+@pytest.mark.parametrize(
+    ("sent", "kept"), [("1.5Gi", "1536Mi"), ("100u", "1m"), ("0.5", "500m"), (2, "2"), (0.25, "250m"), ("1e3", "1e3")]
+)
 def test_quantities_are_canonical(sent: Any, kept: str) -> None:
     assert decoded("ResourceQuota", {"spec": {"hard": {"cpu": sent}}})["spec"]["hard"] == {"cpu": kept}
 
@@ -262,14 +294,21 @@ def test_int_or_string_keeps_both() -> None:
 
 
 def test_unknown_fields_are_dropped_and_told_in_document_order() -> None:
-    pod: Object = {"zz": 1, "metadata": {"lables": {}}, "spec": {"containers": [{"name": "a", "x": 1}], "b": {"c": 1}}, "Kind": "x"}
+    pod: Object = {
+        "zz": 1,
+        "metadata": {"lables": {}},
+        "spec": {"containers": [{"name": "a", "x": 1}], "b": {"c": 1}},
+        "Kind": "x",
+    }
     found = decode(types.schema_for(GroupVersionKind("", "v1", "Pod")), pod)
     assert found == ["zz", "metadata.lables", "spec.containers[0].x", "spec.b", "Kind"]
     assert pod["spec"] == {"containers": [{"name": "a", "resources": {}}]}
 
 
 def test_schemas_of_crds_take_their_forms() -> None:
-    schema: Object = {"properties": {"a": {"items": {"type": "x", "zz": 1}, "additionalProperties": False, "default": {"free": 1}}}}
+    schema: Object = {
+        "properties": {"a": {"items": {"type": "x", "zz": 1}, "additionalProperties": False, "default": {"free": 1}}}
+    }
     crd: Object = {"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}}
     found = decode(types.schema_for(GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")), crd)
     assert found == []  # no error for the content of items, whose type has its own unmarshaler
@@ -328,12 +367,22 @@ def test_times_are_read_as_leniently_as_go_does(sent: str, kept: str) -> None:
 def test_times_are_rejected_in_the_words_of_go(sent: str, words: str) -> None:
     with pytest.raises(DecodeError) as refusal:
         decoded("Lease", {"spec": {"renewTime": sent}}, "coordination.k8s.io/v1")
-    assert str(refusal.value).partition('" ')[2] == words if words.startswith("as") else str(refusal.value).endswith(f'"{words}')
+    assert (
+        str(refusal.value).partition('" ')[2] == words
+        if words.startswith("as")
+        else str(refusal.value).endswith(f'"{words}')
+    )
 
 
 def test_bytes_may_be_a_list_of_numbers() -> None:
-    assert decoded("Secret", {"data": {"a": [1, 2], "b": [None], "c": []}})["data"] == {"a": "AQI=", "b": "AA==", "c": ""}
-    with pytest.raises(DecodeError, match=r"cannot unmarshal number 256 into Go struct field Secret\.data of type uint8"):
+    assert decoded("Secret", {"data": {"a": [1, 2], "b": [None], "c": []}})["data"] == {
+        "a": "AQI=",
+        "b": "AA==",
+        "c": "",
+    }
+    with pytest.raises(
+        DecodeError, match=r"cannot unmarshal number 256 into Go struct field Secret\.data of type uint8"
+    ):
         decoded("Secret", {"data": {"a": [256]}})
 
 

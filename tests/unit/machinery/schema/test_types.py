@@ -11,7 +11,9 @@ from tetrapod.machinery.types import definitions
 
 
 def test_a_kind_leads_to_its_fields() -> None:
-    containers = types.schema_for(GroupVersionKind("apps", "v1", "Deployment")).properties["spec"].properties["template"]
+    containers = (
+        types.schema_for(GroupVersionKind("apps", "v1", "Deployment")).properties["spec"].properties["template"]
+    )
     container = containers.properties["spec"].properties["containers"]
     assert (container.list_type, container.list_map_keys, container.patch_merge_key) == ("map", ("name",), "name")
     assert container.items is not None
@@ -57,7 +59,10 @@ def test_every_group_version_has_delete_options() -> None:
 def test_resources_are_in_discovery_order_with_their_subresources() -> None:
     apps = {resource.name: resource for resource in types.resource_facts("apps", "v1")}
     assert list(apps) == ["controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"]
-    assert [(sub.name, sub.kind.kind) for sub in apps["deployments"].subresources] == [("scale", "Scale"), ("status", "Deployment")]
+    assert [(sub.name, sub.kind.kind) for sub in apps["deployments"].subresources] == [
+        ("scale", "Scale"),
+        ("status", "Deployment"),
+    ]
     assert apps["deployments"].short_names == ("deploy",)
     assert types.resource_facts("nope", "v1") == ()
     assert next(g.versions for g in types.groups() if g.name == "autoscaling") == ("v2", "v1")

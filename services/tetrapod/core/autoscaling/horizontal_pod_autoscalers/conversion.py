@@ -1,7 +1,7 @@
 """Conversion of HorizontalPodAutoscaler between v2 (stored) and v1.
 
-v1 has a single target, cpu utilization. Other metrics, their current values, conditions and behavior are JSON in its annotations, with
-fields in the order of the Go structs. `autoscaling_metrics` converts the metrics.
+v1 has a single target, cpu utilization. Other metrics, their current values, conditions and behavior are JSON in its
+annotations, with fields in the order of the Go structs. `autoscaling_metrics` converts the metrics.
 Upstream: pkg/apis/autoscaling/v1/conversion.go.
 """
 
@@ -46,7 +46,10 @@ def convert_autoscaler(obj: Object, version: str) -> Object:
 
 
 def default_autoscaler_v1(obj: Object) -> None:
-    """Set the defaults of v1 and drop annotations that cannot be parsed, as upstream's conversion to the internal type and back does."""
+    """Set the defaults of v1 and drop annotations that cannot be parsed.
+
+    Upstream's conversion to the internal type and back does the same.
+    """
     spec = obj.setdefault("spec", {})
     if spec.get("minReplicas") is None:
         spec["minReplicas"] = 1
@@ -86,7 +89,9 @@ def _to_v1(obj: Object) -> Object:
     if other_metrics:
         annotations[METRICS] = _dump(other_metrics)
     if behavior := spec.pop("behavior", None):
-        annotations[BEHAVIOR] = _dump({key: _rules_to_v1(behavior.get(_small(key))) for key in ("ScaleUp", "ScaleDown")})
+        annotations[BEHAVIOR] = _dump(
+            {key: _rules_to_v1(behavior.get(_small(key))) for key in ("ScaleUp", "ScaleDown")}
+        )
     current = status.pop("currentMetrics", None) or []
     for metric in current:
         if (percent := metrics.cpu_utilization(metric, "current")) is not None:
@@ -103,7 +108,13 @@ def _to_v1(obj: Object) -> Object:
 def _made(version: str, obj: Object, annotations: dict[str, str], spec: Object, status: Object) -> Object:
     """Return the converted object."""
     metadata = _with_annotations(obj, annotations)
-    return {"kind": obj.get("kind"), "apiVersion": f"autoscaling/{version}", "metadata": metadata, "spec": spec, "status": status}
+    return {
+        "kind": obj.get("kind"),
+        "apiVersion": f"autoscaling/{version}",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+    }
 
 
 def _condition(condition: Object) -> Object:
@@ -135,7 +146,12 @@ def _to_v2(obj: Object) -> Object:
     metric_specs = _metrics(v1_annotations.get(METRICS), metrics.SPEC)
     cpu = spec.pop("targetCPUUtilizationPercentage", None)
     if cpu is not None:
-        metric_specs.append({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": cpu}}})
+        metric_specs.append(
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": cpu}},
+            }
+        )
     spec["metrics"] = metric_specs
     default_metrics(spec)
     if behavior := _load(v1_annotations.get(BEHAVIOR), dict, _BEHAVIOR_NAMES):
@@ -143,7 +159,9 @@ def _to_v2(obj: Object) -> Object:
     current_utilization = status.pop("currentCPUUtilizationPercentage", None)
     current = _metrics(v1_annotations.get(CURRENT), metrics.STATUS)
     if not current and current_utilization is not None:
-        current = [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": current_utilization}}}]
+        current = [
+            {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": current_utilization}}}
+        ]
     status["currentMetrics"] = current or None
     if conditions := _load(v1_annotations.get(CONDITIONS), list, _CONDITION_NAMES):
         status["conditions"] = conditions

@@ -9,9 +9,15 @@ from tetrapod.machinery.gvk import Object
 _SCALE_UP: Final[Object] = {
     "stabilizationWindowSeconds": 0,
     "selectPolicy": "Max",
-    "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}, {"type": "Percent", "value": 100, "periodSeconds": 15}],
+    "policies": [
+        {"type": "Pods", "value": 4, "periodSeconds": 15},
+        {"type": "Percent", "value": 100, "periodSeconds": 15},
+    ],
 }
-_SCALE_DOWN: Final[Object] = {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}
+_SCALE_DOWN: Final[Object] = {
+    "selectPolicy": "Max",
+    "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
+}
 
 
 def default_autoscaler_v2(obj: Object) -> None:
@@ -27,12 +33,21 @@ def default_autoscaler_v2(obj: Object) -> None:
 def default_metrics(spec: Object) -> None:
     """Set the default metric, 80 % of cpu utilization, if the metrics are empty."""
     if not spec.get("metrics"):
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]
+        spec["metrics"] = [
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+            }
+        ]
 
 
 def default_behavior(behavior: Object) -> Object:
     """Return the behavior with the rules of both directions, each with its defaults."""
-    return {**behavior, "scaleUp": _rules(behavior.get("scaleUp"), _SCALE_UP), "scaleDown": _rules(behavior.get("scaleDown"), _SCALE_DOWN)}
+    return {
+        **behavior,
+        "scaleUp": _rules(behavior.get("scaleUp"), _SCALE_UP),
+        "scaleDown": _rules(behavior.get("scaleDown"), _SCALE_DOWN),
+    }
 
 
 def _rules(given: Object | None, defaults: Object) -> Object:

@@ -20,7 +20,10 @@ class AutoscalerStrategy(KindStrategy):
     """The strategy of HorizontalPodAutoscaler."""
 
     def canonicalize(self, obj: Object) -> None:
-        """Default the scaling rules that came in an annotation of v1: upstream does so only when it reads the stored object."""
+        """Default the scaling rules that came in an annotation of v1.
+
+        Upstream does so only when it reads the stored object.
+        """
         super().canonicalize(obj)
         if (behavior := obj["spec"].get("behavior")) is not None:
             obj["spec"]["behavior"] = default_behavior(behavior)

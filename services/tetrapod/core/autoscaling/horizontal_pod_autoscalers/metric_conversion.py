@@ -1,7 +1,7 @@
 """Conversion of one metric of an autoscaler, target or current, between autoscaling/v2 and autoscaling/v1.
 
-v1 is flat (`targetAverageValue`), v2 nests a metric and a target. `_PARTS` lists each v1 field with its place in v2, by type of metric and
-in the order of the Go struct.
+v1 is flat (`targetAverageValue`), v2 nests a metric and a target. `_PARTS` lists each v1 field with its place in v2, by
+type of metric and in the order of the Go struct.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ class Form(NamedTuple):
 
 
 _NAME: Final = ("metricName", "metric.name")
-_RESOURCE: Final = (("name", "name"), ("{}AverageUtilization", "averageUtilization"), ("{}AverageValue", "averageValue"))
+_RESOURCE: Final = (
+    ("name", "name"),
+    ("{}AverageUtilization", "averageUtilization"),
+    ("{}AverageValue", "averageValue"),
+)
 _KINDS: Final = {
     "Object": "object",
     "Pods": "pods",
@@ -43,7 +47,12 @@ _PARTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "pods": (_NAME, ("{}AverageValue", "averageValue"), ("selector", "metric.selector")),
     "resource": _RESOURCE,
     "containerResource": (*_RESOURCE, ("container", "container")),
-    "external": (_NAME, ("metricSelector", "metric.selector"), ("{}Value", "value"), ("{}AverageValue", "averageValue")),
+    "external": (
+        _NAME,
+        ("metricSelector", "metric.selector"),
+        ("{}Value", "value"),
+        ("{}AverageValue", "averageValue"),
+    ),
 }
 _VALUES: Final = frozenset({"averageUtilization", "averageValue", "value"})
 SPEC: Final = Form("target", "target", _PARTS)

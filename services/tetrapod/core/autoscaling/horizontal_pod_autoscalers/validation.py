@@ -39,7 +39,9 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     target, old_target = spec.get("scaleTargetRef") or {}, ((old or {}).get("spec") or {}).get("scaleTargetRef") or {}
     path = "spec.scaleTargetRef.apiVersion"
     errors += _names(target, "spec.scaleTargetRef")
-    target_unchanged = old is not None and all((target.get(key) or "") == (old_target.get(key) or "") for key in ("kind", "apiVersion"))
+    target_unchanged = old is not None and all(
+        (target.get(key) or "") == (old_target.get(key) or "") for key in ("kind", "apiVersion")
+    )
     if not target_unchanged and (text := _api_version(target, grouped=target.get("kind") != "ReplicationController")):
         errors.append(field.invalid(path, target.get("apiVersion") or "", text))
     errors += _metrics(spec.get("metrics") or [], min_replicas, described_before=_described(old))
@@ -121,8 +123,14 @@ def _target(source: Object, path: str) -> list[FieldError]:
     errors = [] if kind else [field.required(f"{at}.type", "must specify a metric target type")]
     if kind not in _TARGETS:
         errors.append(field.invalid(f"{at}.type", kind, "must be either Utilization, Value, or AverageValue"))
-    amounts = {key: quantities.quantity(target[key]) for key in ("value", "averageValue") if target.get(key) is not None}
-    errors += [field.invalid(f"{at}.{key}", str(amount), "must be positive") for key, amount in amounts.items() if amount.sign != 1]
+    amounts = {
+        key: quantities.quantity(target[key]) for key in ("value", "averageValue") if target.get(key) is not None
+    }
+    errors += [
+        field.invalid(f"{at}.{key}", str(amount), "must be positive")
+        for key, amount in amounts.items()
+        if amount.sign != 1
+    ]
     if (percent := target.get("averageUtilization")) is not None and percent < 1:
         errors.append(field.invalid(f"{at}.averageUtilization", percent, "must be greater than 0"))
     return errors
@@ -234,7 +242,9 @@ def _policy(policy: Object, path: str) -> list[FieldError]:
     if period <= 0:
         errors.append(field.invalid(f"{path}.periodSeconds", period, "must be greater than zero"))
     if period > _LONGEST_PERIOD:
-        errors.append(field.invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {_LONGEST_PERIOD}"))
+        errors.append(
+            field.invalid(f"{path}.periodSeconds", period, f"must be less than or equal to {_LONGEST_PERIOD}")
+        )
     return errors
 
 
@@ -244,4 +254,6 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, condition in enumerate(status.get("conditions") or ()):
         errors += not_negative(condition.get("observedGeneration"), f"status.conditions[{i}].observedGeneration")
-    return errors + [e for name in ("currentReplicas", "desiredReplicas") for e in not_negative(status.get(name), f"status.{name}")]
+    return errors + [
+        e for name in ("currentReplicas", "desiredReplicas") for e in not_negative(status.get(name), f"status.{name}")
+    ]

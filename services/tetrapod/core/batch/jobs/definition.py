@@ -8,7 +8,19 @@ from typing import Any, Final
 from tetrapod.core import cells
 from tetrapod.core.batch.jobs import status_validation as job_status
 from tetrapod.core.batch.jobs.strategy import JobStore, JobStrategy
-from tetrapod.core.cells import AGE, NAME, age, containers, name_of, pod_template, seconds, selector_text, since, spec_of, status_of
+from tetrapod.core.cells import (
+    AGE,
+    NAME,
+    age,
+    containers,
+    name_of,
+    pod_template,
+    seconds,
+    selector_text,
+    since,
+    spec_of,
+    status_of,
+)
 from tetrapod.core.kind_strategy import status_strategy
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition

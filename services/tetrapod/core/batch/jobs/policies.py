@@ -53,7 +53,9 @@ def _rule(spec: Object, rule: Object, path: str, names: set[Any]) -> list[FieldE
         errors.append(field.too_many(f"{path}.onPodConditions", len(patterns), _PATTERNS))
     for i, pattern in enumerate(patterns):
         at = f"{path}.onPodConditions[{i}]"
-        errors += qualified_name(pattern.get("type") or "", f"{at}.type") + _one_of(pattern.get("status") or "", _STATUSES, f"{at}.status")
+        errors += qualified_name(pattern.get("type") or "", f"{at}.type") + _one_of(
+            pattern.get("status") or "", _STATUSES, f"{at}.status"
+        )
     if codes is not None and patterns:
         errors.append(omitted(path, "specifying both OnExitCodes and OnPodConditions is not supported"))
     if codes is None and not patterns:
@@ -93,7 +95,9 @@ def success_policy(spec: Object, path: str) -> list[FieldError]:
     rules = (spec.get("successPolicy") or {}).get("rules") or []
     errors: list[FieldError] = []
     if not rules:
-        errors.append(field.required(f"{path}.rules", "at least one rules must be specified when the successPolicy is specified"))
+        errors.append(
+            field.required(f"{path}.rules", "at least one rules must be specified when the successPolicy is specified")
+        )
     if len(rules) > _RULES:
         errors.append(field.too_many(f"{path}.rules", len(rules), _RULES))
     for i, rule in enumerate(rules):
@@ -113,7 +117,9 @@ def _success_rule(rule: Object, completions: int, path: str) -> list[FieldError]
         try:
             total = count_indexes(indexes, completions)
         except ValueError as error:
-            errors.append(field.invalid(f"{path}.succeededIndexes", indexes, f"error parsing succeededIndexes: {error}"))
+            errors.append(
+                field.invalid(f"{path}.succeededIndexes", indexes, f"error parsing succeededIndexes: {error}")
+            )
     if count is not None:
         at = f"{path}.succeededCount"
         errors += not_negative(count, at)
@@ -121,14 +127,18 @@ def _success_rule(rule: Object, completions: int, path: str) -> list[FieldError]
             text = f"must be less than or equal to {completions} (the number of specified completions)"
             errors.append(field.invalid(at, count, text))
         if indexes is not None and count > total:
-            text = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
+            text = (
+                f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
+            )
             errors.append(field.invalid(at, count, text))
     return errors
 
 
 def shown_failure(policy: Object) -> Object:
     """Return a pod failure policy as upstream's internal struct prints."""
-    return {"Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()] if policy.get("rules") is not None else None}
+    return {
+        "Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()] if policy.get("rules") is not None else None
+    }
 
 
 def _shown_rule(rule: Object) -> Object:
@@ -136,12 +146,19 @@ def _shown_rule(rule: Object) -> Object:
     return {
         "Action": rule.get("action") or "",
         "OnExitCodes": codes
-        and {"ContainerName": codes.get("containerName"), "Operator": codes.get("operator") or "", "Values": codes.get("values")},
+        and {
+            "ContainerName": codes.get("containerName"),
+            "Operator": codes.get("operator") or "",
+            "Values": codes.get("values"),
+        },
         "OnPodConditions": [{"Type": p.get("type") or "", "Status": p.get("status") or ""} for p in patterns] or None,
     }
 
 
 def shown_success(policy: Object) -> Object:
     """Return a success policy as upstream's internal struct prints."""
-    rules = [{"SucceededIndexes": r.get("succeededIndexes"), "SucceededCount": r.get("succeededCount")} for r in policy.get("rules") or ()]
+    rules = [
+        {"SucceededIndexes": r.get("succeededIndexes"), "SucceededCount": r.get("succeededCount")}
+        for r in policy.get("rules") or ()
+    ]
     return {"Rules": None if policy.get("rules") is None else rules}

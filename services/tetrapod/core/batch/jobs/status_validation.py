@@ -1,6 +1,7 @@
-"""Validation of the status of a Job: consistency of conditions, counters and times, and transitions that are not allowed.
+"""Validation of the status of a Job.
 
-As upstream, most rules apply only to what an update changes, so an invalid status that is already stored is accepted.
+The rules cover the consistency of conditions, counters and times, and transitions that are not allowed. As upstream,
+most rules apply only to what an update changes, so an invalid status that is already stored is accepted.
 
 Upstream: pkg/apis/batch/validation/validation.go, validateJobStatus.
 """
@@ -111,7 +112,11 @@ def _finished(spec: Object, status: Object, changes: _Changes) -> list[FieldErro
 
 
 def _indexes(spec: Object, status: Object, changes: _Changes) -> list[FieldError]:
-    completions, completed, failed = spec.get("completions"), status.get("completedIndexes") or "", status.get("failedIndexes")
+    completions, completed, failed = (
+        spec.get("completions"),
+        status.get("completedIndexes") or "",
+        status.get("failedIndexes"),
+    )
     per_index = spec.get("backoffLimitPerIndex") is not None
     completes, fails = changes.field("completedIndexes"), changes.field("failedIndexes")
     errors: list[FieldError] = []
@@ -187,7 +192,11 @@ def _transitions(spec: Object, status: Object, existing: Object) -> list[FieldEr
 
 def _times(spec: Object, status: Object, existing: Object) -> list[FieldError]:
     finished: Any = status.get("completionTime")
-    was_finished, started, was_started = existing.get("completionTime"), status.get("startTime"), existing.get("startTime")
+    was_finished, started, was_started = (
+        existing.get("completionTime"),
+        status.get("startTime"),
+        existing.get("startTime"),
+    )
     errors: list[FieldError] = []
     if finished and was_finished and finished != was_finished:
         errors.append(field.invalid("status.completionTime", finished, _IMMUTABLE))

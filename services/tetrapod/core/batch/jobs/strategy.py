@@ -62,7 +62,10 @@ class JobStrategy(KindStrategy):
         drop_disabled(new.get("spec") or {}, old.get("spec") or {})
 
     def canonicalize(self, obj: Object) -> None:
-        """Default the labels from the template's labels again: upstream does this on every decode, so also after validation."""
+        """Default the labels from the template's labels again.
+
+        Upstream does this on every decode, so also after validation.
+        """
         super().canonicalize(obj)
         labels = (obj["spec"]["template"].get("metadata") or {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
@@ -70,7 +73,10 @@ class JobStrategy(KindStrategy):
 
 
 def drop_disabled(spec: Object, existing: Object) -> None:
-    """Drop the field behind the gate WorkloadWithJob, which is off, unless the stored spec has it. Upstream: pkg/api/job/util.go."""
+    """Drop the field behind the gate WorkloadWithJob, which is off, unless the stored spec has it.
+
+    Upstream: pkg/api/job/util.go.
+    """
     if existing.get("scheduling") is None:
         spec.pop("scheduling", None)
 
@@ -96,11 +102,15 @@ def generate_selector(job: Object) -> None:
 class JobStore(Store):
     """A store that adds the warning when the delete options leave the propagation policy unset."""
 
-    async def delete(self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None) -> tuple[Entry, bool]:
+    async def delete(
+        self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
+    ) -> tuple[Entry, bool]:
         _warn(ctx, options)
         return await super().delete(ctx, name, options, validate)
 
-    async def delete_collection(self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None) -> ListPage:
+    async def delete_collection(
+        self, ctx: Context, options: Object, query: ListQuery, validate: ValidateObject | None = None
+    ) -> ListPage:
         _warn(ctx, options)
         return await super().delete_collection(ctx, options, query, validate)
 

@@ -25,7 +25,10 @@ _MOST_PARALLEL: Final = 100_000
 _MOST_FAILED: Final = 100_000
 _MANY: Final = 100_000
 _MANY_LIMIT: Final = 10_000
-_MANY_TEXT: Final = f"must be less than or equal to {_MANY_LIMIT} when completions are above {_MANY} and used with backoff limit per index"
+_MANY_TEXT: Final = (
+    f"must be less than or equal to {_MANY_LIMIT} when completions are above {_MANY} and used with backoff limit per "
+    "index"
+)
 _NUMBERS: Final = (
     "parallelism",
     "completions",
@@ -74,7 +77,9 @@ def _generated_selector(obj: Object) -> list[FieldError]:
     except ValueError:
         return errors
     if not parsed.matches(expected):
-        errors.append(field.invalid("spec.selector", go_structs.selector(spec["selector"]), "`selector` not auto-generated"))
+        errors.append(
+            field.invalid("spec.selector", go_structs.selector(spec["selector"]), "`selector` not auto-generated")
+        )
     return errors
 
 
@@ -128,7 +133,9 @@ def _completion_mode(spec: Object, path: str) -> list[FieldError]:
                 errors.append(field.invalid(f"{path}.{name}", value, "requires indexed completion mode"))
     if mode == "Indexed" and (completions or 0) > _MANY and per_index is not None:
         if most is None:
-            errors.append(field.required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {_MANY}"))
+            errors.append(
+                field.required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {_MANY}")
+            )
         for name, value in (("parallelism", parallelism), ("maxFailedIndexes", most)):
             if (value or 0) > _MANY_LIMIT:
                 errors.append(field.invalid(f"{path}.{name}", value, _MANY_TEXT))
@@ -166,7 +173,9 @@ def validate_template(template: Object, path: str) -> list[FieldError]:
     spec = template.get("spec") or {}
     errors = job_spec(spec, f"{path}.spec")
     if (selector := spec.get("selector")) is not None:
-        errors.append(field.invalid(f"{path}.spec.selector", go_structs.selector(selector), "`selector` will be auto-generated"))
+        errors.append(
+            field.invalid(f"{path}.spec.selector", go_structs.selector(selector), "`selector` will be auto-generated")
+        )
     if spec.get("manualSelector"):
         errors.append(field.not_supported(f"{path}.spec.manualSelector", True, ["nil", "false"]))
     return errors
@@ -184,7 +193,11 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         value, old_value = spec.get(name), old_spec.get(name)
         # All are pointers upstream, so an empty value differs from an unset one.
         unchanged = same(value, old_value) and (value is None) is (old_value is None)
-        errors += [] if unchanged else [field.invalid(f"spec.{name}", form(value) if value is not None else None, "field is immutable")]
+        errors += (
+            []
+            if unchanged
+            else [field.invalid(f"spec.{name}", form(value) if value is not None else None, "field is immutable")]
+        )
     return errors
 
 
@@ -225,7 +238,11 @@ def _template_kept(spec: Object, existing: Object, status: Object) -> list[Field
     expected["affinity"] = _affinity(pod_spec.get("affinity"), expected.get("affinity"))
     for kind in ("containers", "initContainers"):
         expected[kind] = _resources_of(expected.get(kind) or [], pod_spec.get(kind) or [])
-    return [] if same(pod_spec, expected) else [field.invalid("spec.template.spec", internal("PodSpec", pod_spec), "field is immutable")]
+    return (
+        []
+        if same(pod_spec, expected)
+        else [field.invalid("spec.template.spec", internal("PodSpec", pod_spec), "field is immutable")]
+    )
 
 
 def _may_reschedule(existing: Object, status: Object) -> bool:

@@ -23,5 +23,7 @@ def warnings(obj: Object, old: Object | None) -> list[str]:
 def job_spec_warnings(spec: Object, path: str) -> list[str]:
     """Return the warnings about the spec of a Job or of the job template of a CronJob."""
     is_large = (spec.get("completions") or 0) > 100_000 and (spec.get("parallelism") or 0) > 10_000
-    warnings = [_INDEXES.replace("spec:", f"{path}:", 1)] if is_large and spec.get("completionMode") == "Indexed" else []
+    warnings = (
+        [_INDEXES.replace("spec:", f"{path}:", 1)] if is_large and spec.get("completionMode") == "Indexed" else []
+    )
     return warnings + template_warnings(spec.get("template"), f"{path}.template")

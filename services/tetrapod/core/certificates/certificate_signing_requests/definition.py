@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.cells import AGE, NAME, NONE, age, name_of, spec_of, status_of
-from tetrapod.core.certificates.certificate_signing_requests.strategy import ApprovalStrategy, SigningRequestStrategy, SigningStatusStrategy
+from tetrapod.core.certificates.certificate_signing_requests.strategy import (
+    ApprovalStrategy,
+    SigningRequestStrategy,
+    SigningStatusStrategy,
+)
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import Object

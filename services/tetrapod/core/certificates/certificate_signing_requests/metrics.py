@@ -49,5 +49,8 @@ def count_issued(request: Object) -> None:
     except ValueError:
         return
     requested = timedelta(seconds=spec["expirationSeconds"])
-    if abs(requested - (certificate.not_valid_after_utc - certificate.not_valid_before_utc)) < _BACKDATED + requested / 20:
+    if (
+        abs(requested - (certificate.not_valid_after_utc - certificate.not_valid_before_utc))
+        < _BACKDATED + requested / 20
+    ):
         _HONORED.add(labels)

@@ -1,4 +1,6 @@
-"""Strategies of CertificateSigningRequest, its status and its approval. The server sets the fields that describe the requester.
+"""Strategies of CertificateSigningRequest, its status and its approval.
+
+The server sets the fields that describe the requester.
 
 Upstream: pkg/registry/certificates/certificates/strategy.go.
 """
@@ -20,7 +22,10 @@ _DECISIONS: Final = frozenset({"Approved", "Denied"})
 
 
 class SigningRequestStrategy(Strategy):
-    """The strategy of CertificateSigningRequest: spec is immutable and carries the identity of the authenticated user."""
+    """The strategy of CertificateSigningRequest.
+
+    The spec is immutable and carries the identity of the authenticated user.
+    """
 
     has_status = True
     initial_status: Mapping[str, Any] = {}
@@ -71,7 +76,10 @@ class _ConditionsStrategy(Strategy):
 
 
 def _stamp(new: Object, old: Object) -> None:
-    """Set missing times of conditions. lastTransitionTime is kept from the stored condition if its status has not changed."""
+    """Set missing times of conditions.
+
+    The lastTransitionTime is kept from the stored condition if its status has not changed.
+    """
     existing_by_type = {c.get("type"): c for c in (old.get("status") or {}).get("conditions") or ()}
     for condition in (new.get("status") or {}).get("conditions") or ():
         existing = existing_by_type.get(condition.get("type"))
@@ -104,7 +112,10 @@ class ApprovalStrategy(_ConditionsStrategy):
 
 
 class SigningStatusStrategy(_ConditionsStrategy):
-    """The strategy of `certificatesigningrequests/status`: the certificate and conditions other than Approved and Denied."""
+    """The strategy of `certificatesigningrequests/status`.
+
+    It covers the certificate and conditions other than Approved and Denied.
+    """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new["spec"] = old.get("spec", {})

@@ -53,7 +53,9 @@ _FINAL: Final = (*_DECISIONS, "Failed")
 _LEGACY: Final = "kubernetes.io/legacy-unknown"
 _SHORTEST: Final = 600
 _BOTH: Final = ", ".join(f'conditions[{{"type": "{kind}"}}]' for kind in _DECISIONS)
-_AT_MOST_ONE: Final = "must specify at most one of: " + ", ".join(f'`conditions[{{"type": "{kind}"}}]`' for kind in _DECISIONS)
+_AT_MOST_ONE: Final = "must specify at most one of: " + ", ".join(
+    f'`conditions[{{"type": "{kind}"}}]`' for kind in _DECISIONS
+)
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -62,8 +64,13 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _declared(obj: Object, old: Object | None) -> list[FieldError]:
-    """Reject a request that becomes both Approved and Denied. The schema declares this rule, so its error comes last."""
-    kinds, old_kinds = ({c.get("type") or "" for c in (o.get("status") or {}).get("conditions") or ()} for o in (obj, old or {}))
+    """Reject a request that becomes both Approved and Denied.
+
+    The schema declares this rule, so its error comes last.
+    """
+    kinds, old_kinds = (
+        {c.get("type") or "" for c in (o.get("status") or {}).get("conditions") or ()} for o in (obj, old or {})
+    )
     if not set(_DECISIONS) <= kinds or set(_DECISIONS) <= old_kinds:
         return []
     return [field.invalid("status.conditions", f"{{{_BOTH}}}", _AT_MOST_ONE)]
@@ -81,19 +88,31 @@ def _written(obj: Object, old: Object | None) -> list[FieldError]:
     if not usages:
         errors.append(field.required("spec.usages"))
     if _USAGES.issuperset(old_usages):
-        errors += [field.not_supported(f"spec.usages[{i}]", usage, _USAGES) for i, usage in enumerate(usages) if usage not in _USAGES]
+        errors += [
+            field.not_supported(f"spec.usages[{i}]", usage, _USAGES)
+            for i, usage in enumerate(usages)
+            if usage not in _USAGES
+        ]
     if not repeated(old_usages):
         repeated_indexes = repeated(usages)
-        errors += [field.duplicate(f"spec.usages[{i}]", usage) for i, usage in enumerate(usages) if i in repeated_indexes]
+        errors += [
+            field.duplicate(f"spec.usages[{i}]", usage) for i, usage in enumerate(usages) if i in repeated_indexes
+        ]
     if signer == _LEGACY and old_spec.get("signerName") != _LEGACY:
-        errors.append(field.invalid("spec.signerName", signer, "the legacy signerName is not allowed via this API version"))
+        errors.append(
+            field.invalid("spec.signerName", signer, "the legacy signerName is not allowed via this API version")
+        )
     else:
         errors += signer_name(signer, "spec.signerName")
     if seconds is not None and seconds < _SHORTEST:
         text = "may not specify a duration less than 600 seconds (10 minutes)"
         errors.append(field.invalid("spec.expirationSeconds", seconds, text))
     conditions = (obj.get("status") or {}).get("conditions") or []
-    return errors + _conditions(conditions, ((old or {}).get("status") or {}).get("conditions") or []) + _certificate(obj, old)
+    return (
+        errors
+        + _conditions(conditions, ((old or {}).get("status") or {}).get("conditions") or [])
+        + _certificate(obj, old)
+    )
 
 
 def parse_request(request: str) -> CertificateSigningRequest:

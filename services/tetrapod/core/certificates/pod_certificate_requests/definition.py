@@ -63,15 +63,25 @@ class PodCertificateStrategy(KindStrategy):
 
 
 class PodCertificateStatusStrategy(StatusStrategy):
-    """The strategy of `podcertificaterequests/status`, which only users with the verb `sign` on the signer may change."""
+    """The strategy of `podcertificaterequests/status`.
+
+    Only users with the verb `sign` on the signer may change the status.
+    """
 
     def __init__(self, main: PodCertificateStrategy, authorizer: Authorizer | None) -> None:
         super().__init__(main, keep_metadata=ALL_METADATA, validate=validate_status)
         self._authorizer = authorizer
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
-        """Raise StatusError if the user may not sign. An invalid status is left to validation, whose errors come first upstream."""
-        if self._authorizer is None or same(new.get("status") or {}, old.get("status") or {}) or validate_status(new, old):
+        """Raise StatusError if the user may not sign.
+
+        An invalid status is left to validation, whose errors come first upstream.
+        """
+        if (
+            self._authorizer is None
+            or same(new.get("status") or {}, old.get("status") or {})
+            or validate_status(new, old)
+        ):
             return
         signer = (old.get("spec") or {}).get("signerName") or ""
         if await authorized_for_signer(self._authorizer, ctx.user, "sign", signer):
@@ -83,7 +93,9 @@ class PodCertificateStatusStrategy(StatusStrategy):
 
 def _row(obj: Object) -> list[Any]:
     spec = spec_of(obj)
-    decided = [c["type"] for c in status_of(obj).get("conditions") or () if c.get("type") in ("Issued", "Denied", "Failed")]
+    decided = [
+        c["type"] for c in status_of(obj).get("conditions") or () if c.get("type") in ("Issued", "Denied", "Failed")
+    ]
     names = [spec.get(key) or "" for key in ("podName", "serviceAccountName", "nodeName", "signerName")]
     annotations = spec.get("unverifiedUserAnnotations") or {}
     return [

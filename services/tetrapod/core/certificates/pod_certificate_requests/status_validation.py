@@ -125,7 +125,11 @@ def _times(spec: Object, status: Object, certificate: Certificate) -> list[Field
     not_before, not_after, refresh = (datetime.fromisoformat(status[name]) for name in _TIMES)
     checks = (
         ("notBefore", not_before == begins, "must be set to the NotBefore time encoded in the leaf certificate"),
-        ("notBefore", abs(not_before - datetime.now(UTC)) < _SKEW, "must be set to within 5 minutes of kube-apiserver's current time"),
+        (
+            "notBefore",
+            abs(not_before - datetime.now(UTC)) < _SKEW,
+            "must be set to within 5 minutes of kube-apiserver's current time",
+        ),
         ("notAfter", not_after == ends, "must be set to the NotAfter time encoded in the leaf certificate"),
     )
     for name, right, text in checks:
@@ -136,9 +140,21 @@ def _times(spec: Object, status: Object, certificate: Certificate) -> list[Field
     if lifetime < timedelta(hours=1):
         return [field.invalid(_CHAIN, nanoseconds, "leaf certificate lifetime must be >= 1 hour")]
     if lifetime > timedelta(seconds=most):
-        return [field.invalid(_CHAIN, nanoseconds, f"leaf certificate lifetime must be <= spec.maxExpirationSeconds ({most})")]
+        return [
+            field.invalid(
+                _CHAIN, nanoseconds, f"leaf certificate lifetime must be <= spec.maxExpirationSeconds ({most})"
+            )
+        ]
     if refresh < not_before + _MARGIN:
-        return [field.invalid("status.beginRefreshAt", status["beginRefreshAt"], "must be at least 10 minutes after status.notBefore")]
+        return [
+            field.invalid(
+                "status.beginRefreshAt", status["beginRefreshAt"], "must be at least 10 minutes after status.notBefore"
+            )
+        ]
     if refresh > not_after - _MARGIN:
-        return [field.invalid("status.beginRefreshAt", status["beginRefreshAt"], "must be at least 10 minutes before status.notAfter")]
+        return [
+            field.invalid(
+                "status.beginRefreshAt", status["beginRefreshAt"], "must be at least 10 minutes before status.notAfter"
+            )
+        ]
     return []

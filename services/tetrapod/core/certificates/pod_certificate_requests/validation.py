@@ -58,7 +58,10 @@ def _uid(uid: str, path: str) -> list[FieldError]:
 
 
 def _possession(spec: Object) -> list[FieldError]:
-    """Validate the proof that the kubelet holds the private key: a PKCS#10 request, or a public key with a signature."""
+    """Validate the proof that the kubelet holds the private key.
+
+    The proof is a PKCS#10 request, or a public key with a signature.
+    """
     stub, key, proof = (_bytes(spec.get(name)) for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession"))
     if stub and not key and not proof:
         return _stub(stub)

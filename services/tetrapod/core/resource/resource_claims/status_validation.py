@@ -9,7 +9,15 @@ import re
 from typing import Final
 
 from tetrapod.core.podspec.scheduling import node_selector
-from tetrapod.core.resource.device_rules import ErrorLists, binding, configuration, declared_driver, declared_pool, json_object, pool_name
+from tetrapod.core.resource.device_rules import (
+    ErrorLists,
+    binding,
+    configuration,
+    declared_driver,
+    declared_pool,
+    json_object,
+    pool_name,
+)
 from tetrapod.core.resource.resource_claims.validation import MOST, reference, references, request_names, toleration
 from tetrapod.core.validation.conditions import FIELDS, conditions
 from tetrapod.core.validation.names import csi_driver_name, dns_label
@@ -52,7 +60,9 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
         if not same(allocation, old_status["allocation"]):
             errors.declared.append(field.invalid("status.allocation", None, "field cannot be modified once set"))
     elif allocation is not None:
-        _allocation(allocation, request_names(((new.get("spec") or {}).get("devices") or {}).get("requests") or []), errors)
+        _allocation(
+            allocation, request_names(((new.get("spec") or {}).get("devices") or {}).get("requests") or []), errors
+        )
     users = [{key: u.get(key) or "" for key in _USER_KEYS if u.get(key) or key != "apiGroup"} for u in reserved]
     if len(reserved) <= _MOST_USERS:
         errors.unique([u.get("uid") or "" for u in reserved], "status.reservedFor", users)
@@ -107,18 +117,29 @@ def _internal(device: Object) -> Object:
 
 
 def _shown(device: Object) -> Object:
-    """Return a device status as upstream prints it: fields in declaration order, including empty ones without omitempty."""
-    shown: Object = {name: device.get(name) for name in (*_KEYS, "conditions", "data") if name in device or name == "conditions"}
+    """Return a device status as upstream prints it.
+
+    The fields are in declaration order, and include empty ones without omitempty.
+    """
+    shown: Object = {
+        name: device.get(name) for name in (*_KEYS, "conditions", "data") if name in device or name == "conditions"
+    }
     if shown["conditions"]:
         shown["conditions"] = [{name: c[name] for name in FIELDS if name in c} for c in shown["conditions"]]
     if (network := device.get("networkData")) is not None:
-        shown["networkData"] = {name: network[name] for name in ("interfaceName", "ips", "hardwareAddress") if name in network}
+        shown["networkData"] = {
+            name: network[name] for name in ("interfaceName", "ips", "hardwareAddress") if name in network
+        }
     return shown
 
 
 def _device_status(device: Object, allocated: set[tuple[str, ...]], path: str, collected: ErrorLists) -> None:
     key = _device_key(device)
-    collected.written += csi_driver_name(key[0], f"{path}.driver") + pool_name(key[1], f"{path}.pool") + dns_label(key[2], f"{path}.device")
+    collected.written += (
+        csi_driver_name(key[0], f"{path}.driver")
+        + pool_name(key[1], f"{path}.pool")
+        + dns_label(key[2], f"{path}.device")
+    )
     collected.declared += _uuid(device.get("shareID"), f"{path}.shareID")
     if key not in allocated:
         collected.written.append(field.invalid(path, _internal(device), "must be an allocated device in the claim"))
@@ -150,4 +171,6 @@ def _interface_address(value: str, path: str) -> list[FieldError]:
     address, network = parsed
     shown = unmapped(address)
     canonical = f"{shown}/{network.prefixlen - (96 if shown.version == 4 and network.prefixlen > 32 else 0)}"
-    return [] if value == canonical else [field.invalid(path, value, f"must be in canonical form ({go_quote(canonical)})")]
+    return (
+        [] if value == canonical else [field.invalid(path, value, f"must be in canonical form ({go_quote(canonical)})")]
+    )

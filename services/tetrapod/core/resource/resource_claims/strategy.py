@@ -1,8 +1,8 @@
 """Strategies of ResourceClaim, ResourceClaimTemplate and the claim's status.
 
-They authorize administrative access to devices and the writers of each part of a claim's status. Beyond `update` on the status, writing the
-allocation (the scheduler) requires permission on `resourceclaims/binding`, writing the state of devices (their drivers) on
-`resourceclaims/driver`.
+They authorize administrative access to devices and the writers of each part of a claim's status. Beyond `update` on the
+status, writing the allocation (the scheduler) requires permission on `resourceclaims/binding`, writing the state of
+devices (their drivers) on `resourceclaims/driver`.
 Upstream: pkg/registry/resource/{utils.go,resourceclaim,resourceclaimtemplate}.
 """
 
@@ -29,7 +29,10 @@ from tetrapod.machinery.status import invalid
 
 _LABEL: Final = "resource.kubernetes.io/admin-access"
 _NO_ACCESS: Final = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"
-_BINDING: Final = 'changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="{}" permission: {}'
+_BINDING: Final = (
+    'changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="{}" '
+    "permission: {}"
+)
 _DRIVER: Final = 'changing status.devices requires resource="resourceclaims/driver", verb="{}" permission: {}'
 
 
@@ -50,19 +53,25 @@ class ClaimAccess:
         """Return why the user may not perform the verb on the subresource, or "" if it is allowed."""
         if self._authorizer is None:
             return ""
-        attributes = Attributes(ctx.user, verb, namespace, GROUP, ctx.version, "resourceclaims", subresource, name, resource_request=True)
+        attributes = Attributes(
+            ctx.user, verb, namespace, GROUP, ctx.version, "resourceclaims", subresource, name, resource_request=True
+        )
         result = await self._authorizer.authorize(attributes)
         return "" if result.decision is Decision.ALLOW else forbidden_status(attributes, result.reason).message
 
 
 class AdminStrategy(KindStrategy):
-    """The strategy of claims and templates. Their spec is immutable, so administrative access is checked on create only.
+    """The strategy of claims and templates.
+
+    Their spec is immutable, so administrative access is checked on create only.
 
     Args:
         requests: a function that returns the device requests of an object.
     """
 
-    def __init__(self, access: ClaimAccess, kind: str, requests: Callable[[Object], list[Object]], **options: Any) -> None:
+    def __init__(
+        self, access: ClaimAccess, kind: str, requests: Callable[[Object], list[Object]], **options: Any
+    ) -> None:
         super().__init__(**options)
         self._access, self._kind, self._requests = access, kind, requests
 
@@ -81,7 +90,9 @@ class AdminStrategy(KindStrategy):
             # Upstream reports the path of a claim for templates too.
             errors = await self._access.admin(ctx.namespace, f"spec.devices.requests[{i}].adminAccess")
             if errors:
-                raise invalid(GroupKind(GROUP, self._kind), obj["metadata"].get("name") or "", errors + self.validate(ctx, obj))
+                raise invalid(
+                    GroupKind(GROUP, self._kind), obj["metadata"].get("name") or "", errors + self.validate(ctx, obj)
+                )
             return
 
 
@@ -147,7 +158,9 @@ class ClaimStatusStrategy(StatusStrategy):
 
 
 def _results(claim: Object) -> list[Object]:
-    results: list[Object] = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or []
+    results: list[Object] = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get(
+        "results"
+    ) or []
     return results
 
 

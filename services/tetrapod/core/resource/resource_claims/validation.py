@@ -17,8 +17,12 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_dns1123_subdomain, is_long_name, is_qualified_name, is_valid_label_value
 
 _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
-_REFERENCE: Final = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
-_ONE_ATTRIBUTE: Final = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+_REFERENCE: Final = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+_ONE_ATTRIBUTE: Final = (
+    'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+)
 """Upstream's text for a constraint without any attribute, although it speaks of several."""
 MOST: Final = 32
 """The largest number of requests, of references to requests, of constraints and of configurations."""
@@ -122,7 +126,9 @@ def _device_request(request: Object, path: str, collected: ErrorLists) -> None:
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
     selectors(request.get("selectors") or [], f"{path}.selectors", collected)
     if mode == "All" and count:
-        collected.written.append(field.invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'"))
+        collected.written.append(
+            field.invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
+        )
     elif mode == "ExactCount" and count <= 0:
         collected.written.append(field.invalid(f"{path}.count", count, "must be greater than zero"))
     elif mode not in _MODES:

@@ -55,7 +55,9 @@ def _values(values: list[Quantity], default: Quantity, largest: Quantity, path: 
     else:
         for i, value in enumerate(values):
             if value > largest:
-                errors.append(field.invalid(f"{path}[{i}]", str(value), f"option is larger than capacity value: {largest}"))
+                errors.append(
+                    field.invalid(f"{path}[{i}]", str(value), f"option is larger than capacity value: {largest}")
+                )
         errors += [field.duplicate(f"{path}[{i}]", str(value)) for i, value in enumerate(values) if value in values[:i]]
     if default not in values or len(values) > _MOST_VALUES:
         errors.append(field.invalid(path, str(default), "default value is not valid according to the requestPolicy"))
@@ -74,13 +76,17 @@ def _range(within: Object, default: Quantity, largest: Quantity, path: str) -> l
     if fine:
         small = [(n, q) for n, q in named.items() if q is not None and q.nano % 10**6]
         if small:
-            return errors + [field.invalid(f"{path}.{n}", str(q), "value cannot be represented as a milli value") for n, q in small]
+            return errors + [
+                field.invalid(f"{path}.{n}", str(q), "value cannot be represented as a milli value") for n, q in small
+            ]
     if step is None:
         return errors
     return errors + _steps(step, lowest, highest, default, largest, path, {} if fine else named)
 
 
-def _bounds(lowest: Quantity, highest: Quantity | None, default: Quantity, largest: Quantity, path: str) -> list[FieldError]:
+def _bounds(
+    lowest: Quantity, highest: Quantity | None, default: Quantity, largest: Quantity, path: str
+) -> list[FieldError]:
     errors: list[FieldError] = []
     if lowest > largest:
         errors.append(field.invalid(f"{path}.min", str(lowest), f"min is larger than capacity value: {largest}"))

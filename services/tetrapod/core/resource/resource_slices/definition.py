@@ -52,7 +52,10 @@ class SliceStrategy(KindStrategy):
         _drop_disabled_fields(obj.get("spec") or {})
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        """Compare before dropping disabled fields, as upstream does: a change of a dropped field increments the generation."""
+        """Compare before dropping disabled fields, as upstream does.
+
+        A change of a dropped field increments the generation.
+        """
         changed = super().changes_generation(new, old)
         _drop_disabled_fields(new.get("spec") or {})
         return changed
@@ -61,8 +64,8 @@ class SliceStrategy(KindStrategy):
 def _drop_disabled_fields(spec: Object) -> None:
     """Drop the fields of a ResourceSlice spec whose gates are off.
 
-    The gates are DRAPartitionableDevicesType, DRAOptionalNodeOperations, DRANodeAllocatableResources, DRADeviceCompatibilityGroups and
-    DRAListTypeAttributes.
+    The gates are DRAPartitionableDevicesType, DRAOptionalNodeOperations, DRANodeAllocatableResources,
+    DRADeviceCompatibilityGroups and DRAListTypeAttributes.
     """
     for name in ("partitionTypeAttribute", "skipNodeOperations"):
         spec.pop(name, None)

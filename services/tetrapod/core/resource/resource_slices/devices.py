@@ -31,7 +31,8 @@ _ONE_NODE: Final = (
     " when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
 )
 _NO_NODE: Final = (
-    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
+    "ResourceSlice spec"
 )
 _VALUES: Final = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
 _VALUE_NAMES: Final = ", ".join(f"`{name}`" for name in _VALUES)
@@ -58,17 +59,24 @@ def check_devices(spec: Object, existing: Object | None, collected: ErrorLists) 
         binding(device, f"spec.devices[{i}]", collected)
     names = [d.get("name") or "" for d in devices]
     repeated_indexes = repeated(names)
-    collected.written += [field.duplicate(f"spec.devices[{i}]", name) for i, name in enumerate(names) if i in repeated_indexes]
+    collected.written += [
+        field.duplicate(f"spec.devices[{i}]", name) for i, name in enumerate(names) if i in repeated_indexes
+    ]
 
 
 def _has_lists(device: Object) -> bool:
     return any(
-        a.get(kind) is not None for a in (device.get("attributes") or {}).values() for kind in ("ints", "bools", "strings", "versions")
+        a.get(kind) is not None
+        for a in (device.get("attributes") or {}).values()
+        for kind in ("ints", "bools", "strings", "versions")
     )
 
 
 def _device(device: Object, existing: Object | None, path: str, collected: ErrorLists) -> None:
-    """Validate one device. Capacities and taints that equal those of the stored device (`existing`) are not validated again."""
+    """Validate one device.
+
+    Capacities and taints that equal those of the stored device (`existing`) are not validated again.
+    """
     attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
     collected.written += dns_label(device.get("name") or "", f"{path}.name")
     if (total := len(attributes) + len(capacities)) > _MOST_ATTRIBUTES:
@@ -83,7 +91,9 @@ def _device(device: Object, existing: Object | None, path: str, collected: Error
     if existing is None or (existing.get("capacity") or {}) != capacities:
         for name, amount in capacities.items():
             collected.written += qualified(name, f"{path}.capacity")
-            collected.written += capacity(amount, f"{path}.capacity[{name}]", shared=bool(device.get("allowMultipleAllocations")))
+            collected.written += capacity(
+                amount, f"{path}.capacity[{name}]", shared=bool(device.get("allowMultipleAllocations"))
+            )
     consumed, taints = ErrorLists(), device.get("taints") or []
     _consumed(device.get("consumesCounters") or [], f"{path}.consumesCounters", consumed)
     collected.declared += consumed.declared
@@ -102,7 +112,9 @@ def _consumed(listed: list[Object], path: str, collected: ErrorLists) -> None:
     collected.unique([one.get("counterSet") or "" for one in listed], path, listed)
     for i, consumption in enumerate(listed):
         at, name = f"{path}[{i}]", consumption.get("counterSet") or ""
-        collected.declared += errors_from(is_short_name, name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
+        collected.declared += (
+            errors_from(is_short_name, name, f"{at}.counterSet") if name else [field.required(f"{at}.counterSet")]
+        )
         counters(consumption.get("counters") or {}, f"{at}.counters", collected)
 
 
@@ -118,7 +130,10 @@ def counters(given: Object, path: str, collected: ErrorLists) -> None:
 
 
 def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
-    """Validate which nodes can access a device. Only if the slice sets perDeviceNodeSelection (`chosen`), devices say so themselves."""
+    """Validate which nodes can access a device.
+
+    Only if the slice sets perDeviceNodeSelection (`chosen`), devices say so themselves.
+    """
     name, selector, everywhere = device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes")
     if not chosen:
         return [field.invalid(path, None, _NO_NODE)] if (name, selector, everywhere) != (None, None, None) else []
@@ -133,7 +148,9 @@ def _nodes(device: Object, path: str, *, chosen: bool) -> list[FieldError]:
         errors += node_selector(selector, f"{path}.nodeSelector")
     if everywhere is not None:
         set_fields += ["`allNodes`"] if everywhere else []
-        errors += [] if everywhere else [field.invalid(f"{path}.allNodes", False, "must be either unset or set to true")]
+        errors += (
+            [] if everywhere else [field.invalid(f"{path}.allNodes", False, "must be either unset or set to true")]
+        )
     if not set_fields:
         errors.append(field.required(path, _ONE_NODE))
     elif len(set_fields) > 1:
@@ -147,7 +164,9 @@ def _entries(attribute: Object) -> int:
 
 def _attribute(attribute: Object, path: str, collected: ErrorLists) -> None:
     given = [name for name in _VALUES if attribute.get(name) is not None]
-    collected.written += _text(attribute.get("string"), f"{path}.string") + _version(attribute.get("version"), f"{path}.version")
+    collected.written += _text(attribute.get("string"), f"{path}.string") + _version(
+        attribute.get("version"), f"{path}.version"
+    )
     for name in ("bools", "ints", "strings", "versions"):
         if attribute.get(name) == []:
             collected.written.append(field.invalid(f"{path}.{name}", [], "must not be empty if specified"))
@@ -158,7 +177,9 @@ def _attribute(attribute: Object, path: str, collected: ErrorLists) -> None:
     if not given:
         collected.declared.append(field.invalid(path, "", f"must specify one of: {_VALUE_NAMES}"))
     elif len(given) > 1:
-        collected.declared.append(field.invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {_VALUE_NAMES}"))
+        collected.declared.append(
+            field.invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {_VALUE_NAMES}")
+        )
 
 
 def _text(value: Any, path: str) -> list[FieldError]:
@@ -168,5 +189,7 @@ def _text(value: Any, path: str) -> list[FieldError]:
 def _version(value: Any, path: str) -> list[FieldError]:
     if value is None:
         return []
-    errors = [] if _semver(value) else [field.invalid(path, value, "must be a string compatible with semver.org spec 2.0.0")]
+    errors = (
+        [] if _semver(value) else [field.invalid(path, value, "must be a string compatible with semver.org spec 2.0.0")]
+    )
     return errors + _text(value, path)

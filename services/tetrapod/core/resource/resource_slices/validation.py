@@ -57,7 +57,9 @@ def _counters(listed: list[Object], collected: ErrorLists) -> None:
     collected.unique([one.get("name") or "" for one in listed], path, shown)
     for i, counter_set in enumerate(listed):
         name = counter_set.get("name") or ""
-        collected.declared += errors_from(is_short_name, name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
+        collected.declared += (
+            errors_from(is_short_name, name, f"{path}[{i}].name") if name else [field.required(f"{path}[{i}].name")]
+        )
         counters(counter_set.get("counters") or {}, f"{path}[{i}].counters", collected)
 
 
@@ -100,5 +102,7 @@ def _selection(spec: Object) -> list[FieldError]:
     if not chosen:
         errors.append(field.required("spec", _ONE_SELECTION))
     elif len(chosen) > 1:
-        errors.append(field.invalid("spec", f"{{{', '.join(chosen)}}}", f"{_ONE_SELECTION}, but multiple fields are set"))
+        errors.append(
+            field.invalid("spec", f"{{{', '.join(chosen)}}}", f"{_ONE_SELECTION}, but multiple fields are set")
+        )
     return errors

@@ -44,7 +44,8 @@ class NodeStatusStrategy(StatusStrategy):
 def _drop_disabled(spec: Object, old_spec: Object) -> None:
     """Drop fields that the stored spec does not have.
 
-    They are configSource, whose feature was removed, and podPreemptionPolicy, behind the gate InPlacePodVerticalScalingSchedulerPreemption.
+    They are configSource, whose feature was removed, and podPreemptionPolicy, behind the gate
+    InPlacePodVerticalScalingSchedulerPreemption.
     """
     for key in ("configSource", "podPreemptionPolicy"):
         if old_spec.get(key) is None:

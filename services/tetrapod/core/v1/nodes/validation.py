@@ -39,7 +39,12 @@ _ONCE: Final = 'node updates may not change podCIDR except from "" to valid'
 def validate(obj: Object) -> list[FieldError]:
     """Validate a new Node."""
     spec = obj.get("spec") or {}
-    errors = _annotations(obj) + taints(spec.get("taints") or [], "metadata.taints") + _resources(obj) + _declared_features(obj)
+    errors = (
+        _annotations(obj)
+        + taints(spec.get("taints") or [], "metadata.taints")
+        + _resources(obj)
+        + _declared_features(obj)
+    )
     return errors + _pod_networks(spec.get("podCIDRs") or [])
 
 
@@ -88,7 +93,9 @@ def _pod_networks(cidrs: list[str]) -> list[FieldError]:
         return errors
     both, error_text = _dual_stack(cidrs)
     if error_text:
-        errors.append(field.internal_error(_CIDRS, f"invalid PodCIDRs. failed to check with dual stack with error:{error_text}"))
+        errors.append(
+            field.internal_error(_CIDRS, f"invalid PodCIDRs. failed to check with dual stack with error:{error_text}")
+        )
     if not both or len(cidrs) > 2:
         errors.append(field.invalid(_CIDRS, cidrs, "may specify no more than one CIDR for each IP family"))
     return errors
@@ -136,7 +143,11 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     if old_cidrs and len(old_cidrs) != len(new_cidrs):
         errors.append(field.forbidden(_CIDRS, _ONCE))
     elif old_cidrs:
-        errors += [field.forbidden(_CIDRS, _ONCE) for old_cidr, cidr in zip(old_cidrs, new_cidrs, strict=True) if old_cidr != cidr]
+        errors += [
+            field.forbidden(_CIDRS, _ONCE)
+            for old_cidr, cidr in zip(old_cidrs, new_cidrs, strict=True)
+            if old_cidr != cidr
+        ]
     errors += taints(spec.get("taints") or [], "metadata.taints")
     if (spec.get("externalID") or "") != (old_spec.get("externalID") or ""):
         errors.append(field.forbidden("spec.externalID", "may not be updated"))

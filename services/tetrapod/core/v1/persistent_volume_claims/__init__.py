@@ -1,1 +1,4 @@
-"""PersistentVolumeClaim: its definition, strategy, validation and columns. Its spec is in `core/podspec/claim_spec.py`."""
+"""PersistentVolumeClaim: its definition, strategy, validation and columns.
+
+Its spec is in `core/podspec/claim_spec.py`.
+"""

@@ -39,7 +39,9 @@ def warnings(claim: Object, old: Object | None) -> list[str]:
     """Return the warnings about a PersistentVolumeClaim."""
     out: list[str] = []
     if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
-        out.append(f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
+        out.append(
+            f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead'
+        )
     return out + claim_spec_warnings(claim.get("spec") or {}, "spec")
 
 

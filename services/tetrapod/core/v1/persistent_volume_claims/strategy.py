@@ -53,7 +53,10 @@ def _is_known(source: Object) -> bool:
 
 
 def _normalize(spec: Object) -> None:
-    """Set the missing one of dataSource and dataSourceRef from the other. A cross-namespace reference cannot be a dataSource."""
+    """Set the missing one of dataSource and dataSourceRef from the other.
+
+    A cross-namespace reference cannot be a dataSource.
+    """
     source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and ref is None:
         spec["dataSourceRef"] = _reference(source)

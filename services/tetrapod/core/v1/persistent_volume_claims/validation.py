@@ -18,7 +18,9 @@ from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.names import is_qualified_name
 from tetrapod.machinery.quantity import Quantity
 
-_POINTERS: Final = frozenset({"selector", "storageClassName", "volumeMode", "dataSource", "dataSourceRef", "volumeAttributesClassName"})
+_POINTERS: Final = frozenset(
+    {"selector", "storageClassName", "volumeMode", "dataSource", "dataSourceRef", "volumeAttributesClassName"}
+)
 """Fields of a claim's spec that are pointers upstream, so an empty value differs from an unset one."""
 _RESIZE_STATUSES: Final = frozenset(
     {
@@ -29,7 +31,9 @@ _RESIZE_STATUSES: Final = frozenset(
         "NodeResizeInfeasible",
     }
 )
-_IMMUTABLE_SPEC: Final = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_IMMUTABLE_SPEC: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
 
 
 def validate(obj: Object) -> list[FieldError]:
@@ -49,20 +53,34 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     if not old_copy.get("volumeName"):
         old_copy["volumeName"] = spec.get("volumeName")
     annotations, old_annotations = new["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
-    if _class_from_annotation(old_annotations, annotations, old_copy.get("storageClassName"), spec.get("storageClassName")):
+    if _class_from_annotation(
+        old_annotations, annotations, old_copy.get("storageClassName"), spec.get("storageClassName")
+    ):
         spec.pop("storageClassName", None)
     else:
-        errors += immutable(annotations.get(BETA_CLASS, ""), old_annotations.get(BETA_CLASS, ""), f"metadata.annotations.{BETA_CLASS}")
+        errors += immutable(
+            annotations.get(BETA_CLASS, ""), old_annotations.get(BETA_CLASS, ""), f"metadata.annotations.{BETA_CLASS}"
+        )
         name = spec.get("storageClassName")
-        if name is not None and old_copy.get("storageClassName") is None and old_annotations.get(BETA_CLASS, name) == name:
+        if (
+            name is not None
+            and old_copy.get("storageClassName") is None
+            and old_annotations.get(BETA_CLASS, name) == name
+        ):
             del spec["storageClassName"]
     if (new.get("status") or {}).get("phase") == "Bound":
         _keep_size_and_attributes(spec, old_copy)
     if _comparable(spec) != _comparable(old_copy):
-        errors.append(field.forbidden("spec", f"{_IMMUTABLE_SPEC}\n{spec_difference('PersistentVolumeClaimSpec', old_copy, spec)}"))
+        errors.append(
+            field.forbidden(
+                "spec", f"{_IMMUTABLE_SPEC}\n{spec_difference('PersistentVolumeClaimSpec', old_copy, spec)}"
+            )
+        )
     errors += _shrinking(new_spec, old_spec, old)
     errors += immutable(new_spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode")
-    return errors + _attributes_class(new_spec.get("volumeAttributesClassName"), old_spec.get("volumeAttributesClassName"), old)
+    return errors + _attributes_class(
+        new_spec.get("volumeAttributesClassName"), old_spec.get("volumeAttributesClassName"), old
+    )
 
 
 def _class_from_annotation(old: Object, new: Object, old_class: str | None, new_class: str | None) -> bool:
@@ -85,11 +103,16 @@ def _keep_size_and_attributes(spec: Object, old_spec: Object) -> None:
 
 
 def _comparable(spec: Object) -> Object:
-    """Return the spec in a form that compares as upstream's semantic equality does: without empty values, quantities parsed."""
+    """Return the spec in a form that compares as upstream's semantic equality does.
+
+    The form has no empty values, and its quantities are parsed.
+    """
     semantic = {k: v for k, v in spec.items() if (v is not None if k in _POINTERS else v not in (None, "", [], {}))}
     if resources := semantic.get("resources"):
         semantic["resources"] = {
-            part: {k: quantity(v) for k, v in listed.items()} for part, listed in resources.items() if listed and isinstance(listed, dict)
+            part: {k: quantity(v) for k, v in listed.items()}
+            for part, listed in resources.items()
+            if listed and isinstance(listed, dict)
         }
     return semantic
 
@@ -115,7 +138,10 @@ def _attributes_class(new: str | None, had: str | None, old: Object) -> list[Fie
     """Reject the removal of volumeAttributesClassName once a class has taken effect; another class may be set."""
     if new == had or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
         return []
-    text = f"update to {'nil' if new is None else 'empty string'} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    text = (
+        f"update to {'nil' if new is None else 'empty string'} is forbidden when "
+        "status.currentVolumeAttributesClassName is not nil"
+    )
     return [field.forbidden("spec.volumeAttributesClassName", text)]
 
 

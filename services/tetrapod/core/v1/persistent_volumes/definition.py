@@ -19,7 +19,9 @@ from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery.gvk import Object
 
 _MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
-_RECYCLE: Final = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
+_RECYCLE: Final = (
+    "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
+)
 
 
 def definition() -> ResourceDefinition:
@@ -48,9 +50,13 @@ def warnings(volume: Object, old: Object | None) -> list[str]:
     spec, annotations = volume.get("spec") or {}, volume["metadata"].get("annotations") or {}
     out: list[str] = []
     if BETA_CLASS in annotations:
-        out.append(f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead')
+        out.append(
+            f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead'
+        )
     if _MOUNT_OPTIONS in annotations:
-        out.append(f'metadata.annotations[{_MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead')
+        out.append(
+            f'metadata.annotations[{_MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead'
+        )
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         out.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
     for i, term in enumerate(((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()):

@@ -124,7 +124,11 @@ def validate(obj: Object) -> list[FieldError]:
 
 def inline_volume(spec: Object, path: str) -> list[FieldError]:
     """Validate the inline volume of a VolumeAttachment: a csi volume without claim, capacity or class."""
-    errors = [field.forbidden(f"{path}.{key}", f"may not be specified {_INLINE}") for key in ("claimRef", "capacity") if spec.get(key)]
+    errors = [
+        field.forbidden(f"{path}.{key}", f"may not be specified {_INLINE}")
+        for key in ("claimRef", "capacity")
+        if spec.get(key)
+    ]
     if spec.get("csi") is None:
         errors.append(field.required(f"{path}.csi", f"has to be specified {_INLINE}"))
     modes = spec.get("accessModes") or []
@@ -135,7 +139,9 @@ def inline_volume(spec: Object, path: str) -> list[FieldError]:
     if spec.get("storageClassName"):
         errors.append(field.forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}"))
     if spec.get("volumeMode") not in (None, "Filesystem"):
-        errors.append(field.forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {_INLINE}"))
+        errors.append(
+            field.forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {_INLINE}")
+        )
     return errors
 
 
@@ -168,14 +174,18 @@ def _source(spec: Object, name: str) -> list[FieldError]:
             continue
         errors += check(source, f"spec.{at}")
         if kind == "iscsi":
-            errors += sources.iscsi_name_length(source, name, "spec.iscsi.targetportal", source.get("targetPortal") or "")
+            errors += sources.iscsi_name_length(
+                source, name, "spec.iscsi.targetportal", source.get("targetPortal") or ""
+            )
         if kind == "local" and spec.get("nodeAffinity") is None:
             errors.append(field.required("spec.nodeAffinity", "Local volume requires node affinity"))
     if not count:
         errors.append(field.required("spec", "must specify a volume type"))
     root = (spec.get("hostPath") or {}).get("path")
     if root and posixpath.normpath(root) == "/" and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        errors.append(field.forbidden("spec.persistentVolumeReclaimPolicy", "may not be 'recycle' for a hostPath mount of '/'"))
+        errors.append(
+            field.forbidden("spec.persistentVolumeReclaimPolicy", "may not be 'recycle' for a hostPath mount of '/'")
+        )
     return errors
 
 
@@ -206,16 +216,22 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         new_source["csi"] = {k: v for k, v in new_source["csi"].items() if k != "controllerExpandSecretRef"}
     kind = "PersistentVolumeSource"
     if internal(kind, new_source) != internal(kind, old_source):
-        text = f"spec.persistentvolumesource is immutable after creation\n{spec_difference(kind, old_source, new_source)}"
+        text = (
+            f"spec.persistentvolumesource is immutable after creation\n{spec_difference(kind, old_source, new_source)}"
+        )
         errors.append(field.forbidden("spec.persistentvolumesource", text))
     if spec.get("volumeMode") != old_spec.get("volumeMode"):
         errors.append(field.invalid("volumeMode", spec.get("volumeMode"), FIELD_IMMUTABLE))
     affinity = old_spec.get("nodeAffinity")
     if affinity is not None and not _moves_beta_labels_to_ga(spec.get("nodeAffinity"), affinity):
         shown = None if spec.get("nodeAffinity") is None else internal("VolumeNodeAffinity", spec["nodeAffinity"])
-        errors.append(field.invalid("nodeAffinity", shown, f"{FIELD_IMMUTABLE}, except for updating from beta label to GA"))
+        errors.append(
+            field.invalid("nodeAffinity", shown, f"{FIELD_IMMUTABLE}, except for updating from beta label to GA")
+        )
     if old_spec.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
-        errors.append(field.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden"))
+        errors.append(
+            field.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
+        )
     return errors
 
 
@@ -228,7 +244,9 @@ def _moves_beta_labels_to_ga(new: Any, old: Any) -> bool:
     if isinstance(new, dict) and isinstance(old, dict):
         if new.keys() != old.keys():
             return False
-        return all(_moves_beta_labels_to_ga(new[k], old[k]) or (k == "key" and _GA_LABELS.get(old[k]) == new[k]) for k in new)
+        return all(
+            _moves_beta_labels_to_ga(new[k], old[k]) or (k == "key" and _GA_LABELS.get(old[k]) == new[k]) for k in new
+        )
     if isinstance(new, list) and isinstance(old, list):
         return len(new) == len(old) and all(map(_moves_beta_labels_to_ga, new, old))
     return bool(new == old)

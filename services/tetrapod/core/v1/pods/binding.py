@@ -52,7 +52,11 @@ class BindingRest(Rest):
         return dict(SUCCESS)
 
     async def _assign(self, ctx: Context, name: str, node: str, binding: Object) -> None:
-        """Set the pod's node and merge the binding's labels and annotations, raising StatusError if the pod cannot be assigned."""
+        """Set the pod's node and merge the binding's labels and annotations.
+
+        Raises:
+            StatusError: the pod cannot be assigned.
+        """
         store = self._stores[PODS]
 
         async def assign(current: Object | None) -> Object:
@@ -89,7 +93,10 @@ def _conflict(name: str, why: str) -> status.StatusError:
 
 
 class _Unchecked(Strategy):
-    """A strategy without validation: a binding changes immutable fields, and upstream does not validate the labels that it adds."""
+    """A strategy without validation.
+
+    A binding changes immutable fields, and upstream does not validate the labels that it adds.
+    """
 
     metadata_rules = "none"
 

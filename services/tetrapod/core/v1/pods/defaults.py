@@ -9,7 +9,10 @@ from tetrapod.machinery.quantity import Quantity
 
 
 def set_defaults(pod: Object) -> None:
-    """Set the defaults of a Pod: those of its spec, service links, host ports with the host network, and requests equal to limits."""
+    """Set the defaults of a Pod.
+
+    They are those of its spec, service links, host ports with the host network, and requests equal to limits.
+    """
     if status := pod.get("status"):
         _alias_addresses(status)
     spec = pod.get("spec")
@@ -55,8 +58,8 @@ def _requests_from_limits(container: Object) -> None:
 def default_pod_resources(spec: Object) -> None:
     """Set missing pod-level requests and limits of a pod that has some. Upstream: DefaultPodLevelResources.
 
-    Each step builds on the ones before: hugepage limits and cpu and memory requests are aggregated from the containers, missing requests
-    are set to the limits, and missing limits are aggregated if every container has one.
+    Each step builds on the ones before: hugepage limits and cpu and memory requests are aggregated from the containers,
+    missing requests are set to the limits, and missing limits are aggregated if every container has one.
     """
     resources = spec.get("resources") or {}
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})
@@ -74,9 +77,17 @@ def default_pod_resources(spec: Object) -> None:
             requests.setdefault(name, value)
     limits_by_container = [(c.get("resources") or {}).get("limits") or {} for c in each_container(spec)]
     for name in requests.keys() - limits.keys():
-        if _at_pod_level(name) and name in container_limits and all(name in declared for declared in limits_by_container):
+        if (
+            _at_pod_level(name)
+            and name in container_limits
+            and all(name in declared for declared in limits_by_container)
+        ):
             limits[name] = str(max(container_limits[name], Quantity.of(requests[name])))
-    spec["resources"] = {**resources, **({"limits": limits} if limits else {}), **({"requests": requests} if requests else {})}
+    spec["resources"] = {
+        **resources,
+        **({"limits": limits} if limits else {}),
+        **({"requests": requests} if requests else {}),
+    }
 
 
 def _at_pod_level(name: str) -> bool:

@@ -1,4 +1,7 @@
-"""The strategy of `pods/ephemeralcontainers`. Upstream: pkg/registry/core/pod/strategy.go, podEphemeralContainersStrategy."""
+"""The strategy of `pods/ephemeralcontainers`.
+
+Upstream: pkg/registry/core/pod/strategy.go, podEphemeralContainersStrategy.
+"""
 
 from __future__ import annotations
 

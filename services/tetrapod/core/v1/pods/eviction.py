@@ -1,4 +1,7 @@
-"""`pods/eviction`: deletion of a pod that PodDisruptionBudgets can reject. Upstream: pkg/registry/core/pod/storage/eviction.go."""
+"""`pods/eviction`: deletion of a pod that PodDisruptionBudgets can reject.
+
+Upstream: pkg/registry/core/pod/storage/eviction.go.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
 
 _BUDGET_VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
-_SEVERAL_BUDGETS: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_SEVERAL_BUDGETS: Final = (
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+)
 _MAX_DISRUPTED: Final = 2000
 _BUDGETS: Final = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 _KIND: Final = GroupKind("policy", "Eviction")
@@ -140,7 +145,9 @@ def _check(preconditions: Object, pod: Object) -> None:
         ("resourceVersion", "ResourceVersion", "have been modified"),
     ):
         if (expected := preconditions.get(key)) and expected != meta.get(key):
-            message = f"the {label} in the precondition ({expected}) does not match the {label} in record ({meta.get(key)})."
+            message = (
+                f"the {label} in the precondition ({expected}) does not match the {label} in record ({meta.get(key)})."
+            )
             raise status.conflict(_POD_RECORD, meta.get("name") or "", f"{message} The object might {explanation}")
 
 
@@ -154,7 +161,9 @@ def _take(budget: Object, pod: str) -> None:
     if allowed < 0:
         raise status.forbidden(BUDGETS, name, "pdb disruptions allowed is negative")
     if len(budget_status.get("disruptedPods") or {}) > _MAX_DISRUPTED:
-        raise status.forbidden(BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
+        raise status.forbidden(
+            BUDGETS, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        )
     if allowed == 0:
         text = f"The disruption budget {name} needs {budget_status.get('desiredHealthy', 0)} healthy pods and has "
         raise _too_many_requests(f"{text}{budget_status.get('currentHealthy', 0)} currently", 0)
@@ -198,7 +207,9 @@ def _deny(budget: Object) -> None:
 def _ignores_budgets(pod: Object) -> bool:
     """Return whether the pod has ended, is pending or is being deleted, so that its eviction disrupts nothing."""
     pod_status = pod.get("status") or {}
-    return pod_status.get("phase") in ("Succeeded", "Failed", "Pending") or bool(pod["metadata"].get("deletionTimestamp"))
+    return pod_status.get("phase") in ("Succeeded", "Failed", "Pending") or bool(
+        pod["metadata"].get("deletionTimestamp")
+    )
 
 
 def _ready(pod: Object) -> bool:

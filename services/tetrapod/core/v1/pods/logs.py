@@ -1,4 +1,7 @@
-"""`pods/log`: reads logs from the kubelet of the pod's node. Upstream: pkg/registry/core/pod/strategy.go, LogLocation."""
+"""`pods/log`: reads logs from the kubelet of the pod's node.
+
+Upstream: pkg/registry/core/pod/strategy.go, LogLocation.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,9 @@ class LogRest(Rest):
         try:
             connection = await self._backends.pool.exchange(kubelet, "GET", target, [])
             if not 200 <= connection.status <= 206:
-                raise _kubelet_error(connection.status, (await connection.read(_LONGEST_ERROR)).decode(errors="replace"), name)
+                raise _kubelet_error(
+                    connection.status, (await connection.read(_LONGEST_ERROR)).decode(errors="replace"), name
+                )
         except BackendError as error:
             if isinstance(error.__cause__, SSLCertVerificationError):
                 _UNVERIFIED.add()
@@ -91,7 +96,9 @@ def _kubelet_error(code: int, text: str, name: str) -> status.StatusError:
         return status.bad_request(text)
     details = {"name": name, "kind": "pods/log", "causes": [{"reason": "UnexpectedServerResponse", "message": text}]}
     if code == 404:
-        return status.StatusError(404, "NotFound", f"the server could not find the requested resource ( pods/log {name})", details)
+        return status.StatusError(
+            404, "NotFound", f"the server could not find the requested resource ( pods/log {name})", details
+        )
     message = f"the server responded with the status code {code} but did not return more information ( pods/log {name})"
     return status.StatusError(code, "", message, details)
 
@@ -115,7 +122,9 @@ def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
         except ValueError as error:
             raise status.bad_request(str(error)) from None
         if number < minimum and not (name == "sinceSeconds" and "sinceTime" in options):
-            errors.append(field.invalid(name, number, f"must be greater than {'or equal to ' if minimum == 0 else ''}0"))
+            errors.append(
+                field.invalid(name, number, f"must be greater than {'or equal to ' if minimum == 0 else ''}0")
+            )
     _check_time((options.get("sinceTime") or [""])[0])
     if "sinceTime" in options and "sinceSeconds" in options:
         errors.append(field.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))

@@ -1,6 +1,7 @@
 """Changes to a new pod before validation: expanded label keys and AppArmor fields.
 
-Upstream: pkg/registry/core/pod/strategy.go (mutatePodAffinity, mutateTopologySpreadConstraints, applyAppArmorVersionSkew).
+Upstream: pkg/registry/core/pod/strategy.go (mutatePodAffinity, mutateTopologySpreadConstraints,
+applyAppArmorVersionSkew).
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ def merge_label_keys(pod: Object) -> None:
         if selector is None:  # a nil selector matches nothing and stays nil
             continue
         for keys, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
-            added = [{"key": key, "operator": operator, "values": [labels[key]]} for key in term.get(keys) or () if key in labels]
+            added = [
+                {"key": key, "operator": operator, "values": [labels[key]]}
+                for key in term.get(keys) or ()
+                if key in labels
+            ]
             if added:
                 selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]
 
@@ -35,7 +40,11 @@ def _affinity_terms(affinity: Object) -> Iterator[Object]:
 
 
 def app_armor_into_fields(pod: Object) -> list[str]:
-    """Copy AppArmor profiles from the deprecated annotations into `appArmorProfile` fields and return deprecation warnings."""
+    """Copy AppArmor profiles from the deprecated annotations into `appArmorProfile` fields.
+
+    Returns:
+        Deprecation warnings.
+    """
     annotations = pod["metadata"].get("annotations")
     if not annotations or not any(key.startswith(APP_ARMOR) for key in annotations):
         return []

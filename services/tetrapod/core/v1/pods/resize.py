@@ -25,7 +25,9 @@ class ResizeStrategy(PodStrategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-        if all(len(new_spec.get(kind) or ()) == len(old_spec.get(kind) or ()) for kind in _KINDS):  # validation rejects a different number
+        if all(
+            len(new_spec.get(kind) or ()) == len(old_spec.get(kind) or ()) for kind in _KINDS
+        ):  # validation rejects a different number
             spec = {key: value for key, value in old_spec.items() if key != "resources"}
             if new_spec.get("resources") is not None:
                 spec["resources"] = new_spec["resources"]
@@ -49,10 +51,16 @@ class ResizeStrategy(PodStrategy):
 
 
 def _resized(wanted: list[Object], had: list[Object]) -> list[Object]:
-    """Return the old containers with the new resources and resize policies, or the new containers if names or order differ."""
+    """Return the old containers with the new resources and resize policies.
+
+    The function returns the new containers if names or order differ.
+    """
     if any(new.get("name") != old.get("name") for new, old in zip(wanted, had, strict=True)):
         return wanted
     return [
-        {**{k: v for k, v in old.items() if k not in _RESIZED}, **{k: new[k] for k in _RESIZED if new.get(k) is not None}}
+        {
+            **{k: v for k, v in old.items() if k not in _RESIZED},
+            **{k: new[k] for k in _RESIZED if new.get(k) is not None},
+        }
         for new, old in zip(wanted, had, strict=True)
     ]

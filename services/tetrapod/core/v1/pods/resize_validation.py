@@ -37,14 +37,21 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
     if ordering := _ordering(spec, old_spec):
         return errors + ordering
     for kind in ("initContainers", "containers"):
-        for i, (container, old_container) in enumerate(zip(spec.get(kind) or (), old_spec.get(kind) or (), strict=True)):
+        for i, (container, old_container) in enumerate(
+            zip(spec.get(kind) or (), old_spec.get(kind) or (), strict=True)
+        ):
             errors += _removed(
-                container.get("resources") or {}, old_container.get("resources") or {}, f"spec.{kind}[{i}].resources", "resource"
+                container.get("resources") or {},
+                old_container.get("resources") or {},
+                f"spec.{kind}[{i}].resources",
+                "resource",
             )
     errors += _others(spec, old_spec)
     # Even empty pod-level resources must not be set or unset.
     set_or_unset = not pod_level and (spec.get("resources") is None) is not (old_spec.get("resources") is None)
-    if not errors and (set_or_unset or (_pod_rest(spec), _spec_rest(spec)) != (_pod_rest(old_spec), _spec_rest(old_spec))):
+    if not errors and (
+        set_or_unset or (_pod_rest(spec), _spec_rest(spec)) != (_pod_rest(old_spec), _spec_rest(old_spec))
+    ):
         errors.append(field.forbidden("spec", "only cpu and memory resources are mutable"))
     return errors
 
@@ -115,8 +122,12 @@ def _others(spec: Object, old_spec: Object) -> list[FieldError]:
     ):
         at = f"spec.initContainers[{i}]"
         if _rest(container) != _rest(old_container):
-            errors.append(field.forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable"))
-        restarts = any(policy.get("restartPolicy") == "RestartContainer" for policy in container.get("resizePolicy") or ())
+            errors.append(
+                field.forbidden(at, "only cpu and memory resources for init or sidecar containers are mutable")
+            )
+        restarts = any(
+            policy.get("restartPolicy") == "RestartContainer" for policy in container.get("resizePolicy") or ()
+        )
         if container != old_container and container.get("restartPolicy") != "Always" and restarts:
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
             errors.append(field.forbidden(at, text))

@@ -9,7 +9,16 @@ from typing import Final
 
 from tetrapod.core.podspec.annotations import annotation_changes, pod_annotations
 from tetrapod.core.validation.differences import internal_list
-from tetrapod.core.validation.names import address, dns_label, dns_subdomain, families, immutable, in_range, qualified_name, user_id
+from tetrapod.core.validation.names import (
+    address,
+    dns_label,
+    dns_subdomain,
+    families,
+    immutable,
+    in_range,
+    qualified_name,
+    user_id,
+)
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import Object
@@ -36,7 +45,9 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
     errors += pod_annotations(new["metadata"], spec, "metadata.annotations")
     for i, condition in enumerate(status.get("conditions") or ()):
         if (condition.get("observedGeneration") or 0) < 0:
-            errors.append(field.invalid(f"status.conditions[{i}].observedGeneration", condition["observedGeneration"], _NEGATIVE))
+            errors.append(
+                field.invalid(f"status.conditions[{i}].observedGeneration", condition["observedGeneration"], _NEGATIVE)
+            )
         if condition.get("type") not in _SYSTEM_CONDITIONS:
             errors += qualified_name(condition.get("type") or "", f"status.conditions[{i}].Type")
     errors += _nominated(status, old_status, spec)
@@ -67,7 +78,9 @@ def _nominated(status: Object, old_status: Object, spec: Object) -> list[FieldEr
         return []
     errors = dns_subdomain(name, "status.nominatedNodeName")
     if spec.get("nodeName"):
-        errors.append(field.forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node"))
+        errors.append(
+            field.forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node")
+        )
     return errors
 
 
@@ -77,18 +90,26 @@ def _transitions(new: list[Object], old: list[Object], name: str, spec: Object) 
     if policy == "Always":
         return []
     sidecars = {c.get("name") for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always"}
-    own_policy = {c.get("name") for kind in ("containers", "initContainers") for c in spec.get(kind) or () if c.get("restartPolicy")}
+    own_policy = {
+        c.get("name")
+        for kind in ("containers", "initContainers")
+        for c in spec.get(kind) or ()
+        if c.get("restartPolicy")
+    }
     errors: list[FieldError] = []
     for i, old_container in enumerate(old):
         terminated = (old_container.get("state") or {}).get("terminated")
         if terminated is None or (terminated.get("exitCode") and policy == "OnFailure"):
             continue
-        if (name == "initContainerStatuses" and old_container.get("name") in sidecars) or old_container.get("name") in own_policy:
+        if (name == "initContainerStatuses" and old_container.get("name") in sidecars) or old_container.get(
+            "name"
+        ) in own_policy:
             continue
         errors += [
             field.forbidden(f"status.{name}[{i}].state", "may not be transitioned to non-terminated state")
             for new_container in new
-            if new_container.get("name") == old_container.get("name") and (new_container.get("state") or {}).get("terminated") is None
+            if new_container.get("name") == old_container.get("name")
+            and (new_container.get("state") or {}).get("terminated") is None
         ]
     return errors
 
@@ -138,14 +159,18 @@ def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[Field
             errors += [field.duplicate(f"{at}.{part}", value) for part, value in parts]
         seen.add(key)
     name = claim.get("resourceClaimName") or ""
-    return errors + (dns_subdomain(name, f"{path}.resourceClaimName") if name else [field.required(f"{path}.resourceClaimName")])
+    return errors + (
+        dns_subdomain(name, f"{path}.resourceClaimName") if name else [field.required(f"{path}.resourceClaimName")]
+    )
 
 
 def _addresses(status: Object, old_status: Object, name: str) -> list[FieldError]:
     """Validate the pod or host IPs that are not stored yet, and that there is at most one per IP family."""
     path, ips = f"status.{name}", status.get(name) or []
     values, stored = ([ip.get("ip") or "" for ip in listed.get(name) or ()] for listed in (status, old_status))
-    errors = [error for i, value in enumerate(values) if value not in stored for error in address(value, f"{path}[{i}]")]
+    errors = [
+        error for i, value in enumerate(values) if value not in stored for error in address(value, f"{path}[{i}]")
+    ]
     return errors + _dual_stack(values, ips, path) if len(values) > 1 else errors
 
 
@@ -183,7 +208,9 @@ def _allocated(statuses: list[Object], containers: list[Object], kind: str, path
     for i, status in enumerate(statuses):
         listed = status.get("allocatedResourcesStatus") or []
         if listed and kind == "ephemeralContainers":
-            errors.append(field.forbidden(f"{path}[{i}].allocatedResourcesStatus", "must not be specified in container status"))
+            errors.append(
+                field.forbidden(f"{path}[{i}].allocatedResourcesStatus", "must not be specified in container status")
+            )
             continue
         for j, resource in enumerate(listed):
             at = f"{path}[{i}].allocatedResourcesStatus[{j}]"
@@ -206,6 +233,12 @@ def _declared_by_container(name: str, resources: Object, path: str) -> list[Fiel
         if name in (resources.get("requests") or {}):
             return []
         return [field.invalid(f"{path}.name", name, "must match one of the container's resource requests")]
-    claims = {f"claim:{c.get('name')}" + (f"/{c['request']}" if c.get("request") else "") for c in resources.get("claims") or ()}
-    text = "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>'"
+    claims = {
+        f"claim:{c.get('name')}" + (f"/{c['request']}" if c.get("request") else "")
+        for c in resources.get("claims") or ()
+    }
+    text = (
+        "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
+        "'claim:<claimName>'"
+    )
     return [] if name in claims else [field.invalid(f"{path}.name", name, f"{text} if request is empty")]

@@ -29,7 +29,8 @@ _SPEC_FIELDS: Final = {
 }
 _DEFAULT_GRACE: Final = 30
 _SURPRISING: Final = (
-    "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: "
+    "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
+    "recommended: "
 )
 _GATED: Final = {
     "type": "PodScheduled",
@@ -39,7 +40,8 @@ _GATED: Final = {
 }
 _CLEARED_BY_EMPTY: Final = ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")
 _GATED_STATUS: Final = ("nodeAllocatableResourceClaimStatuses", "volumeHealth")
-"""Status fields behind the gates DRANodeAllocatableResources and CSIVolumeHealth, which are off, as is ImageVolumeWithDigest.
+"""Status fields behind the gates DRANodeAllocatableResources and CSIVolumeHealth, which are off, as is
+ImageVolumeWithDigest.
 
 Upstream: dropDisabledPodStatusFields.
 """
@@ -57,7 +59,14 @@ class PodStrategy(Strategy):
     generation = ("spec",)
     return_deleted_object = True
     revalidates_generate_name = True
-    field_labels = (*_SPEC_FIELDS, "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName")
+    field_labels = (
+        *_SPEC_FIELDS,
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.podIPs",
+        "status.nominatedNodeName",
+    )
 
     def default(self, obj: Object, version: str) -> None:
         set_defaults(obj)
@@ -80,7 +89,9 @@ class PodStrategy(Strategy):
         new["status"] = old.get("status", {})
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
         if spec.get("resources") is None and old_spec.get("resources") is not None:
-            spec["resources"] = copy_value(old_spec["resources"])  # a client that does not know the field does not mean to remove it
+            spec["resources"] = copy_value(
+                old_spec["resources"]
+            )  # a client that does not know the field does not mean to remove it
         if spec.get("overhead") == {}:
             del spec["overhead"]
         drop_disabled(spec, old_spec)
@@ -100,7 +111,10 @@ class PodStrategy(Strategy):
         return validation.validate_update(new, old)
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
-        """Set the grace period: the one of the options or the spec, 0 for a pod that is not assigned to a node or has finished."""
+        """Set the grace period.
+
+        It is the one of the options or the spec, and 0 for a pod that is not assigned to a node or has finished.
+        """
         spec = obj.get("spec") or {}
         period = options.get("gracePeriodSeconds")
         if period is None:
@@ -185,7 +199,10 @@ def _keep_observed_generations(conditions: list[Object], old_conditions: list[Ob
 
 
 def keep_metadata(new: Object, old: Object) -> None:
-    """Restore the stored metadata except managed fields, resource version and generation: only the subresource's part may change."""
+    """Restore the stored metadata except managed fields, resource version and generation.
+
+    Only the subresource's part may change.
+    """
     meta = new["metadata"]
     for key in [k for k in meta if k not in _SERVER_KEPT]:
         del meta[key]

@@ -1,7 +1,7 @@
 """`pods/exec`, `pods/attach` and `pods/portforward`: streams from the kubelet of the pod's node.
 
-Upgraded connections are passed through. If a client uses WebSocket and the kubelet does not declare support for it, the connection is
-translated to SPDY here.
+Upgraded connections are passed through. If a client uses WebSocket and the kubelet does not declare support for it, the
+connection is translated to SPDY here.
 Upstream: pkg/registry/core/pod/strategy.go (ExecLocation and others) and rest/subresources.go.
 """
 
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 _STREAMS: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _STREAMING: Final = Counter(
     "apiserver_websocket_streaming_requests_total",
-    "Total number of WebSocket streaming requests (exec/attach/portforward) routed by the API server, labeled by subresource and "
-    "proxy_type. proxy_type is proxied_to_kubelet when the kubelet handles the request directly; otherwise translated_at_apiserver.",
+    "Total number of WebSocket streaming requests (exec/attach/portforward) routed by the API server, labeled by "
+    "subresource and proxy_type. proxy_type is proxied_to_kubelet when the kubelet handles the request directly; "
+    "otherwise translated_at_apiserver.",
     ("subresource", "proxy_type"),
 )
 _WEBSOCKET_FEATURE: Final = "ExtendWebSocketsToKubelet"
@@ -50,7 +51,10 @@ class _StreamRest(Rest):
         return (await self._stores[PODS].get(ctx, name)).peek()
 
     async def _may_create(self, request: Request) -> None:
-        """Authorize the verb `create` too: a WebSocket starts with a GET, and users who may only read must not open a stream."""
+        """Authorize the verb `create` too.
+
+        A WebSocket starts with a GET, and users who may only read must not open a stream.
+        """
         if request.info is None or request.info.verb == "create" or self._authorizer is None:
             return
         result = await self._authorizer.authorize(attributes_of(request)._replace(verb="create"))
@@ -74,15 +78,24 @@ class _StreamRest(Rest):
         target = f"{path}?{urlencode(query)}" if query else path
         try:
             return await self._forward(
-                request, kubelet, target, streams, translated=_WEBSOCKET_FEATURE not in (node.get("declaredFeatures") or ())
+                request,
+                kubelet,
+                target,
+                streams,
+                translated=_WEBSOCKET_FEATURE not in (node.get("declaredFeatures") or ()),
             )
         except BackendError as error:
             raise not_upgraded(error) from None
 
-    async def _forward(self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool) -> Response:
+    async def _forward(
+        self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool
+    ) -> Response:
         """Forward the request, translating WebSocket to SPDY if `translated`."""
         from tetrapod.generic.http.websocket import offered_protocols
-        from tetrapod.generic.proxy.streamtranslator import PROTOCOL, translate  # imported at the first request for a stream
+        from tetrapod.generic.proxy.streamtranslator import (
+            PROTOCOL,
+            translate,
+        )  # imported at the first request for a stream
         from tetrapod.generic.proxy.streamtunnel import tunnel, tunnelled_protocols
 
         subresource = request.info.subresource if request.info is not None else ""
@@ -109,7 +122,9 @@ class ExecRest(_StreamRest):
         streams = Streams(**{option: _is_requested(options, option) for option in _STREAMS})
         query += [(kubelet_name, "1") for option, kubelet_name in _STREAMS.items() if getattr(streams, option)]
         kubelet_path = f"/{ctx.subresource}/{quote(ctx.namespace)}/{quote(name)}/{quote(container)}"
-        return await self._connect_to_kubelet(request, pod, kubelet_path, sorted(query, key=lambda pair: pair[0]), streams)
+        return await self._connect_to_kubelet(
+            request, pod, kubelet_path, sorted(query, key=lambda pair: pair[0]), streams
+        )
 
 
 def _is_requested(options: dict[str, list[str]], name: str) -> bool:
@@ -134,4 +149,6 @@ class PortForwardRest(_StreamRest):
         ports = [_port(text) for texts in values for text in texts.split(",")]
         pod = await self._pod(ctx, name)
         query = [("port", ",".join(ports))] if ports else []
-        return await self._connect_to_kubelet(request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None)
+        return await self._connect_to_kubelet(
+            request, pod, f"/portForward/{quote(ctx.namespace)}/{quote(name)}", query, None
+        )

@@ -11,7 +11,9 @@ from tetrapod.machinery.table import Column, TableConvertor
 _SUCCEEDED: Final[list[Object]] = [
     {"type": "Completed", "status": "True", "reason": "Succeeded", "message": "The pod has completed successfully."}
 ]
-_FAILED: Final[list[Object]] = [{"type": "Completed", "status": "True", "reason": "Failed", "message": "The pod failed."}]
+_FAILED: Final[list[Object]] = [
+    {"type": "Completed", "status": "True", "reason": "Failed", "message": "The pod failed."}
+]
 
 
 def pod_row(pod: Object) -> list[Any]:
@@ -106,7 +108,9 @@ class _PodState:
             elif container.get("ready") and state.get("running") is not None:
                 running = True
                 self.ready += 1
-            if (waiting is not None and waiting.get("reason")) or (terminated is not None and terminated.get("exitCode", 0) != 0):
+            if (waiting is not None and waiting.get("reason")) or (
+                terminated is not None and terminated.get("exitCode", 0) != 0
+            ):
                 first_error = self.reason
         if first_error:
             self.reason = first_error

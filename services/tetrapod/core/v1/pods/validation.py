@@ -60,7 +60,10 @@ def metadata_and_spec(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated Pod, of which only images, activeDeadlineSeconds, tolerations and scheduling fields may change."""
+    """Validate an updated Pod.
+
+    Only images, activeDeadlineSeconds, tolerations and scheduling fields may change.
+    """
     errors = metadata_and_spec(new)
     errors += annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
@@ -85,7 +88,10 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         errors += _gated(restored_spec, old_spec)
     old_struct = internal("PodSpec", old_spec)
     if internal("PodSpec", restored_spec) != old_struct:
-        text = f"pod updates may not change fields other than {','.join(_UPDATABLE)}\n{spec_difference('PodSpec', old_spec, restored_spec)}"
+        text = (
+            "pod updates may not change fields other than "
+            f"{','.join(_UPDATABLE)}\n{spec_difference('PodSpec', old_spec, restored_spec)}"
+        )
         errors.append(field.forbidden("spec", text))
     return errors
 
@@ -113,7 +119,9 @@ def _tolerations(new: list[Object], old: list[Object]) -> list[FieldError]:
 
     new_keys = {json_key(bare(t)) for t in new}
     if any(json_key(bare(t)) not in new_keys for t in old):
-        return [field.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
+        return [
+            field.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+        ]
     return tolerations(new, "spec.tolerations")
 
 
@@ -121,7 +129,8 @@ def _gates(new: list[Object], old: list[Object]) -> list[FieldError]:
     old_names = {gate.get("name") for gate in old}
     return [
         field.forbidden(
-            f"spec.schedulingGates[{i}].name", f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'"
+            f"spec.schedulingGates[{i}].name",
+            f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'",
         )
         for i, gate in enumerate(new)
         if gate.get("name") not in old_names
@@ -134,20 +143,25 @@ def _with_mutable_fields_restored(spec: Object, old_spec: Object) -> Object:
     for kind in ("containers", "initContainers"):
         if restored_spec.get(kind):
             old_containers = old_spec.get(kind) or []
-            restored_spec[kind] = [{**c, "image": old_containers[i].get("image", "")} for i, c in enumerate(restored_spec[kind])]
+            restored_spec[kind] = [
+                {**c, "image": old_containers[i].get("image", "")} for i, c in enumerate(restored_spec[kind])
+            ]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         restored_spec.pop(name, None)
         if name in old_spec:
             restored_spec[name] = old_spec[name]
-    if (old_spec.get("terminationGracePeriodSeconds") or 0) < 0 and restored_spec.get("terminationGracePeriodSeconds") == 1:
+    if (old_spec.get("terminationGracePeriodSeconds") or 0) < 0 and restored_spec.get(
+        "terminationGracePeriodSeconds"
+    ) == 1:
         restored_spec["terminationGracePeriodSeconds"] = old_spec["terminationGracePeriodSeconds"]
     return restored_spec
 
 
 def _gated(restored_spec: Object, old_spec: Object) -> list[FieldError]:
-    """Validate changes of node selector and node affinity, which may be narrowed while scheduling gates hold the pod back.
+    """Validate changes of node selector and node affinity.
 
-    It restores the old values of both in `restored_spec`, so that the comparison that follows ignores them.
+    They may be narrowed while scheduling gates hold the pod back. The function restores the old values of
+    both in `restored_spec`, so that the comparison that follows ignores them.
     """
     errors: list[FieldError] = []
     new, old = restored_spec.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
@@ -179,7 +193,11 @@ def _node_affinity(new: Object, old: Object) -> list[FieldError]:
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
         return [field.invalid(path, internal_list("NodeSelectorTerm", new_terms or None), text)]
     return [
-        field.invalid(f"{path}[{i}]", internal("NodeSelectorTerm", new_terms[i]), "only additions are allowed (no mutations or deletions)")
+        field.invalid(
+            f"{path}[{i}]",
+            internal("NodeSelectorTerm", new_terms[i]),
+            "only additions are allowed (no mutations or deletions)",
+        )
         for i, term in enumerate(old_terms)
         if not _only_additions(new_terms[i], term)
     ]
@@ -198,7 +216,9 @@ def validate_ephemeral_update(new: Object, old: Object) -> list[FieldError]:
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [field.forbidden("[]", "static pods do not support ephemeral containers")]
     errors = metadata_and_spec(new) + annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
-    new_by_name: dict[Any, Object] = {c.get("name"): c for c in (new.get("spec") or {}).get("ephemeralContainers") or ()}
+    new_by_name: dict[Any, Object] = {
+        c.get("name"): c for c in (new.get("spec") or {}).get("ephemeralContainers") or ()
+    }
     for container in (old.get("spec") or {}).get("ephemeralContainers") or ():
         name = go_quote(container.get("name") or "")
         changed = new_by_name.get(container.get("name"))
@@ -206,5 +226,7 @@ def validate_ephemeral_update(new: Object, old: Object) -> list[FieldError]:
             errors.append(field.forbidden(path, f"existing ephemeral containers {name} may not be removed\n"))
         elif internal("EphemeralContainer", changed) != internal("EphemeralContainer", container):
             difference = spec_difference("EphemeralContainer", container, changed)
-            errors.append(field.forbidden(path, f"existing ephemeral containers {name} may not be changed\n{difference}"))
+            errors.append(
+                field.forbidden(path, f"existing ephemeral containers {name} may not be changed\n{difference}")
+            )
     return errors

@@ -1,4 +1,7 @@
-"""The check that a certificate and a private key match, with the error texts of Go's tls.X509KeyPair (crypto/tls/tls.go)."""
+"""The check that a certificate and a private key match.
+
+The error texts are those of Go's tls.X509KeyPair (crypto/tls/tls.go).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ def fault(certificate: bytes, key: bytes) -> str:
     if not chain:
         return _no_certificate([block.type for block in pem_blocks])
     pem_blocks = blocks(key)
-    private_key = next((block for block in pem_blocks if block.type == "PRIVATE KEY" or block.type.endswith(" PRIVATE KEY")), None)
+    private_key = next(
+        (block for block in pem_blocks if block.type == "PRIVATE KEY" or block.type.endswith(" PRIVATE KEY")), None
+    )
     return _no_key([block.type for block in pem_blocks]) if private_key is None else _mismatch(chain[0], private_key)
 
 
@@ -42,7 +47,9 @@ def _no_key(types: list[str]) -> str:
         return "tls: failed to find any PEM data in key input"
     if types == ["CERTIFICATE"]:
         return "tls: found a certificate rather than a key in the PEM for the private key"
-    return f'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input {_SKIPPED} [{" ".join(types)}]'
+    return (
+        f'tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input {_SKIPPED} [{" ".join(types)}]'
+    )
 
 
 def _mismatch(certificate: Block, key: Block) -> str:
@@ -60,4 +67,8 @@ def _mismatch(certificate: Block, key: Block) -> str:
     if not isinstance(key_public, key_class):
         return "tls: private key type does not match public key type"
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return "" if public.public_bytes(*form) == key_public.public_bytes(*form) else "tls: private key does not match public key"
+    return (
+        ""
+        if public.public_bytes(*form) == key_public.public_bytes(*form)
+        else "tls: private key does not match public key"
+    )

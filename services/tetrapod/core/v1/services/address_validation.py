@@ -60,7 +60,11 @@ def addresses_and_families(spec: Object, old_spec: Object) -> list[FieldError]:
     if not is_headless(spec):
         for i, (value, family) in enumerate(zip(ips, ip_families, strict=False)):
             if is_ipv6(value) != (family == "IPv6"):
-                errors.append(field.invalid(f"{_PATH}[{i}]", value, f"expected an {family} value as indicated by `ipFamilies[{i}]`"))
+                errors.append(
+                    field.invalid(
+                        f"{_PATH}[{i}]", value, f"expected an {family} value as indicated by `ipFamilies[{i}]`"
+                    )
+                )
     return errors
 
 
@@ -100,7 +104,11 @@ def changed_families(spec: Object, old_spec: Object) -> list[FieldError]:
     path = "spec.ipFamilies[0]"
     new_families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
     if len(new_families) == len(old_families):
-        return [field.invalid(path, new_families, _FIXED) for i, family in enumerate(old_families) if family != new_families[i]]
+        return [
+            field.invalid(path, new_families, _FIXED)
+            for i, family in enumerate(old_families)
+            if family != new_families[i]
+        ]
     errors: list[FieldError] = []
     if len(old_families) > len(new_families) and not spec.get("clusterIPs"):
         errors.append(field.invalid(path, new_families or None, "primary ipFamily can not be unset"))

@@ -1,7 +1,8 @@
 """Allocation and release of cluster IPs and node ports during one write of a Service.
 
-Addresses and ports are allocated before the write and released if it fails. Those that are no longer used are released after it succeeds. A
-dry run allocates nothing and returns upstream's placeholders: the network's own address, and ports from 32769 on.
+Addresses and ports are allocated before the write and released if it fails. Those that are no longer used are released
+after it succeeds. A dry run allocates nothing and returns upstream's placeholders: the network's own address, and ports
+from 32769 on.
 Upstream: pkg/registry/core/service/storage/alloc.go, pkg/registry/core/service/portallocator/operation.go.
 """
 
@@ -11,7 +12,14 @@ from typing import Final
 
 from tetrapod.core.allocators.cluster_ips import AllocationError, ClusterIPs
 from tetrapod.core.allocators.node_ports import NodePorts, PortError
-from tetrapod.core.v1.services.changes import HEADLESS, WITH_PORTS, addresses_of, needs_address, needs_health_port, node_ports_of
+from tetrapod.core.v1.services.changes import (
+    HEADLESS,
+    WITH_PORTS,
+    addresses_of,
+    needs_address,
+    needs_health_port,
+    node_ports_of,
+)
 from tetrapod.core.v1.services.ip_families import is_unchanged_dual_stack
 from tetrapod.machinery import field
 from tetrapod.machinery.gvk import GroupKind, Object
@@ -100,7 +108,10 @@ class Allocation:
         spec["clusterIP"], spec["clusterIPs"] = ips[0], ips
 
     async def _first_ports(self, new: Object) -> None:
-        """Allocate node ports on create; a port number served over several protocols gets one node port. Upstream: initNodePorts."""
+        """Allocate node ports on create; a port number served over several protocols gets one node port.
+
+        Upstream: initNodePorts.
+        """
         spec = new["spec"]
         ports, node_port_of = spec.get("ports") or [], dict[int, int]()
         for i, port in enumerate(ports):
@@ -108,7 +119,9 @@ class Allocation:
             if not requested and not _makes_ports(spec):
                 continue
             if number not in node_port_of:
-                shared = next((p["nodePort"] for p in ports if p.get("port") == port.get("port") and p.get("nodePort")), 0)
+                shared = next(
+                    (p["nodePort"] for p in ports if p.get("port") == port.get("port") and p.get("nodePort")), 0
+                )
                 if shared:
                     await self._take_node_port(new, i, shared)
                 node_port_of[number] = port["nodePort"] = shared or await self._any_node_port()
@@ -154,7 +167,9 @@ class Allocation:
         try:
             await self._take_port(port)
         except PortError as error:
-            raise invalid(KIND, _name(new), [field.invalid(f"spec.ports[{index}].nodePort", port, str(error))]) from None
+            raise invalid(
+                KIND, _name(new), [field.invalid(f"spec.ports[{index}].nodePort", port, str(error))]
+            ) from None
 
     async def _any_node_port(self) -> int:
         try:

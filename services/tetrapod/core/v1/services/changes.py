@@ -14,7 +14,10 @@ WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
 
 
 def needs_address(spec: Object) -> bool:
-    """Return whether the Service has cluster IPs. An unknown type counts as one that has; validation rejects it later."""
+    """Return whether the Service has cluster IPs.
+
+    An unknown type counts as one that has; validation rejects it later.
+    """
     return spec.get("type") != "ExternalName"
 
 
@@ -23,7 +26,11 @@ def addresses_of(obj: Object) -> list[str]:
     spec = obj.get("spec") or {}
     if not needs_address(spec):
         return []
-    return [ip for ip in spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else []) if ip and ip != HEADLESS]
+    return [
+        ip
+        for ip in spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
+        if ip and ip != HEADLESS
+    ]
 
 
 def node_ports_of(spec: Object) -> list[int]:
@@ -45,7 +52,9 @@ def needs_health_port(spec: Object) -> bool:
 
 def _keeps_ports(spec: Object) -> bool:
     """Return whether node ports are allocated for this Service, and hence restored from the stored object."""
-    return spec.get("type") == "NodePort" or (spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
+    return spec.get("type") == "NodePort" or (
+        spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
+    )
 
 
 def patch_allocated(new: Object, old: Object) -> None:
@@ -90,7 +99,10 @@ def normalize_addresses(new: Object, old: Object | None) -> None:
 
 
 def drop_unused(new: Object, old: Object) -> None:
-    """Drop the fields that depend on the old type, unless the update changes them too. Upstream: dropTypeDependentFields."""
+    """Drop the fields that depend on the old type, unless the update changes them too.
+
+    Upstream: dropTypeDependentFields.
+    """
     spec, old_spec = new["spec"], old.get("spec") or {}
     if needs_address(old_spec) and not needs_address(spec):
         if _same(spec, old_spec, "clusterIP", "clusterIPs"):

@@ -26,7 +26,9 @@ def set_defaults(obj: Object) -> None:
         target = port.get("targetPort")
         if target in (None, 0, ""):
             port["targetPort"] = port.get("port", 0)
-    external = spec["type"] in ("NodePort", "LoadBalancer") or (spec["type"] == "ClusterIP" and bool(spec.get("externalIPs")))
+    external = spec["type"] in ("NodePort", "LoadBalancer") or (
+        spec["type"] == "ClusterIP" and bool(spec.get("externalIPs"))
+    )
     if external and not spec.get("externalTrafficPolicy"):
         spec["externalTrafficPolicy"] = "Cluster"
     if spec["type"] in ("NodePort", "LoadBalancer", "ClusterIP") and spec.get("internalTrafficPolicy") is None:

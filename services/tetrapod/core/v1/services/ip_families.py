@@ -43,7 +43,9 @@ def set_ip_families(spec: Object, old_spec: Object | None, cluster_family: str) 
     if ips[:1] != [HEADLESS]:
         for i, ip in enumerate(ips[len(families) :], len(families)):
             if (family := family_of(ip)) != cluster_family:
-                errors.append(field.invalid(f"spec.clusterIPs[{i}]", ips, f"{family} is not configured on this cluster"))
+                errors.append(
+                    field.invalid(f"spec.clusterIPs[{i}]", ips, f"{family} is not configured on this cluster")
+                )
             else:
                 families.append(family)
     if errors:
@@ -86,7 +88,11 @@ def _policy(spec: Object, old_spec: Object) -> str:
 
 
 def _released(spec: Object, old_spec: Object, policy: str) -> list[FieldError]:
-    """Drop the secondary address or family if the policy is SingleStack; return errors if they are removed under another policy."""
+    """Drop the secondary address or family if the policy is SingleStack.
+
+    Returns:
+        Errors if they are removed under another policy.
+    """
     errors: list[FieldError] = []
     for key, subject in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
         current, existing = spec.get(key) or [], old_spec.get(key) or []

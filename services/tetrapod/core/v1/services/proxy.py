@@ -32,7 +32,11 @@ class ServiceProxyRest(ProxyRest):
         slices.sort(key=lambda endpoint_slice: endpoint_slice.get("addressType") != "IPv4")
         for endpoint_slice in slices:
             for declared in endpoint_slice.get("ports") or ():
-                if declared.get("name") == port and declared.get("port") and (address := await self._address(ctx, endpoint_slice)):
+                if (
+                    declared.get("name") == port
+                    and declared.get("port")
+                    and (address := await self._address(ctx, endpoint_slice))
+                ):
                     return endpoint_of(address, str(declared["port"]), scheme)
         raise status.service_unavailable(f"no endpoints available for service {go_quote(bare)}")
 

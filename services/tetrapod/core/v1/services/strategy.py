@@ -1,4 +1,6 @@
-"""Strategies of Service and its status. Cluster IPs and node ports are allocated before the write and committed or reverted after it.
+"""Strategies of Service and its status.
+
+Cluster IPs and node ports are allocated before the write and committed or reverted after it.
 
 Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}.
 """
@@ -112,7 +114,9 @@ class ServiceStatusStrategy(StatusStrategy):
     """The strategy of `services/status`."""
 
     allow_create_on_update = True
-    """As upstream, although a create through `/status` allocates nothing, so that only a Service of type ExternalName would be valid."""
+    """As upstream, although a create through `/status` allocates nothing, so that only a Service of type ExternalName
+    would be valid.
+    """
 
     def __init__(self, main: ServiceStrategy) -> None:
         super().__init__(main, validate=validation.validate_status)

@@ -9,7 +9,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.core.podspec.containers import PROTOCOLS
-from tetrapod.core.v1.services.address_validation import addresses_and_families, changed_addresses, changed_families, is_headless
+from tetrapod.core.v1.services.address_validation import (
+    addresses_and_families,
+    changed_addresses,
+    changed_families,
+    is_headless,
+)
 from tetrapod.core.validation.names import (
     address,
     dns_label,
@@ -132,7 +137,11 @@ def _port(port: Object, named: bool, names: set[str], path: str) -> list[FieldEr
 
 
 def _session_affinity(spec: Object) -> list[FieldError]:
-    affinity, config, path = spec.get("sessionAffinity") or "", spec.get("sessionAffinityConfig"), "spec.sessionAffinityConfig"
+    affinity, config, path = (
+        spec.get("sessionAffinity") or "",
+        spec.get("sessionAffinityConfig"),
+        "spec.sessionAffinityConfig",
+    )
     errors = one_of(affinity, _AFFINITIES, "spec.sessionAffinity")
     if affinity == "None" and config is not None:
         errors.append(field.forbidden(path, "must not be set when session affinity is None"))
@@ -169,7 +178,14 @@ def _port_conflicts(ports: list[Object], kind: str) -> list[FieldError]:
     for i, port in enumerate(ports):
         key = (port.get("protocol"), port.get("port"))
         if key in seen:
-            shown = {"Name": "", "Protocol": key[0] or "", "AppProtocol": None, "Port": key[1] or 0, "TargetPort": 0, "NodePort": 0}
+            shown = {
+                "Name": "",
+                "Protocol": key[0] or "",
+                "AppProtocol": None,
+                "Port": key[1] or 0,
+                "TargetPort": 0,
+                "NodePort": 0,
+            }
             errors.append(field.duplicate(f"spec.ports[{i}]", shown))
         seen.add(key)
     return errors
@@ -218,12 +234,18 @@ def _balancer_class(spec: Object, old_spec: Object | None) -> list[FieldError]:
 
 
 def _traffic(spec: Object, kind: str) -> list[FieldError]:
-    external, internal, health = spec.get("externalTrafficPolicy") or "", spec.get("internalTrafficPolicy"), "spec.healthCheckNodePort"
+    external, internal, health = (
+        spec.get("externalTrafficPolicy") or "",
+        spec.get("internalTrafficPolicy"),
+        "spec.healthCheckNodePort",
+    )
     errors: list[FieldError] = []
     if externally_accessible(spec):
         errors += one_of(external, _POLICIES, "spec.externalTrafficPolicy")
     elif external:
-        errors.append(field.invalid("spec.externalTrafficPolicy", external, "may only be set for externally-accessible services"))
+        errors.append(
+            field.invalid("spec.externalTrafficPolicy", external, "may only be set for externally-accessible services")
+        )
     port = spec.get("healthCheckNodePort") or 0
     if needs_health_port(spec):
         errors += port_number(port, health) if port else [field.required(health)]

@@ -19,7 +19,9 @@ class AlwaysDeny(Plugin):
 
     def __init__(self) -> None:
         log.warning(
-            "%s admission controller is deprecated. Please remove this controller from your configuration files and scripts.", self.name
+            "%s admission controller is deprecated. Please remove this controller from your configuration files and "
+            "scripts.",
+            self.name,
         )
 
     async def admit(self, attributes: Attributes) -> None:

@@ -63,12 +63,21 @@ class NamespaceLifecycle(Plugin):
 
 
 def _is_access_review(attributes: Attributes) -> bool:
-    return attributes.resource.group == "authorization.k8s.io" and attributes.resource.resource == "localsubjectaccessreviews"
+    return (
+        attributes.resource.group == "authorization.k8s.io"
+        and attributes.resource.resource == "localsubjectaccessreviews"
+    )
 
 
 def _terminating(attributes: Attributes) -> StatusError:
     namespace = attributes.namespace
-    error = forbidden(attributes, f"unable to create new content in namespace {namespace} because it is being terminated")
-    cause = {"reason": "NamespaceTerminating", "message": f"namespace {namespace} is being terminated", "field": "metadata.namespace"}
+    error = forbidden(
+        attributes, f"unable to create new content in namespace {namespace} because it is being terminated"
+    )
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
     error.details = {**(error.details or {}), "causes": [cause]}
     return error

@@ -1,5 +1,6 @@
-"""OwnerReferencesPermissionEnforcement, off by default: restricts who may change owner references and block the deletion of owners.
+"""OwnerReferencesPermissionEnforcement: restricts who may change owner references and block deletion of owners.
 
+It is off by default.
 Upstream: plugin/pkg/admission/gc/gc_admission.go
 """
 
@@ -17,11 +18,17 @@ from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import GroupVersion, Object
 
 _NO_DELETE: Final = "cannot set an ownerRef on a resource you can't delete"
-_NO_FINALIZERS: Final = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+_NO_FINALIZERS: Final = (
+    "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+)
 
 
 class OwnerReferencesPermissionEnforcement(Plugin):
-    """Requires permission to delete an object for changing its owners, and to update an owner's finalizers for blocking its deletion."""
+    """The plugin that requires permissions for changing an object's owners and for blocking their deletion.
+
+    Changing an object's owners requires permission to delete the object. Blocking an owner's deletion requires
+    permission to update the owner's finalizers.
+    """
 
     name = "OwnerReferencesPermissionEnforcement"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -48,7 +55,9 @@ class OwnerReferencesPermissionEnforcement(Plugin):
 
     async def _require_deletion(self, attributes: Attributes) -> None:
         gvr, namespace = attributes.resource, attributes.namespace
-        check = Asked(attributes.user, "delete", namespace, *gvr, attributes.subresource, attributes.name, resource_request=True)
+        check = Asked(
+            attributes.user, "delete", namespace, *gvr, attributes.subresource, attributes.name, resource_request=True
+        )
         await self._require(attributes, check, _NO_DELETE)
 
     async def _require(self, attributes: Attributes, check: Asked, prefix: str) -> None:
@@ -67,7 +76,9 @@ class OwnerReferencesPermissionEnforcement(Plugin):
     async def _require_finalizers(self, attributes: Attributes, owner: Object) -> None:
         mapping = await self._mapping(attributes, owner)
         namespace, name = attributes.namespace if mapping.namespaced else "", owner.get("name") or ""
-        check = Asked(attributes.user, "update", namespace, *mapping.resource, "finalizers", name, resource_request=True)
+        check = Asked(
+            attributes.user, "update", namespace, *mapping.resource, "finalizers", name, resource_request=True
+        )
         await self._require(attributes, check, _NO_FINALIZERS)
 
     async def _mapping(self, attributes: Attributes, owner: Object) -> Mapping:
@@ -81,7 +92,9 @@ class OwnerReferencesPermissionEnforcement(Plugin):
         if mapping is None:
             owner_type = f"APIVersion {api_version} Kind {kind}"
             raise forbidden(
-                attributes, f"cannot set blockOwnerDeletion in this case because cannot find RESTMapping for {owner_type}: {reason}"
+                attributes,
+                "cannot set blockOwnerDeletion in this case because cannot find RESTMapping "
+                f"for {owner_type}: {reason}",
             )
         return mapping
 
@@ -92,4 +105,6 @@ def _owners(obj: Object | None) -> Sequence[Object]:
 
 def _newly_blocking(old_owners: Sequence[Object], new_owners: Sequence[Object]) -> list[Object]:
     blocked = {owner.get("uid") or "" for owner in old_owners if owner.get("blockOwnerDeletion")}
-    return [owner for owner in new_owners if owner.get("blockOwnerDeletion") and (owner.get("uid") or "") not in blocked]
+    return [
+        owner for owner in new_owners if owner.get("blockOwnerDeletion") and (owner.get("uid") or "") not in blocked
+    ]

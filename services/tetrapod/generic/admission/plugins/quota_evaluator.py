@@ -1,5 +1,6 @@
-"""The effect of writes on quotas: the `Evaluator` interface, and `ObjectCounts` for kinds of which only the number counts.
+"""The effect of writes on quotas: the `Evaluator` interface, and `ObjectCounts`.
 
+`ObjectCounts` is for kinds of which only the number counts.
 Upstream: staging/src/k8s.io/apiserver/pkg/quota/v1, Evaluator; generic/evaluator.go
 """
 

@@ -44,7 +44,9 @@ class ResourceQuota(Plugin):
     name = "ResourceQuota"
     operations = frozenset({"CREATE", "UPDATE"})
 
-    def __init__(self, storages: StorageFactory, evaluator: Evaluator | None = None, limited: Limited | None = None) -> None:
+    def __init__(
+        self, storages: StorageFactory, evaluator: Evaluator | None = None, limited: Limited | None = None
+    ) -> None:
         """Create the plugin.
 
         Args:

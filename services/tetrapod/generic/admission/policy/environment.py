@@ -117,7 +117,18 @@ def with_variables(environment: Environment, fields: Mapping[str, DeclType]) -> 
 
 
 _KEPT: Final = frozenset(
-    {types.ANY, types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP, types.UINT}
+    {
+        types.ANY,
+        types.BOOL,
+        types.BYTES,
+        types.DOUBLE,
+        types.DURATION,
+        types.INT,
+        types.NULL,
+        types.STRING,
+        types.TIMESTAMP,
+        types.UINT,
+    }
 )
 
 

@@ -45,7 +45,9 @@ class Activation:
     `bindings` are the other variables. `authorizing` adds the authorizer and provides its decisions.
     """
 
-    def __init__(self, bindings: Mapping[str, Any], variables: Mapping[str, Compiled], authorizing: Authorizing | None) -> None:
+    def __init__(
+        self, bindings: Mapping[str, Any], variables: Mapping[str, Compiled], authorizing: Authorizing | None
+    ) -> None:
         self._bindings = dict(bindings)
         self._authorizing = authorizing
         if authorizing is not None:

@@ -60,12 +60,16 @@ def _wrong_type(actual: CelType, returns: Returns) -> str:
 class Composer:
     """Compiles variables, each of which may use those before it, and then other expressions.
 
-    Without `composed` the variable `variables` does not exist. `environment_of` returns the environment without it, depending on params,
-    authorizer and patch types.
+    Without `composed` the variable `variables` does not exist. `environment_of` returns the environment without it,
+    depending on params, authorizer and patch types.
     """
 
     def __init__(
-        self, *, params: bool, composed: bool = True, environment_of: Callable[[bool, bool, bool], Environment] = admission_environment
+        self,
+        *,
+        params: bool,
+        composed: bool = True,
+        environment_of: Callable[[bool, bool, bool], Environment] = admission_environment,
     ) -> None:
         self.variables: dict[str, Compiled] = {}
         self._params, self._composed = params, composed
@@ -80,7 +84,9 @@ class Composer:
         self.variables[name] = compiled
         return compiled
 
-    def compile(self, expression: str, returns: Returns, *, authorizer: bool = True, patch_types: bool = False) -> Compiled:
+    def compile(
+        self, expression: str, returns: Returns, *, authorizer: bool = True, patch_types: bool = False
+    ) -> Compiled:
         """Compile an expression."""
         return compile_expression(self._environment(authorizer, patch_types), expression, returns)
 

@@ -15,13 +15,14 @@ _ACTED: Final = (*_OF, "enforcement_action")
 _SECONDS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
 _VALIDATED: Final = Counter(
     "apiserver_validating_admission_policy_check_total",
-    "Validation admission policy check total, labeled by policy and further identified by binding and enforcement action taken.",
+    "Validation admission policy check total, labeled by policy and further identified by binding and enforcement "
+    "action taken.",
     _ACTED,
 )
 _VALIDATION_SECONDS: Final = Histogram(
     "apiserver_validating_admission_policy_check_duration_seconds",
-    "Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and "
-    "enforcement action taken.",
+    "Validation admission latency for individual validation expressions in seconds, labeled by policy and further "
+    "including binding and enforcement action taken.",
     _ACTED,
     _SECONDS,
 )
@@ -39,10 +40,15 @@ _MUTATION_SECONDS: Final = Histogram(
 
 
 def error_type(text: str) -> str:
-    """Return the error type of a false or failed expression (upstream: ErrorType, which does not distinguish the two)."""
+    """Return the error type of a false or failed expression.
+
+    Upstream: ErrorType, which does not distinguish the two.
+    """
     if text.startswith("compilation"):
         return "compile_error"
-    return "out_of_budget" if text.startswith("validation failed due to running out of cost budget") else "invalid_error"
+    return (
+        "out_of_budget" if text.startswith("validation failed due to running out of cost budget") else "invalid_error"
+    )
 
 
 def validated(policy: str, binding: str, error: str, action: str, seconds: float) -> None:

@@ -87,7 +87,11 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
             return
         # All policies are matched before any of them changes the object.
         matches = [match for hook in hooks async for match in self.invocations(hook, attributes)]
-        rejections = [_configuration_rejection(match) for match in matches if isinstance(match, Misconfigured) and match.policy.fails]
+        rejections = [
+            _configuration_rejection(match)
+            for match in matches
+            if isinstance(match, Misconfigured) and match.policy.fails
+        ]
         invocations = [match for match in matches if isinstance(match, Invocation)]
         if invocations:
             from tetrapod.generic.admission.policy.authorizer_variable import Authorizing
@@ -143,7 +147,9 @@ async def _mutate(mutation: Mutation, invocation: Invocation[Mutator], request: 
     names = invocation.policy.name, invocation.binding.name
     started = time.perf_counter()
     try:
-        changed = await invocation.evaluator.mutate(mutation, current, schema, await _bindings(invocation, request), request.authorizing)
+        changed = await invocation.evaluator.mutate(
+            mutation, current, schema, await _bindings(invocation, request), request.authorizing
+        )
     except MutationError as error:
         mutated(*names, error_type(str(error)), time.perf_counter() - started)
         _refuse(invocation, request, str(error))

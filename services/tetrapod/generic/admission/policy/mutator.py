@@ -42,7 +42,9 @@ class Mutator:
             patches = mutation.get("patchType") == "JSONPatch"
             part = mutation.get("jsonPatch" if patches else "applyConfiguration") or {}
             returns = JSON_PATCH if patches else APPLY_CONFIGURATION
-            self.mutations.append(Mutation(composer.compile(part.get("expression") or "", returns, patch_types=True), patches))
+            self.mutations.append(
+                Mutation(composer.compile(part.get("expression") or "", returns, patch_types=True), patches)
+            )
 
     async def matches(self, bindings: Mapping[str, Any], authorizing: Authorizing) -> bool:
         """Return whether the match conditions hold.
@@ -54,7 +56,12 @@ class Mutator:
         return await match_conditions.match(self._conditions, Activation(shown, self._variables, authorizing))
 
     async def mutate(
-        self, mutation: Mutation, obj: Object, schema: SchemaNode | None, bindings: Mapping[str, Any], authorizing: Authorizing
+        self,
+        mutation: Mutation,
+        obj: Object,
+        schema: SchemaNode | None,
+        bindings: Mapping[str, Any],
+        authorizing: Authorizing,
     ) -> Object:
         """Return the result of one mutation. The object itself is not modified.
 

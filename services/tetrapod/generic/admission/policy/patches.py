@@ -79,7 +79,9 @@ def _merge(obj: Object, config: Object, schema_type: Type) -> Object:
     if errors := validate(config, schema_type):
         raise MutationError(f"failed to convert patch object to typed object: {join(errors)}")
     if atomics := _atomics("", config, schema_type):
-        raise MutationError(f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}")
+        raise MutationError(
+            f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
+        )
     if errors := validate(obj, schema_type, allow_duplicates=True):
         raise MutationError(f"failed to convert original object to typed object: {join(errors)}")
     merged: Object = merge(obj, config, schema_type)
@@ -123,10 +125,14 @@ def _atomics(path: str, value: Any, schema_type: Type | None) -> list[str]:
         return []
     if isinstance(value, dict) and schema_type.kind_of(value) == MAP:
         paths = [path] if schema_type.map_atomic else []
-        return paths + [text for key, part in value.items() for text in _atomics(f"{path}.{key}", part, schema_type.field(key))]
+        return paths + [
+            text for key, part in value.items() for text in _atomics(f"{path}.{key}", part, schema_type.field(key))
+        ]
     if isinstance(value, list) and schema_type.kind_of(value) == LIST:
         paths = [path] if schema_type.list_atomic else []
-        return paths + [text for i, part in enumerate(value) for text in _atomics(f"{path}[{i}]", part, schema_type.items)]
+        return paths + [
+            text for i, part in enumerate(value) for text in _atomics(f"{path}[{i}]", part, schema_type.items)
+        ]
     return []
 
 
@@ -140,8 +146,13 @@ def _invalid_names(value: Any, expected: str) -> list[str]:
     if isinstance(value, StructValue):
         own = []
         if value.type_name != expected:
-            text = f'unexpected type name "{value.type_name}", expected "{expected}", which matches field name path from root Object type'
+            text = (
+                f'unexpected type name "{value.type_name}", expected "{expected}", '
+                "which matches field name path from root Object type"
+            )
             own.append(text)
-        return own + [text for name, part in value.fields.items() for text in _invalid_names(part, f"{expected}.{name}")]
+        return own + [
+            text for name, part in value.fields.items() for text in _invalid_names(part, f"{expected}.{name}")
+        ]
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for part in parts for text in _invalid_names(part, expected)]

@@ -146,14 +146,24 @@ def _take(verdict: Verdict, policy: Policy, binding: Binding, request: _Request)
             if action == "Deny":
                 request.denials.append(_Denial(policy.name, binding.name, decision.message, decision.reason))
             elif action == "Warn":
-                text = f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}': {decision.message}"
+                text = (
+                    f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' "
+                    f"with binding '{binding.name}': {decision.message}"
+                )
                 request.attributes.warnings.append(text)
             elif action == "Audit":
-                failure = {"message": decision.message, "policy": binding.policy, "binding": binding.name, "expressionIndex": i}
+                failure = {
+                    "message": decision.message,
+                    "policy": binding.policy,
+                    "binding": binding.name,
+                    "expressionIndex": i,
+                }
                 request.failures.append({**failure, "validationActions": binding.actions})
 
 
-def _annotate(verdict: Verdict, policy: Policy, binding: Binding, request: _Request, annotations: dict[str, list[str]]) -> None:
+def _annotate(
+    verdict: Verdict, policy: Policy, binding: Binding, request: _Request, annotations: dict[str, list[str]]
+) -> None:
     for annotation in verdict.annotations:
         if annotation.error:
             request.denials.append(_Denial(policy.name, binding.name, annotation.error))

@@ -69,7 +69,8 @@ class Validator:
         self._conditions = match_conditions.compile_conditions(composer, spec.get("matchConditions") or ())
         self._rules = [composer.compile(v["expression"], BOOL) for v in self._validations]
         self._messages: list[Compiled | None] = [
-            composer.compile(text, STRING, authorizer=False) if (text := v.get("messageExpression")) else None for v in self._validations
+            composer.compile(text, STRING, authorizer=False) if (text := v.get("messageExpression")) else None
+            for v in self._validations
         ]
         self._values = [composer.compile(a["valueExpression"], STRING_OR_NULL) for a in self._annotations]
 
@@ -77,7 +78,9 @@ class Validator:
         """Evaluate the policy. `bindings` has request, object, oldObject, params and namespaceObject."""
         try:
             # Upstream's match conditions know nothing of the namespace.
-            if not await match_conditions.match(self._conditions, self._activation({**bindings, "namespaceObject": None}, authorizing)):
+            if not await match_conditions.match(
+                self._conditions, self._activation({**bindings, "namespaceObject": None}, authorizing)
+            ):
                 return Verdict()
             outcomes, left = await self._activation(bindings, authorizing).all(self._rules, RUNTIME_BUDGET)
         except (MatchConditionError, BudgetExceeded) as error:
@@ -107,7 +110,9 @@ class Validator:
         decisions = []
         for i, outcome in enumerate(outcomes):
             if outcome.error or over:
-                decisions.append(Decision(self._policy.fails, outcome.error or over, seconds=outcome.seconds, failed=True))
+                decisions.append(
+                    Decision(self._policy.fails, outcome.error or over, seconds=outcome.seconds, failed=True)
+                )
             elif outcome.value is True:
                 decisions.append(Decision(False))
             else:

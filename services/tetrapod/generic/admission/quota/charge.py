@@ -35,7 +35,8 @@ def limit_error(quota: Object, delta: Usage) -> str:
         return ""
     requested = ",".join(f"{k}={delta[k]}" for k in over)
     return (
-        f"exceeded quota: {name}, requested: {requested}, used: {','.join(f'{k}={used[k]}' for k in over if k in used)}, "
+        f"exceeded quota: {name}, requested: {requested}, "
+        f"used: {','.join(f'{k}={used[k]}' for k in over if k in used)}, "
         f"limited: {','.join(f'{k}={hard[k]}' for k in over)}"
     )
 

@@ -24,27 +24,35 @@ from tetrapod.machinery.status import forbidden
 _LABELS: Final = ("name", "kind", "type", "operation")
 _ERRORS: Final = Counter(
     "apiserver_admission_match_condition_evaluation_errors_total",
-    "Admission match condition evaluation errors count, identified by name of resource containing the match condition and broken out "
-    "for each kind containing matchConditions (webhook or policy), operation and admission type (validate or admit).",
+    "Admission match condition evaluation errors count, identified by name of resource containing the match "
+    "condition and broken out for each kind containing matchConditions (webhook or policy), operation and admission "
+    "type (validate or admit).",
     _LABELS,
 )
 _EXCLUSIONS: Final = Counter(
     "apiserver_admission_match_condition_exclusions_total",
-    "Admission match condition evaluation exclusions count, identified by name of resource containing the match condition and broken "
-    "out for each kind containing matchConditions (webhook or policy), operation and admission type (validate or admit).",
+    "Admission match condition evaluation exclusions count, identified by name of resource containing the match "
+    "condition and broken out for each kind containing matchConditions (webhook or policy), operation and admission "
+    "type (validate or admit).",
     _LABELS,
 )
 _SECONDS: Final = Histogram(
     "apiserver_admission_match_condition_evaluation_seconds",
-    "Admission match condition evaluation time in seconds, identified by name and broken out for each kind containing matchConditions "
-    "(webhook or policy), operation and type (validate or admit).",
+    "Admission match condition evaluation time in seconds, identified by name and broken out for each kind "
+    "containing matchConditions (webhook or policy), operation and type (validate or admit).",
     _LABELS,
     (0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25),
 )
 
 
 async def conditions_match(
-    hook: Hook, phase: str, attributes: Attributes, matched_kind: Equivalent, new: Object | None, old: Object | None, authorizer: Authorizer
+    hook: Hook,
+    phase: str,
+    attributes: Attributes,
+    matched_kind: Equivalent,
+    new: Object | None,
+    old: Object | None,
+    authorizer: Authorizer,
 ) -> bool:
     """Return whether the match conditions hold.
 
@@ -53,7 +61,12 @@ async def conditions_match(
     """
     if hook.compiled is None:
         hook.compiled = compile_conditions(Composer(params=False, composed=False), hook.match_conditions)
-    bindings = {"object": new, "oldObject": old, "request": admission_request(attributes, matched_kind), "namespaceObject": None}
+    bindings = {
+        "object": new,
+        "oldObject": old,
+        "request": admission_request(attributes, matched_kind),
+        "namespaceObject": None,
+    }
     labels, start = (hook.name, "webhook", phase, attributes.operation), time.perf_counter()
     try:
         matches = await match(hook.compiled, Activation(bindings, {}, Authorizing(authorizer, attributes)))

@@ -1,5 +1,6 @@
-"""The common part of both webhook plugins: matching a request, calling the webhook, and converting failures to rejections.
+"""The common part of both webhook plugins.
 
+It matches a request, calls the webhook, and converts failures to rejections.
 Upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go, ShouldCallHook; the common
 part of callHook and callAttrMutatingHook
 """
@@ -105,7 +106,9 @@ class WebhookPlugin(Plugin):
         new, old = await self._convert_objects(attributes, matched_kind)
         return await conditions_match(hook, self.phase, attributes, matched_kind, new, old, self._authorizer)
 
-    async def _convert_objects(self, attributes: Attributes, matched_kind: Equivalent) -> tuple[Object | None, Object | None]:
+    async def _convert_objects(
+        self, attributes: Attributes, matched_kind: Equivalent
+    ) -> tuple[Object | None, Object | None]:
         """Return the new and the old object as the webhook's kind. They must not be modified."""
         new, old = attributes.object, attributes.old_object
         if attributes.versions is None:
@@ -125,7 +128,9 @@ class WebhookPlugin(Plugin):
             "operation": attributes.operation,
         },
     )
-    async def _ask(self, hook: Hook, attributes: Attributes, matched_kind: Equivalent, new: Object | None, old: Object | None) -> Verdict:
+    async def _ask(
+        self, hook: Hook, attributes: Attributes, matched_kind: Equivalent, new: Object | None, old: Object | None
+    ) -> Verdict:
         """Call the webhook and return its verdict.
 
         Raises:
@@ -145,7 +150,9 @@ class WebhookPlugin(Plugin):
             raise CallingFailed(hook.name, f"could not get REST client: {error}", 500) from None
         started = time.monotonic()
         try:
-            review = await self._client.call(client, review_request.body, _time_left(hook, attributes), review_request.expected)
+            review = await self._client.call(
+                client, review_request.body, _time_left(hook, attributes), review_request.expected
+            )
         except CallFailed as error:
             raise CallingFailed(hook.name, f"failed to call webhook: {error}", error.code) from None
         finally:
@@ -196,7 +203,10 @@ class WebhookPlugin(Plugin):
 
 
 def _time_left(hook: Hook, attributes: Attributes) -> float:
-    """Return the timeout of the call in seconds: the webhook's, or the remaining time of the request if that is shorter."""
+    """Return the timeout of the call in seconds.
+
+    It is the webhook's timeout, or the remaining time of the request if that is shorter.
+    """
     seconds = float(hook.timeout) if hook.timeout is not None else _DEFAULT_TIMEOUT
     request = attributes.request
     if request is None:

@@ -20,8 +20,12 @@ from tetrapod.generic.webhook.client_config import ClientConfig, client_config
 from tetrapod.machinery.gvk import Object
 
 _API_VERSION: Final = "admissionregistration.k8s.io/v1"
-MUTATING: Final = StorageConfig("mutatingwebhookconfigurations", _API_VERSION, "MutatingWebhookConfiguration", namespaced=False)
-VALIDATING: Final = StorageConfig("validatingwebhookconfigurations", _API_VERSION, "ValidatingWebhookConfiguration", namespaced=False)
+MUTATING: Final = StorageConfig(
+    "mutatingwebhookconfigurations", _API_VERSION, "MutatingWebhookConfiguration", namespaced=False
+)
+VALIDATING: Final = StorageConfig(
+    "validatingwebhookconfigurations", _API_VERSION, "ValidatingWebhookConfiguration", namespaced=False
+)
 _PATIENCE: Final = 10.0
 """Seconds that the first requests wait for the configurations (upstream: admission.timeToWaitForReady)."""
 

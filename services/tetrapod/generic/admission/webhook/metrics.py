@@ -13,29 +13,31 @@ from tetrapod.generic.metrics.collectors import Counter, Histogram
 MOST_CODE: Final = 600
 DURATION: Final = Histogram(
     "apiserver_admission_webhook_admission_duration_seconds",
-    "Admission webhook latency histogram in seconds, identified by name and broken out for each operation and API resource and type "
-    "(validate or admit).",
+    "Admission webhook latency histogram in seconds, identified by name and broken out for each operation and API "
+    "resource and type (validate or admit).",
     ("name", "type", "operation", "rejected"),
     (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0),
 )
 REQUESTS: Final = Counter(
     "apiserver_admission_webhook_request_total",
-    "Admission webhook request total, identified by name and broken out for each admission type (validating or admit) and operation. "
-    "Additional labels specify whether the request was rejected or not and an HTTP status code. Codes greater than 600 are truncated to "
-    "600, to keep the metrics cardinality bounded.",
+    "Admission webhook request total, identified by name and broken out for each admission type (validating or "
+    "admit) and operation. Additional labels specify whether the request was rejected or not and an HTTP status "
+    "code. Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded.",
     ("name", "type", "operation", "code", "rejected"),
 )
 REJECTIONS: Final = Counter(
     "apiserver_admission_webhook_rejection_count",
-    "Admission webhook rejection count, identified by name and broken out for each admission type (validating or admit) and operation. "
-    "Additional labels specify an error type (calling_webhook_error or apiserver_internal_error if an error occurred; no_error otherwise) "
-    "and optionally a non-zero rejection code if the webhook rejects the request with an HTTP status code (honored by the apiserver when "
-    "the code is greater or equal to 400). Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded.",
+    "Admission webhook rejection count, identified by name and broken out for each admission type (validating or "
+    "admit) and operation. Additional labels specify an error type (calling_webhook_error or "
+    "apiserver_internal_error if an error occurred; no_error otherwise) and optionally a non-zero rejection code if "
+    "the webhook rejects the request with an HTTP status code (honored by the apiserver when the code is greater or "
+    "equal to 400). Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded.",
     ("name", "type", "operation", "error_type", "rejection_code"),
 )
 FAIL_OPEN: Final = Counter(
     "apiserver_admission_webhook_fail_open_count",
-    "Admission webhook fail open count, identified by name and broken out for each admission type (validating or admit).",
+    "Admission webhook fail open count, identified by name and broken out for each admission type (validating or "
+    "admit).",
     ("name", "type"),
 )
 

@@ -74,7 +74,9 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         finally:
             turns.output = _snapshot(attributes)
 
-    async def _turn(self, index: int, hook: Hook, matched_kind: Equivalent, attributes: Attributes, turns: _Turns) -> None:
+    async def _turn(
+        self, index: int, hook: Hook, matched_kind: Equivalent, attributes: Attributes, turns: _Turns
+    ) -> None:
         observed = self._observe(hook, attributes)
         place = f"round_{int(attributes.is_reinvocation)}_index_{index}"
         changed = False
@@ -108,17 +110,31 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             return False
         if new is None or attributes.object is None:
             raise internal_error(
-                f"admission webhook {go_quote(hook.name)} attempted to modify the object, which is not supported for this operation"
+                f"admission webhook {go_quote(hook.name)} attempted to modify the object, "
+                "which is not supported for this operation"
             )
         if verdict.patch_type != "JSONPatch":
-            raise CallingFailed(hook.name, f"unsupported patch type {go_quote(verdict.patch_type)}", Denied(hook.name, verdict.status).code)
+            raise CallingFailed(
+                hook.name,
+                f"unsupported patch type {go_quote(verdict.patch_type)}",
+                Denied(hook.name, verdict.status).code,
+            )
         patched = await _apply(new, operations, verdict)
         try:
-            accepted = patched if attributes.versions is None else await attributes.versions.accept(patched, matched_kind.kind)
+            accepted = (
+                patched if attributes.versions is None else await attributes.versions.accept(patched, matched_kind.kind)
+            )
         except ValueError as error:
             raise internal_error(str(error)) from None
-        if attributes.request is not None and attributes.request.audit is not None:  # serializing a large patch is expensive
-            annotation = {"configuration": hook.configuration, "webhook": hook.name, "patch": operations, "patchType": "JSONPatch"}
+        if (
+            attributes.request is not None and attributes.request.audit is not None
+        ):  # serializing a large patch is expensive
+            annotation = {
+                "configuration": hook.configuration,
+                "webhook": hook.name,
+                "patch": operations,
+                "patchType": "JSONPatch",
+            }
             attributes.annotate(_PATCH + place, go_escaped(orjson.dumps(annotation)).decode(), level="Request")
         changed = accepted != attributes.object
         attributes.object = accepted

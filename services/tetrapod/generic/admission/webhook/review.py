@@ -42,7 +42,9 @@ class Verdict:
     warnings: Sequence[str]
 
 
-def new_review(attributes: Attributes, matched_kind: Equivalent, versions: Sequence[str], new: Object | None, old: Object | None) -> Review:
+def new_review(
+    attributes: Attributes, matched_kind: Equivalent, versions: Sequence[str], new: Object | None, old: Object | None
+) -> Review:
     """Return the request for a webhook. `new` and `old` are of the kind that the webhook wants.
 
     Raises:

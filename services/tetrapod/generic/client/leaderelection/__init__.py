@@ -1,1 +1,4 @@
-"""Leader election with a Lease: one replica of a service runs the controllers (upstream: client-go/tools/leaderelection)."""
+"""Leader election with a Lease: one replica of a service runs the controllers.
+
+Upstream: client-go/tools/leaderelection.
+"""

@@ -1,9 +1,9 @@
 """`Elector`: holds a Lease and runs work only while it holds it.
 
-Upstream: client-go/tools/leaderelection/leaderelection.go. A lease has expired once it was not changed for its duration, by the clock
-of the observing replica: clocks of replicas are never compared. It is stricter than upstream in two ways. A leader that sees another
-holder stops immediately instead of after the renew deadline. The deadline counts from the last renewal, so that a process that was
-suspended does not continue to work when it resumes.
+Upstream: client-go/tools/leaderelection/leaderelection.go. A lease has expired once it was not changed for its
+duration, by the clock of the observing replica: clocks of replicas are never compared. It is stricter than upstream in
+two ways. A leader that sees another holder stops immediately instead of after the renew deadline. The deadline counts
+from the last renewal, so that a process that was suspended does not continue to work when it resumes.
 """
 
 from __future__ import annotations
@@ -129,7 +129,13 @@ class Elector:
                     if not self.leading:
                         return
                     moment = now_micro()
-                    record = {**self._observed, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": moment, "acquireTime": moment}
+                    record = {
+                        **self._observed,
+                        "holderIdentity": "",
+                        "leaseDurationSeconds": 1,
+                        "renewTime": moment,
+                        "acquireTime": moment,
+                    }
                     try:
                         await self._lock.update(record)
                     except StatusError as error:

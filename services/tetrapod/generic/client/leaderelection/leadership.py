@@ -21,7 +21,10 @@ class Leadership(Protocol):
     """Whether and when this replica leads."""
 
     async def run(self, work: Work) -> None:
-        """Run the work whenever this replica leads, from the start each time; it is cancelled when leadership ends. Never returns."""
+        """Run the work whenever this replica leads, from the start each time; it is cancelled when leadership ends.
+
+        Never returns.
+        """
         ...
 
 
@@ -55,7 +58,9 @@ def lead(name: str, leadership: Leadership, make: Callable[[], Iterable[Runs]], 
     """
 
     async def work() -> None:
-        tasks = [asyncio.create_task(_logged(controller), name=f"controller/{controller.name}") for controller in make()]
+        tasks = [
+            asyncio.create_task(_logged(controller), name=f"controller/{controller.name}") for controller in make()
+        ]
         try:
             await asyncio.gather(*tasks)
             await asyncio.Event().wait()  # without controllers, or after all have ended, this replica still leads

@@ -15,7 +15,10 @@ _RECORD: Final = ("holderIdentity", "leaseDurationSeconds", "acquireTime", "rene
 
 
 class LeaseLock:
-    """The Lease; a record is its spec. Updates include the resource version that was read last, so of two concurrent ones one fails."""
+    """The Lease; a record is its spec.
+
+    Updates include the resource version that was read last, so of two concurrent ones one fails.
+    """
 
     def __init__(self, client: Client, namespace: str, name: str, identity: str = "") -> None:
         self.identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
@@ -48,7 +51,9 @@ class LeaseLock:
     async def record_event(self, message: str) -> None:
         """Create an Event about the Lease."""
         if self._lease is not None:
-            await self._events.record_normal(self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {message}")
+            await self._events.record_normal(
+                self._lease, "LeaderElection", "LeaderElection", f"{self.identity} {message}"
+            )
 
 
 def _record(lease: Object) -> Object:

@@ -52,8 +52,8 @@ class Offer:
 
     Attributes:
         named: the media types that error texts list.
-        messages: whether the kind has a protobuf message. Custom resources have none, but their metadata has; the object
-            itself is then sent as the next clause of Accept requests.
+        messages: whether the kind has a protobuf message. Custom resources have none, but their metadata has; the
+            object itself is then sent as the next clause of Accept requests.
         table: whether the object can be sent as a Table.
         partial: whether it can be sent as PartialObjectMetadata.
     """
@@ -98,7 +98,10 @@ class Clause(NamedTuple):
 
 
 def choose(header: str, offer: Offer) -> Accepted | None:
-    """Return the result for the first clause, in order of preference, that the offer satisfies; None if there is none."""
+    """Return the result for the first clause that the offer satisfies, or None if there is none.
+
+    The clauses are tried in order of preference.
+    """
     return _choose((header, offer)) if header else PLAIN
 
 
@@ -131,12 +134,17 @@ def _satisfy(clause: Clause, media_type: str, offer: Offer) -> Accepted | None:
         return Accepted(media_type, pretty=pretty) if offer.messages or media_type != PROTOBUF else None
     if group != META_GROUP or version not in ("v1", "v1beta1"):
         return None
-    allowed = (kind == TABLE and offer.table and media_type != PROTOBUF) or (kind in (PARTIAL, PARTIAL_LIST) and offer.partial)
+    allowed = (kind == TABLE and offer.table and media_type != PROTOBUF) or (
+        kind in (PARTIAL, PARTIAL_LIST) and offer.partial
+    )
     return Accepted(media_type, kind or "", version, pretty) if allowed else None
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """Return the clauses of an Accept header, most preferred first, without malformed ones. Only spaces are white space."""
+    """Return the clauses of an Accept header, most preferred first, without malformed ones.
+
+    Only spaces are white space.
+    """
     clauses = []
     for part in readable(header).split(","):
         media, *parameters = part.strip(" ").split(";")
@@ -167,7 +175,10 @@ def readable(header: str) -> str:
 
 
 def _sorted(clauses: list[Clause]) -> list[Clause]:
-    """Sort by insertion, as Go does for short slices: the result depends on the algorithm, because the rule is not a consistent order."""
+    """Sort by insertion, as Go does for short slices.
+
+    The result depends on the algorithm, because the rule is not a consistent order.
+    """
     for i in range(1, min(len(clauses), _SORTED_AT_MOST)):
         while i > 0 and clauses[i].is_preferred_to(clauses[i - 1]):
             clauses[i], clauses[i - 1] = clauses[i - 1], clauses[i]

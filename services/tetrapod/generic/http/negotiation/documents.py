@@ -1,4 +1,7 @@
-"""The encoding of documents, and of errors in the media type that the client accepts (upstream: responsewriters, ErrorNegotiated)."""
+"""The encoding of documents, and of errors in the media type that the client accepts.
+
+Upstream: responsewriters, ErrorNegotiated.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def encode_document(document: Object, media_type: str, *, pretty: bool = False) 
             return protobuf.encode(document)
         except protobuf.UnknownMessageError:
             kind = document.get("kind", "")
-            text = f"object *{kind} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
+            text = (
+                f"object *{kind} does not implement the protobuf marshalling interface and cannot be encoded to a "
+                "protobuf message"
+            )
             raise not_acceptable(text) from None
     if media_type == YAML:
         from tetrapod.machinery.serializer import yaml
@@ -41,7 +47,9 @@ def encode_document(document: Object, media_type: str, *, pretty: bool = False) 
 
 def encode_json(document: Any, pretty: bool = False) -> bytes:
     """Encode as upstream's JSON serializer: with a newline at the end, or, if `pretty`, indented and without one."""
-    return without_exponents(orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE))
+    return without_exponents(
+        orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
+    )
 
 
 def takes_status(request: Request) -> bool:

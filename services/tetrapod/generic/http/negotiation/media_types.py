@@ -1,7 +1,7 @@
 """The negotiation of the response's media type and representation, and of the media type of the request body.
 
-Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation (errors.go) and go-restful's route matching, whose 406 and 415 come
-first for built-in resources and have their own texts.
+Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation (errors.go) and go-restful's route matching, whose 406 and
+415 come first for built-in resources and have their own texts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from tetrapod.machinery.status import StatusError, not_acceptable
 
 
 def negotiate(request: Request, offer: Offer = DEFAULT_OFFER) -> Accepted:
-    """Return the media type and representation of the response, considering `?pretty` and User-Agents that get indented JSON.
+    """Return the media type and representation of the response.
+
+    `?pretty` is considered, and so are User-Agents that get indented JSON.
 
     Raises:
         StatusError: 406, nothing that the client accepts is offered.
@@ -55,17 +57,23 @@ def wants_pretty(request: Request) -> bool:
     return request.header(b"user-agent").startswith(("curl", "Wget", "Mozilla/5.0"))
 
 
-# --- checks of upstream's router, before any handler -----------------------------------------------------------------------
+# --- checks of upstream's router, before any handler ------------------------------------------------------------------
 
 
 def check_route_accept(request: Request, produced: Sequence[str] = MEDIA_TYPES) -> None:
-    """Check the Accept header as go-restful does: parameters and quality are ignored, `*/*` matches, `application/*` does not.
+    """Check the Accept header as go-restful does.
+
+    Parameters and quality are ignored, `*/*` matches, `application/*` does not.
 
     Raises:
         StatusError: 406, with the text that lists what the route produces.
     """
     header = request.header(b"accept")
-    if not header or (produced is MEDIA_TYPES and header in _PLAIN_HEADERS) or _route_matches((header, tuple(produced))):
+    if (
+        not header
+        or (produced is MEDIA_TYPES and header in _PLAIN_HEADERS)
+        or _route_matches((header, tuple(produced)))
+    ):
         return
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
     raise StatusError(406, "NotAcceptable", text, {})
@@ -91,7 +99,7 @@ def check_route_content_type(request: Request, consumed: Sequence[str]) -> None:
     raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 
-# --- bodies ------------------------------------------------------------------------------------------------------------
+# --- bodies -----------------------------------------------------------------------------------------------------------
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:

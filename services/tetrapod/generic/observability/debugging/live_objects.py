@@ -6,7 +6,9 @@ import gc
 
 
 def live_objects() -> list[object]:
-    """Return all tracked objects, those included that start-up has frozen (apps/process.py). Unreachable cycles are collected first.
+    """Return all tracked objects, those included that start-up has frozen (apps/process.py).
+
+    Unreachable cycles are collected first.
 
     The collection is needed: the objects are frozen again, and the collector never looks at garbage that is frozen.
     """

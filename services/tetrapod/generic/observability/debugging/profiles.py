@@ -2,7 +2,8 @@
 
 - `goroutine`: stacks of tasks and threads
 - `threadcreate`: stacks of threads
-- `heap`: live objects by type, with `?debug=2` of all types and not only the largest; with `?seconds=`, allocations in that time
+- `heap`: live objects by type, with `?debug=2` of all types and not only the largest; with `?seconds=`, allocations in
+  that time
 - `allocs`: allocations in a given time
 - `profile`: a recording by cProfile, for `python -m pstats`
 - `trace`: samples of what each thread runs (sampling.py)
@@ -37,7 +38,10 @@ _recording, _tracing = asyncio.Lock(), asyncio.Lock()
 
 
 class _Parameters(NamedTuple):
-    """The parameters of a profile: how long to observe (0 if not given), and whether to list everything instead of the largest entries."""
+    """The parameters of a profile.
+
+    They say how long to observe (0 if not given), and whether to list everything instead of the largest entries.
+    """
 
     seconds: float
     everything: bool
@@ -57,23 +61,34 @@ async def handle(request: Request) -> Response:
     if not name:
         lines = "".join(f"<li><a href='{key}?debug=1'>{key}</a>: {text}</li>\n" for key, (text, _) in PROFILES.items())
         return Response(
-            200, [*_HTML, _NOSNIFF], f"<html>\n<head>\n<title>{PREFIX}</title>\n</head>\n<ul>\n{lines}</ul>\n</html>\n".encode()
+            200,
+            [*_HTML, _NOSNIFF],
+            f"<html>\n<head>\n<title>{PREFIX}</title>\n</head>\n<ul>\n{lines}</ul>\n</html>\n".encode(),
         )
     if name == "symbol":
         return await symbols.handle(request)
     if name not in PROFILES:
-        return Response(404, [(b"content-type", b"text/plain; charset=utf-8"), (b"x-go-pprof", b"1"), _NOSNIFF], b"Unknown profile\n")
+        return Response(
+            404,
+            [(b"content-type", b"text/plain; charset=utf-8"), (b"x-go-pprof", b"1"), _NOSNIFF],
+            b"Unknown profile\n",
+        )
     query = request.query().values
     debug = query.get("debug", "0")
     body = await PROFILES[name][1](_Parameters(_seconds(query.get("seconds", "")), debug == "2"))
     if debug not in ("", "0"):
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8"), _NOSNIFF], body)
     disposition = f'attachment; filename="{name}"'.encode()
-    return Response(200, [(b"content-type", b"application/octet-stream"), (b"content-disposition", disposition), _NOSNIFF], body)
+    return Response(
+        200, [(b"content-type", b"application/octet-stream"), (b"content-disposition", disposition), _NOSNIFF], body
+    )
 
 
 def _seconds(text: str) -> float:
-    """Return the parameter in seconds, at most 50, because longer requests would time out; 0 if it is missing or invalid."""
+    """Return the parameter in seconds, or 0 if it is missing or invalid.
+
+    It is limited to 50 seconds, because longer requests would time out.
+    """
     try:
         seconds = float(text)
     except ValueError:
@@ -100,7 +115,9 @@ async def _profile(parameters: _Parameters) -> bytes:
 
 async def _heap(parameters: _Parameters) -> bytes:
     return await (
-        _allocations(parameters) if parameters.seconds else asyncio.to_thread(_live_objects, None if parameters.everything else _MOST)
+        _allocations(parameters)
+        if parameters.seconds
+        else asyncio.to_thread(_live_objects, None if parameters.everything else _MOST)
     )
 
 
@@ -156,14 +173,22 @@ async def _threads(parameters: _Parameters) -> bytes:
 def _thread_stacks() -> str:
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     frames = sys._current_frames().items()
-    return "".join(f"thread {names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}\n" for ident, frame in frames)
+    return "".join(
+        f"thread {names.get(ident, ident)}\n{''.join(traceback.format_stack(frame))}\n" for ident, frame in frames
+    )
 
 
 PROFILES: Final[dict[str, tuple[str, Callable[[_Parameters], Awaitable[bytes]]]]] = {
     "allocs": ("What is allocated in the next N seconds (seconds=N, 1 by default), by line.", _allocations),
     "goroutine": ("Stacks of all tasks and threads.", _stacks),
-    "heap": ("Live objects by type, with debug=2 all types; with seconds=N, what was allocated in that time, by line.", _heap),
+    "heap": (
+        "Live objects by type, with debug=2 all types; with seconds=N, what was allocated in that time, by line.",
+        _heap,
+    ),
     "profile": ("What ran in the next N seconds (seconds=N, 30 by default), for python -m pstats.", _profile),
     "threadcreate": ("Stacks of all threads.", _threads),
-    "trace": ("What each thread ran in the next N seconds (seconds=N, 1 by default), for chrome://tracing and Perfetto.", _trace),
+    "trace": (
+        "What each thread ran in the next N seconds (seconds=N, 1 by default), for chrome://tracing and Perfetto.",
+        _trace,
+    ),
 }

@@ -1,7 +1,7 @@
 """`/debug/pprof/trace`: what every thread ran over a time, as events for chrome://tracing and Perfetto.
 
-Go's trace records what its scheduler does. Here a thread samples the stacks of the others every few milliseconds. This costs little and
-shows what blocked the event loop and for how long, but it sees short calls only by chance.
+Go's trace records what its scheduler does. Here a thread samples the stacks of the others every few milliseconds. This
+costs little and shows what blocked the event loop and for how long, but it sees short calls only by chance.
 """
 
 from __future__ import annotations
@@ -49,7 +49,13 @@ def _events(seconds: float) -> Iterator[dict[str, Any]]:
         yield from _changes(frames, [], now, ident)
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     for ident in running:  # a thread that has ended, or that the threading module did not start, has no name there
-        yield {"ph": "M", "name": "thread_name", "pid": 1, "tid": ident, "args": {"name": names.get(ident, f"thread {ident}")}}
+        yield {
+            "ph": "M",
+            "name": "thread_name",
+            "pid": 1,
+            "tid": ident,
+            "args": {"name": names.get(ident, f"thread {ident}")},
+        }
 
 
 def _stack(frame: FrameType | None) -> list[tuple[str, str]]:

@@ -1,8 +1,7 @@
 """`/debug/pprof/symbol`: the Python object at an address, such as `0x7f…` in a log line or a stack.
 
 Functions, classes, coroutines and tasks are shown by name, other objects by type only, because their content may be
-confidential. Upstream:
-net/http/pprof (Symbol), where an address is a program counter.
+confidential. Upstream: net/http/pprof (Symbol), where an address is a program counter.
 """
 
 from __future__ import annotations
@@ -21,7 +20,9 @@ _NAMED: Final = (type, FunctionType, MethodType, BuiltinFunctionType)
 
 async def handle(request: Request) -> Response:
     """Return the objects at addresses that are joined by `+`, in the query or in the body of a POST."""
-    text = (await request.body.read(_BODY_LIMIT)).decode("latin-1") if request.method == "POST" else request.query_string
+    text = (
+        (await request.body.read(_BODY_LIMIT)).decode("latin-1") if request.method == "POST" else request.query_string
+    )
     wanted = [parsed for word in text.split("+")[:_MOST] if (parsed := _address(word))]
     names = await asyncio.to_thread(_names, frozenset(wanted)) if wanted else {}
     lines = ["num_symbols: 1\n", *(f"{address:#x} {names[address]}\n" for address in wanted if address in names)]

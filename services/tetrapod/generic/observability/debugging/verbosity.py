@@ -34,7 +34,10 @@ async def verbosity(request: Request) -> Response:
     try:
         level = parse_uint(text, 32)
         if level > _LARGEST:
-            raise ValueError(f"failed set klog.logging.verbosity {text}: strconv.ParseInt: parsing {go_quote(text)}: value out of range")
+            raise ValueError(
+                f"failed set klog.logging.verbosity {text}: strconv.ParseInt: parsing {go_quote(text)}: value out of "
+                "range"
+            )
     except ValueError as error:
         return _plain(400, str(error))
     set_verbosity(level)

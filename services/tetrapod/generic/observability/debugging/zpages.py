@@ -1,7 +1,7 @@
 """`/statusz` and `/flagz`: version, uptime and flags of the server, as text or as a versioned object.
 
-Upstream: k8s.io/component-base/zpages. JSON and YAML must be requested by their full media type (`application/json;g=config.k8s.io;
-v=v1beta1;as=Statusz`). Otherwise the response is text, whose format is not stable.
+Upstream: k8s.io/component-base/zpages. JSON and YAML must be requested by their full media type
+(`application/json;g=config.k8s.io; v=v1beta1;as=Statusz`). Otherwise the response is text, whose format is not stable.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ COMPONENT: Final = "apiserver"
 _TEXT: Final = "text/plain"
 _VERSIONS: Final = ("v1beta1", "v1alpha1")
 _HEADING: Final = (
-    "\n{component} {page}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees "
-    "and is for debugging purposes only.\n"
+    "\n"
+    "{component} {page}\n"
+    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is "
+    "for debugging purposes only.\n"
 )
 _OFFER: Final = Offer(table=False, partial=False, messages=False)
 """The offer for error responses; they do not come as protobuf either."""
@@ -64,14 +66,23 @@ def _answer(request: Request, kind: str, content: Object, text: Callable[[], str
         return Response(200, [(b"content-type", b"text/plain; charset=utf-8")], (heading + text()).encode())
     request.state[PAGE] = GROUP, version, kind.lower()
     if version != _VERSIONS[0]:
-        request.warnings.append(f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version.")
+        request.warnings.append(
+            f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."
+        )
     document = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": COMPONENT}, **content}
     full_type = f"{media_type};g={GROUP};v={version};as={kind}"
-    return Response(200, [(b"content-type", full_type.encode())], encode_document(document, media_type, pretty=wants_pretty(request)))
+    return Response(
+        200,
+        [(b"content-type", full_type.encode())],
+        encode_document(document, media_type, pretty=wants_pretty(request)),
+    )
 
 
 def statusz(paths: Callable[[], Iterable[str]]) -> Handler:
-    """Return the handler of /statusz. `paths` returns the paths that `/` lists; the page shows those of the server itself."""
+    """Return the handler of /statusz.
+
+    `paths` returns the paths that `/` lists; the page shows those of the server itself.
+    """
 
     async def handle(request: Request) -> Response:
         content: Object = {
@@ -104,6 +115,8 @@ def flagz(flags: Callable[[], Mapping[str, str]]) -> Handler:
 
     async def handle(request: Request) -> Response:
         values = dict(sorted(flags().items()))
-        return _answer(request, "Flagz", {"flags": values}, lambda: "".join(f"{name}={value}\n" for name, value in values.items()))
+        return _answer(
+            request, "Flagz", {"flags": values}, lambda: "".join(f"{name}={value}\n" for name, value in values.items())
+        )
 
     return handle

@@ -23,7 +23,10 @@ _KINDS: Final = {
 
 
 def render(metrics: Sequence[Metric], collectors: Sequence[Any], write: Callable[[pb.MetricFamily], bytes]) -> bytes:
-    """Return the encoded metrics and those of prometheus-client's `collectors`. With many series it is slow: call it in a thread."""
+    """Return the encoded metrics and those of prometheus-client's `collectors`.
+
+    With many series it is slow: call it in a thread.
+    """
     families = map(_family, all_families(metrics, collectors))
     return b"".join(write(family) for family in families if family.metric)
 
@@ -93,7 +96,10 @@ def _histogram(bounds: Sequence[float], row: list[float], native: NativeBuckets 
 
 
 def _add_native(histogram: pb.Histogram, native: NativeBuckets, row: list[float]) -> None:
-    """Add the native buckets. The sample count is computed from them, because values may be observed in another thread at the same time."""
+    """Add the native buckets.
+
+    The sample count is computed from them, because values may be observed in another thread at the same time.
+    """
     counts = native.counts(row)
     schema, above, below = counts.buckets
     zero, positive, negative = counts.zero, above.copy(), below.copy()

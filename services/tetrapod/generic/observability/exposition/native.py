@@ -1,8 +1,9 @@
 """Native histograms: exponential buckets, each at most a tenth wider than the one before.
 
 Upstream: component-base/metrics/internal/nativehistograms.go (factor 1.1, at most 160 buckets), over client_golang's
-prometheus/histogram.go. Native counts cost nothing until a scraper first requests protobuf, the only format that shows them. Values are
-counted natively from then on; earlier values are in the bucket of the upper bound of their classic bucket.
+prometheus/histogram.go. Native counts cost nothing until a scraper first requests protobuf, the only format that shows
+them. Values are counted natively from then on; earlier values are in the bucket of the upper bound of their classic
+bucket.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ MOST_BUCKETS: Final = 160
 ZERO_THRESHOLD: Final = 2.0**-128
 _SPREAD: Final = 16
 _GAP: Final = 2
-_BOUNDS: Final = {schema: [0.5 * 2 ** (part / 2**schema) for part in range(2**schema)] for schema in range(1, SCHEMA + 1)}
+_BOUNDS: Final = {
+    schema: [0.5 * 2 ** (part / 2**schema) for part in range(2**schema)] for schema in range(1, SCHEMA + 1)
+}
 _classic: Final = frozenset(CLASSIC.split())
 
 
@@ -123,8 +126,8 @@ def spans(counts: Mapping[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
     """Encode buckets as spans and deltas.
 
     Returns:
-        The runs of buckets as (distance from the end of the previous run, length), and the difference of each bucket to the
-        previous one.
+        The runs of buckets as (distance from the end of the previous run, length), and the difference of each bucket to
+        the previous one.
     """
     runs: list[tuple[int, int]] = []
     deltas: list[int] = []

@@ -17,7 +17,9 @@ _IN_VALUE: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 def render(metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> bytes:
-    """Return the metrics and those of prometheus-client's `collectors` as text. With many series it is slow: call it in a thread.
+    """Return the metrics and those of prometheus-client's `collectors` as text.
+
+    With many series it is slow: call it in a thread.
 
     Families without a series have their HELP and TYPE lines; upstream omits them until something is counted.
     """

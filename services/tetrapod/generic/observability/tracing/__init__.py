@@ -1,1 +1,4 @@
-"""Traces of requests: `spans.py` records spans, `trace_endpoint.py` returns the trace for `?trace=1`, `provider.py` exports it by OTLP."""
+"""Traces of requests.
+
+`spans.py` records spans, `trace_endpoint.py` returns the trace for `?trace=1`, and `provider.py` exports it by OTLP.
+"""

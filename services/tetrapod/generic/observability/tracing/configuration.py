@@ -40,13 +40,17 @@ def read_configuration(path: str) -> TracingConfiguration:
     try:
         data = read(path)
     except ValueError as error:
-        raise ValueError(f"failed to read tracing config: unable to read tracing configuration from {go_quote(path)}: {error}") from None
+        raise ValueError(
+            f"failed to read tracing config: unable to read tracing configuration from {go_quote(path)}: {error}"
+        ) from None
     try:
         obj = load(data, _kinds())
     except ValueError as error:
         # Go's struct embeds another one, which doubles the name
         message = str(error).replace(f"struct field {_KIND}.", f"struct field {_KIND}.{_KIND}.")
-        raise ValueError(f"failed to read tracing config: unable to decode tracing configuration data: {message}") from None
+        raise ValueError(
+            f"failed to read tracing config: unable to decode tracing configuration data: {message}"
+        ) from None
     rate, endpoint = obj.get("samplingRatePerMillion"), obj.get("endpoint")
     errors = _rate_errors(rate) if rate is not None else []
     if endpoint is not None:
@@ -68,7 +72,11 @@ def _rate_errors(rate: int) -> list[FieldError]:
     if rate < 0:
         return [invalid("samplingRatePerMillion", rate, "sampling rate must be positive")]
     if rate > _MILLION:
-        return [invalid("samplingRatePerMillion", rate, "sampling rate per million must be less than or equal to one million")]
+        return [
+            invalid(
+                "samplingRatePerMillion", rate, "sampling rate per million must be less than or equal to one million"
+            )
+        ]
     return []
 
 
@@ -81,6 +89,8 @@ def _endpoint_errors(endpoint: str) -> list[FieldError]:
     if scheme in ("dns", "unix", "unix-abstract"):
         return []
     if not scheme:
-        return [invalid("endpoint", target, f"parse {go_quote(target)}: first path segment in URL cannot contain colon")]
+        return [
+            invalid("endpoint", target, f"parse {go_quote(target)}: first path segment in URL cannot contain colon")
+        ]
     text = f"unsupported scheme: {scheme}.  Options are none, dns, unix, or unix-abstract.  See {_NAMING}"
     return [invalid("endpoint", target, text)]

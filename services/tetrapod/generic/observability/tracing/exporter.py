@@ -1,8 +1,9 @@
 """`Exporter`: sends spans in batches to an OpenTelemetry collector by OTLP over gRPC.
 
-It uses the HTTP/2 client of the etcd backend. OpenTelemetry's own gRPC exporter requires grpcio (12 MB a process, see ARCHITECTURE.md).
-Its HTTP exporter requires a second HTTP client and a thread, while upstream's configuration file names a gRPC target. The messages are
-OpenTelemetry's (opentelemetry-proto), imported with the first batch. Queue and batch sizes are those of Go's batch span processor.
+It uses the HTTP/2 client of the etcd backend. OpenTelemetry's own gRPC exporter requires grpcio (12 MB a process, see
+ARCHITECTURE.md). Its HTTP exporter requires a second HTTP client and a thread, while upstream's configuration file
+names a gRPC target. The messages are OpenTelemetry's (opentelemetry-proto), imported with the first batch. Queue and
+batch sizes are those of Go's batch span processor.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _SCHEDULE_VARIABLE: Final = "OTEL_BSP_SCHEDULE_DELAY"
 _TIMEOUT: Final = 10.0
 _LAST_TIMEOUT: Final = 2.0
 _PATH: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-_RETRIABLE: Final = frozenset({Code.CANCELLED, Code.DEADLINE_EXCEEDED, Code.ABORTED, Code.OUT_OF_RANGE, Code.UNAVAILABLE, Code.DATA_LOSS})
+_RETRIABLE: Final = frozenset(
+    {Code.CANCELLED, Code.DEADLINE_EXCEEDED, Code.ABORTED, Code.OUT_OF_RANGE, Code.UNAVAILABLE, Code.DATA_LOSS}
+)
 _FIRST_WAIT, _LONGEST_WAIT, _RETRY_SECONDS = 0.5, 5.0, 30.0
 
 
@@ -92,7 +95,9 @@ class Exporter:
             except (RpcError, OSError, TimeoutError) as error:
                 again = not isinstance(error, RpcError) or error.code in _RETRIABLE
                 if not again or time.monotonic() + wait > until:
-                    log.warning("traces export: %d spans could not be sent to %s: %s", len(batch), self._endpoint, error)
+                    log.warning(
+                        "traces export: %d spans could not be sent to %s: %s", len(batch), self._endpoint, error
+                    )
                     return
             await asyncio.sleep(wait)
             wait = min(wait * 1.5, _LONGEST_WAIT)
@@ -110,7 +115,10 @@ class Exporter:
 
 
 def channel_to(endpoint: str) -> Channel:
-    """Return a channel to a gRPC target: host:port, dns://[authority]/host:port, unix:///path or unix-abstract:///name."""
+    """Return a channel to a gRPC target.
+
+    A target is host:port, dns://[authority]/host:port, unix:///path or unix-abstract:///name.
+    """
     if "//" not in endpoint:
         host, _, port = endpoint.rpartition(":")
         return Channel(host.strip("[]"), int(port)) if host and port.isdigit() else Channel(endpoint, 443)

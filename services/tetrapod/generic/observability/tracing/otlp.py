@@ -1,4 +1,7 @@
-"""Spans as OTLP protobuf messages. Upstream: go.opentelemetry.io/otel/exporters/otlp/otlptrace/internal/tracetransform."""
+"""Spans as OTLP protobuf messages.
+
+Upstream: go.opentelemetry.io/otel/exporters/otlp/otlptrace/internal/tracetransform.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ def encode(spans: Iterable[Span], resource: dict[str, str], clock: float) -> byt
     scopes: dict[str, list[Message]] = {}
     for span in spans:
         scopes.setdefault(_SCOPES.get(span.scope, span.scope), []).append(_message(span, clock))
-    scope_spans = [ScopeSpans(scope=InstrumentationScope(name=name), spans=messages) for name, messages in scopes.items()]
+    scope_spans = [
+        ScopeSpans(scope=InstrumentationScope(name=name), spans=messages) for name, messages in scopes.items()
+    ]
     resource_spans = ResourceSpans(resource=Resource(attributes=_pairs(resource)), scope_spans=scope_spans)
     return ExportTraceServiceRequest(resource_spans=[resource_spans]).SerializeToString()
 
@@ -43,7 +48,8 @@ def _message(span: Span, clock: float) -> Message:
     )
     if span.kind == Message.SPAN_KIND_SERVER:
         message.links.extend(
-            Message.Link(trace_id=trace.to_bytes(16, "big"), span_id=parent.to_bytes(8, "big")) for trace, parent in span.trace.links
+            Message.Link(trace_id=trace.to_bytes(16, "big"), span_id=parent.to_bytes(8, "big"))
+            for trace, parent in span.trace.links
         )
     if span.error:
         message.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=span.error))

@@ -1,8 +1,9 @@
 """The exchange of traces between the front proxy (the aggregator) and the service that a request is proxied to.
 
-The headers share the prefix of the identity headers, so the aggregator removes them from requests of clients and responses of other
-servers (proxy/headers.py). They are accepted from the front proxy only (authentication/requestheader.py). A service behind it trusts
-the aggregator that a trace may be returned, and that the `traceparent` header is the aggregator's own.
+The headers share the prefix of the identity headers, so the aggregator removes them from requests of clients and
+responses of other servers (proxy/headers.py). They are accepted from the front proxy only
+(authentication/requestheader.py). A service behind it trusts the aggregator that a trace may be returned, and that the
+`traceparent` header is the aggregator's own.
 """
 
 from __future__ import annotations

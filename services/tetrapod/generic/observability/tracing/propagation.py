@@ -1,6 +1,7 @@
 """The W3C trace context: `traceparent` is read and written, `tracestate` and `baggage` are forwarded.
 
-https://www.w3.org/TR/trace-context/; upstream: go.opentelemetry.io/otel/propagation, as set up by k8s.io/component-base/tracing.
+https://www.w3.org/TR/trace-context/; upstream: go.opentelemetry.io/otel/propagation, as set up by
+k8s.io/component-base/tracing.
 """
 
 from __future__ import annotations
@@ -60,10 +61,15 @@ def inject(headers: HeaderList, span: Span) -> HeaderList:
 
 
 def outgoing(exchange: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-    """Decorate `BackendPool.exchange`: a traced request to another server becomes a span, and gets trace headers (upstream: otelhttp)."""
+    """Decorate `BackendPool.exchange` so that traced requests to other servers become spans and get trace headers.
+
+    Upstream: otelhttp.
+    """
     ask = cast(Callable[..., Coroutine[Any, Any, R]], exchange)
 
-    async def traced(parent: Span, pool: Any, endpoint: Any, method: str, target: str, headers: HeaderList, *more: Any, **named: Any) -> R:
+    async def traced(
+        parent: Span, pool: Any, endpoint: Any, method: str, target: str, headers: HeaderList, *more: Any, **named: Any
+    ) -> R:
         with parent.child(f"HTTP {method}", CLIENT, _SCOPE) as step:
             host = named.get("host") or endpoint.authority
             step.put({"http.request.method": method, "server.address": host, "url.path": target.partition("?")[0]})
@@ -74,6 +80,10 @@ def outgoing(exchange: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Corou
     @functools.wraps(exchange)
     def call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
         span = current()
-        return exchange(*args, **kwargs) if span is None else cast(Callable[..., Coroutine[Any, Any, R]], traced)(span, *args, **kwargs)
+        return (
+            exchange(*args, **kwargs)
+            if span is None
+            else cast(Callable[..., Coroutine[Any, Any, R]], traced)(span, *args, **kwargs)
+        )
 
     return call

@@ -1,8 +1,8 @@
 """`Tracing`: decides which requests are traced for the exporter; created if `--tracing-config-file` is given.
 
-A request is traced if its caller traces it and is trusted (system:masters, system:monitoring, our own front proxy). Other requests are
-sampled at the configured rate. Upstream: NewProvider of k8s.io/component-base/tracing (ParentBased, TraceIDRatioBased), WithTracing of
-k8s.io/apiserver/pkg/endpoints/filters/traces.go (public endpoint).
+A request is traced if its caller traces it and is trusted (system:masters, system:monitoring, our own front proxy).
+Other requests are sampled at the configured rate. Upstream: NewProvider of k8s.io/component-base/tracing (ParentBased,
+TraceIDRatioBased), WithTracing of k8s.io/apiserver/pkg/endpoints/filters/traces.go (public endpoint).
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ class Tracing:
         return remote is not None and remote.sampled
 
     def decide(self, request: Request, trace: Trace) -> int:
-        """Decide after authentication whether `trace` is exported, and under which id. Returns the parent's span id, or 0."""
+        """Decide after authentication whether `trace` is exported, and under which id.
+
+        Returns the parent's span id, or 0.
+        """
         sampled_id = request.state.get(_CANDIDATE, 0)
         trace.carried = carried(request.headers)
         remote = extract(request.headers)

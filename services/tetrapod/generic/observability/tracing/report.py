@@ -1,7 +1,8 @@
 """A trace as JSON and as text.
 
-In JSON a span contains its children. Times are in milliseconds, start times relative to the arrival of the request. The text has one
-line for each span: start, duration, and duration without its children. Filters, each of which contains the next one, are not indented.
+In JSON a span contains its children. Times are in milliseconds, start times relative to the arrival of the request. The
+text has one line for each span: start, duration, and duration without its children. Filters, each of which contains the
+next one, are not indented.
 """
 
 from __future__ import annotations
@@ -76,11 +77,16 @@ def _lines(spans: list[SpanDocument], depth: int) -> Iterator[str]:
         below = span.get("spans", ())
         own = max(span["took"] - _covered_time(below), 0.0)
         pairs = " ".join(
-            f"{key}={value}" for key, value in span.get("attributes", {}).items() if value != "" and key not in _REQUEST_ATTRIBUTES
+            f"{key}={value}"
+            for key, value in span.get("attributes", {}).items()
+            if value != "" and key not in _REQUEST_ATTRIBUTES
         )
         failed = f"  ! {span['error']}" if "error" in span else ""
         name = f"filter {span['name']}" if span.get("filter") else span["name"]
-        yield f"{span['start']:>10.3f} {span['took']:>10.3f} {own:>10.3f}  {'  ' * depth}{name}{'  ' + pairs if pairs else ''}{failed}"
+        yield (
+            f"{span['start']:>10.3f} {span['took']:>10.3f} {own:>10.3f}  "
+            f"{'  ' * depth}{name}{'  ' + pairs if pairs else ''}{failed}"
+        )
         for event in span.get("events", ()):
             yield f"{event['at']:>10.3f} {'':>10} {'':>10}  {'  ' * (depth + 1)}· {event['name']}"
         if span.get("filter") and len(below) == 1 and below[0].get("filter"):
@@ -101,6 +107,19 @@ def _covered_time(spans: Any) -> float:
 
 
 _REQUEST_ATTRIBUTES: Final = frozenset(
-    {"audit-id", "accept", "client", "protocol", "scope", "url", "user-agent", "verb", "api-group", "api-version", "resource", "namespace"}
+    {
+        "audit-id",
+        "accept",
+        "client",
+        "protocol",
+        "scope",
+        "url",
+        "user-agent",
+        "verb",
+        "api-group",
+        "api-version",
+        "resource",
+        "namespace",
+    }
 )
 """Attributes that the report already shows for the request as a whole."""

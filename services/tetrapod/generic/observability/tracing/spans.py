@@ -1,9 +1,11 @@
-"""`Span`: one step of a request with its times; `Trace`: all spans of a request. They are recorded only for traced requests.
+"""`Span`: one step of a request with its times; `Trace`: all spans of a request.
+
+They are recorded only for traced requests.
 
 Code that should be visible in traces uses `with start("name"):`, which costs one read of a context variable if the
-request is not traced. The current
-span is a context variable, so that in-process calls and tasks started by a request become its children. Upstream:
-k8s.io/component-base/tracing/tracing.go; names and attributes are upstream's where it has the span.
+request is not traced. The current span is a context variable, so that in-process calls and tasks started by a request
+become its children. Upstream: k8s.io/component-base/tracing/tracing.go; names and attributes are upstream's where it
+has the span.
 """
 
 from __future__ import annotations
@@ -63,12 +65,17 @@ class Trace:
 
 
 class Span:
-    """A span, and a context manager: spans that start inside it are its children, and an exception that leaves it is its error."""
+    """A span, and a context manager.
 
-    __slots__ = ("_token", "attributes", "children", "ended", "error", "events", "grafts", "kind", "name", "parent_id", "scope", "span_id",
-                 "started", "trace")  # fmt: skip
+    Spans that start inside it are its children, and an exception that leaves it is its error.
+    """
 
-    def __init__(self, trace: Trace, name: str, parent_id: int = 0, kind: int = INTERNAL, scope: str = COMPONENT) -> None:
+    __slots__ = ("_token", "attributes", "children", "ended", "error", "events", "grafts", "kind", "name", "parent_id",
+                 "scope", "span_id", "started", "trace")  # fmt: skip
+
+    def __init__(
+        self, trace: Trace, name: str, parent_id: int = 0, kind: int = INTERNAL, scope: str = COMPONENT
+    ) -> None:
         self.trace, self.name, self.parent_id, self.kind, self.scope = trace, name, parent_id, kind, scope
         self.span_id = _bits(64) or 1
         self.attributes: Attributes = {}
@@ -127,7 +134,9 @@ class Span:
         self._token = _current.set(self)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if self._token is not None:
             _current.reset(self._token)
             self._token = None
@@ -162,7 +171,9 @@ class Nothing:
     def __enter__(self) -> Nothing:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
 
 
 NOTHING: Final = Nothing()
@@ -192,7 +203,11 @@ class traced:  # noqa: N801 - a decorator
     """
 
     def __init__(
-        self, name: str | Callable[..., str], attributes: Callable[..., Attributes] | None = None, *, detailed: bool = False
+        self,
+        name: str | Callable[..., str],
+        attributes: Callable[..., Attributes] | None = None,
+        *,
+        detailed: bool = False,
     ) -> None:
         self._name, self._attributes, self._detailed = name, attributes, detailed
 

@@ -1,9 +1,9 @@
 """`?trace=1`: returns the trace of a request instead of its response, to members of system:masters.
 
-The request is executed as usual. Its response is discarded; the trace, which includes status and headers of the response, is sent
-instead. A long-running response (a watch, followed logs, exec) is cancelled as soon as it has begun. `?trace=1` returns JSON,
-`?trace=text` text. The parameter is removed before any filter sees the request. It is kept for a `proxy` subresource, because the
-backend may have a parameter of that name.
+The request is executed as usual. Its response is discarded; the trace, which includes status and headers of the
+response, is sent instead. A long-running response (a watch, followed logs, exec) is cancelled as soon as it has begun.
+`?trace=1` returns JSON, `?trace=text` text. The parameter is removed before any filter sees the request. It is kept for
+a `proxy` subresource, because the backend may have a parameter of that name.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def without_parameter(query: str) -> str:
 
 
 def with_permission(handler: Handler) -> Handler:
-    """Return a handler, to be called after authentication, that rejects traced requests of users outside system:masters."""
+    """Return a handler that rejects traced requests of users outside system:masters.
+
+    The handler must be called after authentication.
+    """
 
     async def trace_permission(request: Request) -> Response:
         span = current()
@@ -62,7 +65,9 @@ def with_permission(handler: Handler) -> Handler:
             if not (peer_traces.requests_spans(request) or SYSTEM_MASTERS in request.user.groups):
                 name = go_quote(request.user.name)
                 raise StatusError(
-                    403, "Forbidden", f"requests may be traced by members of {SYSTEM_MASTERS} only, and user {name} is none of them"
+                    403,
+                    "Forbidden",
+                    f"requests may be traced by members of {SYSTEM_MASTERS} only, and user {name} is none of them",
                 )
             span.trace.granted = True
         return await handler(request)
@@ -71,7 +76,10 @@ def with_permission(handler: Handler) -> Handler:
 
 
 async def answer_with_trace(handler: Handler, request: Request, form: str, server: str) -> Response:
-    """Execute a request and return its trace; or the response itself if the user may not see the trace or a front proxy collects it."""
+    """Execute a request and return its trace.
+
+    Return the response itself if the user may not see the trace, or if a front proxy collects it.
+    """
     uri = request.raw_path + (f"?{request.query_string}" if request.query_string else "")
     request.query_string = without_parameter(request.query_string)
     trace = Trace(detailed=True)
@@ -92,7 +100,9 @@ async def answer_with_trace(handler: Handler, request: Request, form: str, serve
     kept_headers = [header for header in response.headers if header[0] in _KEPT]
     if form == TEXT:
         return Response(200, [*_TEXT_HEADERS, *kept_headers], text(report).encode())
-    return Response(200, [*_JSON_HEADERS, *kept_headers], orjson.dumps(report, option=orjson.OPT_INDENT_2, default=str) + b"\n")
+    return Response(
+        200, [*_JSON_HEADERS, *kept_headers], orjson.dumps(report, option=orjson.OPT_INDENT_2, default=str) + b"\n"
+    )
 
 
 def _report(request: Request, uri: str, response: Response, size: int, root: Span) -> dict[str, Any]:
@@ -109,7 +119,9 @@ def _report(request: Request, uri: str, response: Response, size: int, root: Spa
         "response": {
             "status": response.status,
             "bytes": size,
-            "headers": {name.decode(): value.decode("latin-1") for name, value in response.headers if name not in hidden},
+            "headers": {
+                name.decode(): value.decode("latin-1") for name, value in response.headers if name not in hidden
+            },
         },
         "dropped": root.trace.dropped,
         "spans": root_span.get("spans", []),
@@ -117,7 +129,10 @@ def _report(request: Request, uri: str, response: Response, size: int, root: Spa
 
 
 async def _discard(response: Response, request: Request) -> int:
-    """Run a stream without a client, or end an upgraded connection at once. Returns the number of bytes of the response."""
+    """Run a stream without a client, or end an upgraded connection at once.
+
+    Returns the number of bytes of the response.
+    """
     writer = _Discarding()
     if isinstance(response, StreamResponse):
         work = asyncio.ensure_future(response.run(writer))

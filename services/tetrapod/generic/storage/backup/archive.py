@@ -60,7 +60,12 @@ def write(path: Path, contents: Contents) -> None:
 
 
 def _lines(contents: Contents) -> Iterator[bytes]:
-    head = {"format": FORMAT, "version": VERSION, "kubernetes": GIT_VERSION, "taken": datetime.now(UTC).isoformat(timespec="seconds")}
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kubernetes": GIT_VERSION,
+        "taken": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     yield _line({**head, "source": contents.source, "revision": contents.revision, "digest": contents.digest()})
     for name, data in sorted(contents.files.items()):
         yield _line({"file": name, "base64": base64.b64encode(data).decode()})
@@ -115,7 +120,13 @@ def _read(path: Path, file: gzip.GzipFile) -> tuple[Contents, Summary]:
             if contents.digest() != head["digest"]:
                 raise BackupError(f"{path} is damaged: its objects are not those that were read")
             return contents, Summary(
-                head["taken"], head["kubernetes"], head["source"], head["revision"], len(items), contents.encrypted, len(files)
+                head["taken"],
+                head["kubernetes"],
+                head["source"],
+                head["revision"],
+                len(items),
+                contents.encrypted,
+                len(files),
             )
         checksum.update(line)
         if "file" in record:

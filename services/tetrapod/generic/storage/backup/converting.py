@@ -59,9 +59,10 @@ def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
         raise BackupError(f"{len(errors)} values cannot be read, nothing was moved:\n{first_lines(errors)}")
     if encrypted and not keep_encrypted:
         raise BackupError(
-            f"{len(encrypted)} values are encrypted:\n{first_lines(encrypted)}\n"
-            "Say by --from-encryption-provider-config how to decrypt them, or move them as they are with --keep-encrypted: "
-            "then the server needs the same --encryption-provider-config"
+            f"{len(encrypted)} values are encrypted:\n"
+            f"{first_lines(encrypted)}\n"
+            "Say by --from-encryption-provider-config how to decrypt them, or move them as they are with "
+            "--keep-encrypted: then the server needs the same --encryption-provider-config"
         )
     return contents.with_items(items)
 

@@ -54,5 +54,7 @@ def _conversion(conversion: dict[str, Any]) -> dict[str, Any]:
         return converted
     return {
         **converted,
-        "webhook": {key: value for key, value in (("clientConfig", client), ("conversionReviewVersions", versions)) if value},
+        "webhook": {
+            key: value for key, value in (("clientConfig", client), ("conversionReviewVersions", versions)) if value
+        },
     }

@@ -41,7 +41,9 @@ async def read_etcd(backend: EtcdBackend, prefix: str, source: str) -> Contents:
             if not kv.lease or remaining[kv.lease] >= 0
         ]
         return Contents(source, revision, items)
-    raise BackupError("etcd forgets its history faster than it can be read; compact it less often while a backup is made")
+    raise BackupError(
+        "etcd forgets its history faster than it can be read; compact it less often while a backup is made"
+    )
 
 
 async def _pages(backend: EtcdBackend, start: str) -> tuple[list[KeyValue], int]:
@@ -70,7 +72,13 @@ def read_sqlite(database: Path, prefix: str, source: str) -> Contents:
         snapshot = snapshots.take(connection, time.time())
         remaining = snapshot.leases
         items = [
-            Item(key[len(start) :], stored.value, stored.revision, stored.created, remaining[stored.lease] if stored.lease else None)
+            Item(
+                key[len(start) :],
+                stored.value,
+                stored.revision,
+                stored.created,
+                remaining[stored.lease] if stored.lease else None,
+            )
             for key, stored in sorted(snapshot.entries.items())
             if key.startswith(start) and remaining.get(stored.lease, 1.0) > 0
         ]

@@ -1,6 +1,6 @@
-"""Decryption and encryption of backup contents by an EncryptionConfiguration, as a server does it: by a value's resource and full key.
+"""Decryption and encryption of backup contents by an EncryptionConfiguration.
 
-The resource of a value follows from its key.
+As in a server, they depend on a value's resource and full key. The resource of a value follows from its key.
 Upstream: pkg/kubeapiserver/default_storage_factory_builder.go
 """
 
@@ -36,12 +36,19 @@ class Sealing:
         """Return the contents with encrypted values decrypted. Raises BackupError if some cannot be decrypted."""
 
         async def open_(transformer: Transformer, item: Item, key: bytes) -> bytes:
-            return (await transformer.from_storage(item.value, key)).data if item.value.startswith(ENCRYPTED) else item.value
+            return (
+                (await transformer.from_storage(item.value, key)).data
+                if item.value.startswith(ENCRYPTED)
+                else item.value
+            )
 
         return await self._convert(contents, open_, "decrypted")
 
     async def encrypted(self, contents: Contents) -> Contents:
-        """Return the contents encrypted by the first provider of each resource. Raises BackupError if a plugin fails."""
+        """Return the contents encrypted by the first provider of each resource.
+
+        Raises BackupError if a plugin fails.
+        """
 
         async def close(transformer: Transformer, item: Item, key: bytes) -> bytes:
             return await transformer.to_storage(item.value, key)
@@ -55,7 +62,9 @@ class Sealing:
             resource = resource_of(item.key)
             try:
                 if resource is not None:
-                    value = await change(self._encryption.transformer(resource), item, (self._start + item.key).encode())
+                    value = await change(
+                        self._encryption.transformer(resource), item, (self._start + item.key).encode()
+                    )
                     item = item._replace(value=value)
                 elif item.value.startswith(ENCRYPTED):
                     errors.append(f"{item.key}: no resource that is stored there is known")
@@ -63,7 +72,9 @@ class Sealing:
             except TransformError as error:
                 errors.append(f"{item.key}: {error}")
         if errors:
-            raise BackupError(f"{len(errors)} values cannot be {done} by {self._path}, nothing was written:\n{first_lines(errors)}")
+            raise BackupError(
+                f"{len(errors)} values cannot be {done} by {self._path}, nothing was written:\n{first_lines(errors)}"
+            )
         return contents.with_items(items)
 
 

@@ -24,7 +24,9 @@ from tetrapod.generic.storage.sqlite.lock import DatabaseLock
 from tetrapod.generic.storage.sqlite.schema import open_connection, prepare
 
 BUMP: Final = 1_000_000
-"""Added to the revision of the source: more writes than can be expected between the backup and the end of its source."""
+"""Added to the revision of the source: more writes than can be expected between the backup and the end of its
+source.
+"""
 MOST_REVISIONS: Final = 20_000_000
 _AT_ONCE: Final = 64
 _COUNTER: Final = "tetrapod/revisions/"  # outside of every prefix
@@ -73,10 +75,13 @@ def _fill(path: Path, start: str, contents: Contents, bump: int) -> int:
             if item.ttl is not None:
                 lease = connection.execute("INSERT INTO leases (expires) VALUES (?)", (now + item.ttl,)).lastrowid or 0
             key, created = start + item.key, min(item.created, revision)
-            connection.execute("INSERT INTO revisions VALUES (?, ?, ?, ?, 0, ?)", (revision, key, item.value, created, lease))
+            connection.execute(
+                "INSERT INTO revisions VALUES (?, ?, ?, ?, 0, ?)", (revision, key, item.value, created, lease)
+            )
             connection.execute("INSERT INTO current VALUES (?, ?, ?, ?)", (key, revision, created, lease))
         last += 1
-        connection.execute("INSERT INTO revisions VALUES (?, '', NULL, ?, 0, 0)", (last, last))  # as if a key had been created and deleted
+        # As if a key had been created and deleted.
+        connection.execute("INSERT INTO revisions VALUES (?, '', NULL, ?, 0, 0)", (last, last))
         connection.execute("UPDATE compaction SET revision = ?", (last,))
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -100,7 +105,9 @@ async def write_etcd(backend: EtcdBackend, prefix: str, contents: Contents) -> i
     start = prefix.rstrip("/") + "/"
     existing = await backend.range(start, prefix_end(start), count_only=True)
     if existing.total:
-        raise BackupError(f"etcd has {existing.total} keys below {start} already; use an empty etcd, or another --etcd-prefix")
+        raise BackupError(
+            f"etcd has {existing.total} keys below {start} already; use an empty etcd, or another --etcd-prefix"
+        )
     await _raise_revision(backend, contents.revision)
     ordered = sorted(contents.items, key=lambda item: item.revision)
     for at in range(0, len(ordered), _AT_ONCE):
@@ -115,7 +122,9 @@ async def _put(backend: EtcdBackend, start: str, item: Item) -> None:
     lease = await backend.grant_lease(max(1, round(item.ttl))) if item.ttl is not None else 0
     result = await backend.put_if(start + item.key, item.value, 0, lease=lease)
     if not result.succeeded:
-        raise BackupError(f"another client wrote {start}{item.key} during the restoration; stop everything that uses this etcd")
+        raise BackupError(
+            f"another client wrote {start}{item.key} during the restoration; stop everything that uses this etcd"
+        )
 
 
 async def _raise_revision(backend: EtcdBackend, above: int) -> None:
@@ -153,5 +162,9 @@ def differences(expected: Sequence[Item], stored: Sequence[Item]) -> list[str]:
     values = {item.key: item.value for item in stored}
     short_lived = {item.key for item in expected if item.ttl is not None}
     expected_values = {item.key: item.value for item in expected}
-    differ = [key for key, value in expected_values.items() if values.get(key) != value and not (key in short_lived and key not in values)]
+    differ = [
+        key
+        for key, value in expected_values.items()
+        if values.get(key) != value and not (key in short_lived and key not in values)
+    ]
     return differ + sorted(values.keys() - expected_values.keys())

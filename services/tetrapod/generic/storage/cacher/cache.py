@@ -26,7 +26,9 @@ log = logging.getLogger(__name__)
 class Cache:
     """The watch cache of one resource, filled by a `Reflector`. Every change up to `revision` has been applied."""
 
-    def __init__(self, prefix_length: int, counters: CacheCounters, *, window: int = MOST, packed: bool = False) -> None:
+    def __init__(
+        self, prefix_length: int, counters: CacheCounters, *, window: int = MOST, packed: bool = False
+    ) -> None:
         self._prefix_length = prefix_length
         self.counters = counters
         self._window_size = window
@@ -71,7 +73,8 @@ class Cache:
             self.fanout.deliver(changes, received_at)
             for change in changes:
                 if change.previous is not None:
-                    change.previous.drop_derived_data()  # parsed forms of replaced objects are unlikely to be needed again
+                    # Parsed forms of replaced objects are unlikely to be needed again.
+                    change.previous.drop_derived_data()
 
     def _change(self, event: BackendEvent) -> Change | None:
         key = event.key[self._prefix_length :]

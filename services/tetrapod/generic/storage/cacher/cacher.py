@@ -147,7 +147,11 @@ class Cacher:
         if not complete:
             return self._end_as_too_old(watch, requested)
         if query.initial_events or (query.initial_events is None and not requested):
-            end = WatchEvent("BOOKMARK", None, now, initial_end=True) if query.initial_events and query.bookmarks else None
+            end = (
+                WatchEvent("BOOKMARK", None, now, initial_end=True)
+                if query.initial_events and query.bookmarks
+                else None
+            )
             watch.begin_with(self._snapshot(query), end)
         elif resumed:
             watch.begin_after(self._events_since(query, requested))
@@ -207,13 +211,22 @@ class Cacher:
 
     @traced("GuaranteedUpdate etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
     async def guaranteed_update(
-        self, key: str, try_update: TryUpdate, *, preconditions: Preconditions = NO_PRECONDITIONS, allow_absent: bool = False
+        self,
+        key: str,
+        try_update: TryUpdate,
+        *,
+        preconditions: Preconditions = NO_PRECONDITIONS,
+        allow_absent: bool = False,
     ) -> Entry:
         return await self._writer.guaranteed_update(key, try_update, preconditions, allow_absent)
 
     @traced("Delete etcd3", lambda self, key, *_, **__: {"key": self.prefix + key})
     async def delete(
-        self, key: str, *, preconditions: Preconditions = NO_PRECONDITIONS, validate: Callable[[Entry], Awaitable[None]] | None = None
+        self,
+        key: str,
+        *,
+        preconditions: Preconditions = NO_PRECONDITIONS,
+        validate: Callable[[Entry], Awaitable[None]] | None = None,
     ) -> Entry:
         return await self._writer.delete(key, preconditions, validate)
 

@@ -1,4 +1,7 @@
-"""Compressed entries of large objects that are seldom read, such as schemas, which shrink to a tenth or less (`StorageConfig.packed`)."""
+"""Compressed entries of large objects that are seldom read, such as schemas.
+
+Such objects shrink to a tenth or less (`StorageConfig.packed`).
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ def packed(entry: StoredEntry) -> StoredEntry:
     """Return the entry compressed, or unchanged if its size is outside of `SMALLEST` to `LARGEST`."""
     if not SMALLEST <= len(entry.item) <= LARGEST:
         return entry
-    compressed = PackedEntry(entry.key, entry.head, b"", entry.revision, entry.lease, _packed=zlib.compress(entry.item, _LEVEL))
+    compressed = PackedEntry(
+        entry.key, entry.head, b"", entry.revision, entry.lease, _packed=zlib.compress(entry.item, _LEVEL)
+    )
     del compressed.item
     return compressed

@@ -1,4 +1,6 @@
-"""Continue tokens of lists, in upstream's format: unpadded URL-safe base64 of `{"v":"meta.k8s.io/v1","rv":..,"start":..}`.
+"""Continue tokens of lists, in upstream's format.
+
+The format is the unpadded URL-safe base64 of `{"v":"meta.k8s.io/v1","rv":..,"start":..}`.
 
 An `rv` of -1 continues inconsistently, at the current revision.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/continue.go
@@ -45,7 +47,10 @@ def decode(token: str) -> Continuation:
 
 
 def _fields(token: str) -> dict[str, object]:
-    """Parse the token as Go's encoding/json does into upstream's struct, with its error texts, because clients see them."""
+    """Parse the token as Go's encoding/json does into upstream's struct.
+
+    The error texts are Go's, because clients see them.
+    """
     data = _decode_base64(token)
     try:
         fields = json.loads(data, parse_float=_Fraction)
@@ -59,7 +64,8 @@ def _fields(token: str) -> dict[str, object]:
         value = fields.get(name)
         if value is not None and not _fits(value, go_type):
             raise ValueError(
-                f"json: cannot unmarshal {_go_value(value, go_type)} into Go struct field continueToken.{name} of type {go_type}"
+                f"json: cannot unmarshal {_go_value(value, go_type)} into Go struct field continueToken.{name} of "
+                f"type {go_type}"
             )
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -29,8 +29,8 @@ _INITIALIZATION: Final = Histogram(
 )
 _DISPATCH: Final = Histogram(
     "apiserver_watch_events_dispatch_duration_seconds",
-    "Histogram of watch event dispatch latency broken by resource type and pipeline stage. The 'total' stage is the end-to-end latency of "
-    "a delivered event.",
+    "Histogram of watch event dispatch latency broken by resource type and pipeline stage. The 'total' stage is the "
+    "end-to-end latency of a delivered event.",
     (*_LABELS, "stage"),
     (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
 )
@@ -97,7 +97,9 @@ class CacheCounters:
             now: time of the last delivery.
         """
         if not self._dispatch:
-            self._dispatch = [_DISPATCH.row((*self._labels, stage)) for stage in ("total", "storage_to_cache", "cache_to_watcher")]
+            self._dispatch = [
+                _DISPATCH.row((*self._labels, stage)) for stage in ("total", "storage_to_cache", "cache_to_watcher")
+            ]
         total, to_cache, to_watcher = self._dispatch
         _DISPATCH.spread(total, applied - received, now - received, times)
         _DISPATCH.spread(to_cache, applied - received, applied - received, times)
@@ -197,7 +199,9 @@ _define_counter(
     lambda counters: counters.capacity_decreases,
 )
 _define_counter(
-    "etcd_bookmark_total", "Number of etcd bookmarks (progress notify events) split by kind.", lambda counters: counters.bookmarks
+    "etcd_bookmark_total",
+    "Number of etcd bookmarks (progress notify events) split by kind.",
+    lambda counters: counters.bookmarks,
 )
 _define_counter(
     "apiserver_storage_decode_errors_total",

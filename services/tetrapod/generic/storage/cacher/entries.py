@@ -15,7 +15,10 @@ FREED_AT_ONCE: Final = 1000
 
 
 class Entries:
-    """A dictionary of entries with a sorted list of its keys: an insertion moves a few pointers, a namespace is a slice."""
+    """A dictionary of entries with a sorted list of its keys.
+
+    An insertion moves a few pointers, and a namespace is a slice.
+    """
 
     __slots__ = ("_by_key", "_keys", "_last_span", "get")
 
@@ -23,7 +26,8 @@ class Entries:
         self._by_key: dict[str, StoredEntry] = {}
         self._keys: list[str] = []
         self.get = self._by_key.get
-        self._last_span: tuple[str, str, list[StoredEntry]] | None = None  # the last result of `within`, valid until the next change
+        # The last result of `within`, valid until the next change.
+        self._last_span: tuple[str, str, list[StoredEntry]] | None = None
 
     def __contains__(self, key: str) -> bool:
         return key in self._by_key

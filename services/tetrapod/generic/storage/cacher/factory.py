@@ -42,7 +42,11 @@ class CachingStorageFactory:
         """Return the Cacher of a resource, creating it at the first call."""
         cacher = self._cachers.get(config.prefix)
         if cacher is None:
-            backend = self.backend if self._encryption is None else self._encryption.backend(self.backend, config.group_resource)
+            backend = (
+                self.backend
+                if self._encryption is None
+                else self._encryption.backend(self.backend, config.group_resource)
+            )
             cacher = self._cachers[config.prefix] = Cacher(
                 backend, config, root=self._root, leases=self._leases, scheduling=self._scheduling
             )

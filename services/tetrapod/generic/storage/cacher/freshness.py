@@ -79,7 +79,8 @@ class Freshness:
         if self._reflector.revision() >= revision:
             return True
         if not self._backend.progress_reliable and await self._backend.revision() >= revision:
-            return False  # without reliable progress notifications the cache may never learn that it has reached the revision
+            # Without reliable progress notifications the cache may never learn that it has reached the revision.
+            return False
         if await self._reflector.reach(revision, TIMEOUT):
             return True
         raise TooLargeResourceVersion(revision, self._reflector.revision())

@@ -80,7 +80,10 @@ class History:
             self._cache.window.extend(changes, revision)
 
     async def _changes_since(self, revision: int) -> list[Change]:
-        """Read the changes between `revision` and the start of the window, which may advance while the store is read."""
+        """Read the changes between `revision` and the start of the window.
+
+        The window may advance while the store is read.
+        """
         if not self._backend.progress_reliable:
             raise _Incomplete("the store does not tell when a watch has caught up")
         changes = _Changes(self._cache, len(self._prefix))

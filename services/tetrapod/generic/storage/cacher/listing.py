@@ -19,7 +19,15 @@ from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.continue_token import INCONSISTENT, Continuation
 from tetrapod.generic.storage.cacher.entry import StoredEntry
 from tetrapod.generic.storage.cacher.freshness import Freshness
-from tetrapod.generic.storage.interface import Entry, ListPage, ListQuery, Predicate, TooLargeResourceVersion, TooOldResourceVersion, View
+from tetrapod.generic.storage.interface import (
+    Entry,
+    ListPage,
+    ListQuery,
+    Predicate,
+    TooLargeResourceVersion,
+    TooOldResourceVersion,
+    View,
+)
 from tetrapod.generic.storage.keys import is_key, prefix_end
 from tetrapod.generic.storage.metrics import Lists
 from tetrapod.generic.storage.resource_version import parse_resource_version
@@ -28,10 +36,10 @@ YIELD_EVERY: Final = 500
 BIGGEST_PAGE: Final = 10_000
 TOO_OLD: Final = "The resourceVersion for the provided list is too old."
 TOKEN_TOO_OLD: Final = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
-    "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token "
-    "results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and "
-    "now may show up in the list."
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
 )
 
 
@@ -96,7 +104,10 @@ class Lister:
         return await self._from_backend(query, start, 0)
 
     async def _list_at(self, query: ListQuery, revision: int, start: str) -> ListPage:
-        """List exactly at `revision`: from the cache by undoing later changes, or from the store if the cache does not know them."""
+        """List exactly at `revision`.
+
+        Read from the cache by undoing later changes, or from the store if the cache does not know them.
+        """
         if not await self._freshness.loaded():
             return await self._from_backend(query, start, revision)
         await self._check_revision(revision)
@@ -105,7 +116,9 @@ class Lister:
         if undo is None:
             return await self._from_backend(query, start, revision)
         needed = query.limit + len(undo) if query.limit else 0  # each undone change may replace one current entry
-        return await self._page(query, self._rewind(query, self._current(query, start, needed), start, undo), revision, query.limit)
+        return await self._page(
+            query, self._rewind(query, self._current(query, start, needed), start, undo), revision, query.limit
+        )
 
     async def _check_revision(self, revision: int) -> None:
         """Check that the store still has a revision.
@@ -139,7 +152,10 @@ class Lister:
         return Snapshot(rewound, present.total - added + len(former))
 
     def _current(self, query: ListQuery, start: str, most: int) -> Snapshot:
-        """Return the cache's current entries: the first `most` if these suffice to answer the query (0: all of them)."""
+        """Return the cache's current entries.
+
+        Return only the first `most` if these suffice to answer the query (0: all of them).
+        """
         if query.single:
             entry = self._cache.entries.get(query.prefix)
             matching = [entry] if entry is not None and query.prefix >= start else []
@@ -186,7 +202,10 @@ class Lister:
         async for page in self._backend_pages(query, start, revision):
             first = first or page
             fetched += len(page.kvs)
-            entries = [StoredEntry.from_stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease) for kv in page.kvs]
+            entries = [
+                StoredEntry.from_stored(kv.key[len(self._prefix) :], kv.value, kv.mod_revision, kv.lease)
+                for kv in page.kvs
+            ]
             matching, examined = await _apply_view(
                 query.view or _filter_view(query.predicate), entries, query.limit and query.limit - len(chosen)
             )
@@ -207,9 +226,8 @@ class Lister:
         low = self._prefix + max(query.prefix, start)
         high = self._prefix + query.prefix + "\0" if query.single else prefix_end(self._prefix + query.prefix)
         if not is_key(query.prefix):
-            low = high = (
-                self._prefix
-            )  # an empty range: such a namespace cannot exist in the store, but the response needs the store's revision
+            # An empty range: such a namespace cannot exist in the store, but the response needs the store's revision.
+            low = high = self._prefix
         size, first = query.limit or BIGGEST_PAGE, True
         try:
             while True:

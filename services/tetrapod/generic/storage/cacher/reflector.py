@@ -1,8 +1,8 @@
-"""`Reflector`: fills a `Cache` from the backend by list and watch, and keeps it current for the lifetime of the process.
+"""`Reflector`: fills a `Cache` from the backend by list and watch.
 
-It starts at the first use. When the store is unavailable it retries and resumes where it stopped, and open watches
-continue. If that revision has been compacted, it lists again. It follows client-go's reflector and the cacher of
-k8s.io/apiserver.
+It keeps the cache current for the lifetime of the process. It starts at the first use. When the store is unavailable it
+retries and resumes where it stopped, and open watches continue. If that revision has been compacted, it lists again. It
+follows client-go's reflector and the cacher of k8s.io/apiserver.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ PROGRESS_SECONDS: Final = 0.1
 class Reflector:
     """The background task that fills and follows the watch cache of one resource."""
 
-    def __init__(self, backend: Backend, prefix: str, cache: Cache, resource: GroupResource, scheduling: FairScheduling = DEFAULT) -> None:
+    def __init__(
+        self, backend: Backend, prefix: str, cache: Cache, resource: GroupResource, scheduling: FairScheduling = DEFAULT
+    ) -> None:
         """Create a reflector that has not started to fill `cache`.
 
         Args:
@@ -174,7 +176,9 @@ class Reflector:
         revision = page.revision
         await self._load(page.kvs, entries)
         while page.more:
-            page = await self._backend.range(page.kvs[-1].key + "\0", self._end, limit=PAGE, revision=revision, counted=False)
+            page = await self._backend.range(
+                page.kvs[-1].key + "\0", self._end, limit=PAGE, revision=revision, counted=False
+            )
             await self._load(page.kvs, entries)
         return entries, revision
 
@@ -217,9 +221,17 @@ class Reflector:
                 self._stream = None
 
     def _needs_slicing(self) -> bool:
-        """Return whether there are too many pending events for one step of the event loop, and few enough watchers to delay them."""
+        """Return whether pending events are delivered in slices.
+
+        This is so if there are too many pending events for one step of the event loop, and few enough watchers to delay
+        them.
+        """
         scheduling = self._scheduling
-        return scheduling.enabled and len(self._pending_events) > scheduling.events and len(self._cache.fanout) <= scheduling.few_watchers
+        return (
+            scheduling.enabled
+            and len(self._pending_events) > scheduling.events
+            and len(self._cache.fanout) <= scheduling.few_watchers
+        )
 
     def _next_slice(self) -> list[BackendEvent]:
         """Take the next few events, keeping the events of one revision together."""
@@ -259,7 +271,9 @@ class Reflector:
         else:
             log.debug("following %s: %s", self._prefix, error)
         if self._first_fill is not None and not self._first_fill.done():
-            reported = error if isinstance(error, Unavailable) else Unavailable(f"the cache could not be filled: {error}")
+            reported = (
+                error if isinstance(error, Unavailable) else Unavailable(f"the cache could not be filled: {error}")
+            )
             self._first_fill.set_result(Failure(reported))
         self._first_fill = None
 

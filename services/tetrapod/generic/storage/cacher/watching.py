@@ -23,7 +23,10 @@ CHUNK: Final = 500
 
 
 class CacheWatch:
-    """The implementation of `Watch`. `start_revision` is the revision of its initial state; only later changes are delivered."""
+    """The implementation of `Watch`.
+
+    `start_revision` is the revision of its initial state; only later changes are delivered.
+    """
 
     __slots__ = (
         "_end",
@@ -194,7 +197,10 @@ class Fanout:
         return sum(map(len, self._by_scope.values()))
 
     def deliver(self, changes: Sequence[Change], received: float) -> None:
-        """Deliver the changes of one step, received at the time `received`, to the watches concerned, with one push for each watch."""
+        """Deliver the changes of one step to the watches concerned, with one push for each watch.
+
+        `received` is the time at which the changes were received.
+        """
         if not self._by_scope:
             return
         deliveries = self._deliver_one(changes[0]) if len(changes) == 1 else self._deliver_many(changes)

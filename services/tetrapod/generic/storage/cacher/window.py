@@ -1,6 +1,7 @@
-"""`Window`: the recent changes of a resource, kept so that watches can start at, and pages be read at, an older revision.
+"""`Window`: the recent changes of a resource.
 
-A change is kept for at least 75 seconds, unless there are more than `MOST` changes.
+They are kept so that watches can start at, and pages be read at, an older revision. A change is kept for at least 75
+seconds, unless there are more than `MOST` changes.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go
 """
 
@@ -86,7 +87,9 @@ class Window:
             self.capacity *= 2
             self._counters.capacity_increases += 1
         oldest = self._changes[0]
-        while len(self._changes) > self._most or (len(self._changes) > FEWEST and change.at - oldest.at > FRESH_SECONDS):
+        while len(self._changes) > self._most or (
+            len(self._changes) > FEWEST and change.at - oldest.at > FRESH_SECONDS
+        ):
             self.start = self._changes.popleft().revision
             oldest = self._changes[0]
             if len(self._changes) * 4 < self.capacity > FEWEST:

@@ -49,20 +49,25 @@ def check(preconditions: Preconditions, entry: StoredEntry | None) -> None:
     if preconditions.uid is not None:
         uid = entry.uid if entry is not None else ""
         if uid != preconditions.uid:
-            raise PreconditionFailed(f"Precondition failed: UID in precondition: {preconditions.uid}, UID in object meta: {uid}")
+            raise PreconditionFailed(
+                f"Precondition failed: UID in precondition: {preconditions.uid}, UID in object meta: {uid}"
+            )
     if preconditions.resource_version is not None:
         version = str(entry.revision) if entry is not None else ""
         if version != preconditions.resource_version:
             required = preconditions.resource_version
             raise PreconditionFailed(
-                f"Precondition failed: ResourceVersion in precondition: {required}, ResourceVersion in object meta: {version}"
+                f"Precondition failed: ResourceVersion in precondition: {required}, ResourceVersion in object meta: "
+                f"{version}"
             )
 
 
 class Writer:
     """Writes the objects of one resource."""
 
-    def __init__(self, backend: Backend, prefix: str, cache: Cache, config: StorageConfig, leases: LeaseManager) -> None:
+    def __init__(
+        self, backend: Backend, prefix: str, cache: Cache, config: StorageConfig, leases: LeaseManager
+    ) -> None:
         self._backend = backend
         self._prefix = prefix
         self._cache = cache
@@ -84,7 +89,9 @@ class Writer:
                 raise KeyExists(key)
             return self._stored_entry(key, splice(value, result.revision), result.revision, lease)
 
-    async def guaranteed_update(self, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool) -> Entry:
+    async def guaranteed_update(
+        self, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool
+    ) -> Entry:
         """Apply `try_update` to the stored object and write the result, retrying on conflicts."""
         state = await self._base_state(key)
         while True:
@@ -169,7 +176,9 @@ class Writer:
             raise KeyNotFound(key)
         return state.entry
 
-    async def delete(self, key: str, preconditions: Preconditions, validate: Callable[[Entry], Awaitable[None]] | None) -> Entry:
+    async def delete(
+        self, key: str, preconditions: Preconditions, validate: Callable[[Entry], Awaitable[None]] | None
+    ) -> Entry:
         """Delete an object and return it with the resource version of its deletion."""
         state = await self._base_state(key)
         while True:
@@ -202,7 +211,10 @@ class Writer:
         return BaseState(entry, False) if entry is not None else await self._read(key)
 
     async def _state_after_rejection(self, key: str, rejected: BaseState) -> BaseState | None:
-        """Return the current state of an object, or None if it is the state that was rejected: then the rejection is final."""
+        """Return the current state of an object, or None if it is the state that was rejected.
+
+        None means that the rejection is final.
+        """
         if rejected.is_current:
             return None
         current = await self._read(key)
@@ -246,7 +258,11 @@ class Writer:
         two.
         """
         cached = self._cache.entries.get(key)
-        return cached if cached is not None and cached.revision == revision else StoredEntry.from_served(key, raw, revision, lease)
+        return (
+            cached
+            if cached is not None and cached.revision == revision
+            else StoredEntry.from_served(key, raw, revision, lease)
+        )
 
 
 def _revision(entry: StoredEntry | None) -> int:

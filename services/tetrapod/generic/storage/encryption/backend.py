@@ -100,11 +100,15 @@ class EncryptedBackend(ForwardingBackend):
     # Watches
 
     @contextlib.asynccontextmanager
-    async def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AsyncIterator[BackendWatch]:
+    async def watch(
+        self, start: str, end: str, from_revision: int, *, previous: bool = True
+    ) -> AsyncIterator[BackendWatch]:
         async with self._inner.watch(start, end, from_revision, previous=previous) as inner:
             yield _EncryptedWatch(inner, self._event)
 
-    async def decrypted(self, start: str, end: str, first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:
+    async def decrypted(
+        self, start: str, end: str, first: int, last: int
+    ) -> AsyncGenerator[Sequence[BackendEvent], None]:
         """Return the decrypted history. See `Backend.history`."""
         async for events in self._inner.history(start, end, first, last):
             yield [await self._event(event) for event in events]

@@ -87,7 +87,10 @@ class AesGcm:
 
 
 class SeededGcm:
-    """AES-GCM with a separate key for each write, derived by HKDF from a seed and 32 random bytes that precede the ciphertext."""
+    """AES-GCM with a separate key for each write.
+
+    The key is derived by HKDF from a seed and 32 random bytes that precede the ciphertext.
+    """
 
     def __init__(self, seed: bytes) -> None:
         if len(seed) < SEED_SIZE:

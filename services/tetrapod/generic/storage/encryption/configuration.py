@@ -82,7 +82,14 @@ def _shape() -> SchemaNode:
     keys = list_of(struct("v1.Key", name=string(), secret=string()))
     cache_size = SchemaNode("integer")
     cache_size.presence, cache_size.format = POINTER, "int32"
-    kms = struct("v1.KMSConfiguration", apiVersion=string(), name=string(), cachesize=cache_size, endpoint=string(), timeout=duration())
+    kms = struct(
+        "v1.KMSConfiguration",
+        apiVersion=string(),
+        name=string(),
+        cachesize=cache_size,
+        endpoint=string(),
+        timeout=duration(),
+    )
     provider = struct(
         "v1.ProviderConfiguration",
         aesgcm=_pointer(struct("v1.AESConfiguration", keys=keys)),
@@ -91,7 +98,9 @@ def _shape() -> SchemaNode:
         identity=_pointer(struct("v1.IdentityConfiguration")),
         kms=_pointer(kms),
     )
-    return kind(KIND, resources=list_of(struct("v1.ResourceConfiguration", resources=strings(), providers=list_of(provider))))
+    return kind(
+        KIND, resources=list_of(struct("v1.ResourceConfiguration", resources=strings(), providers=list_of(provider)))
+    )
 
 
 def _pointer(node: SchemaNode) -> SchemaNode:

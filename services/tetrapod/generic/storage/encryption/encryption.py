@@ -56,7 +56,10 @@ class Encryption:
         return self._providers.transformer(resource)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the health check, if there are or may be KMS plugins, and start watching the file if reloading is enabled."""
+        """Register the health check and start watching the file.
+
+        The health check is registered if there are or may be KMS plugins. The file is watched if reloading is enabled.
+        """
         if self._reloads or self._providers.probes:
             lifecycle.add_check(HEALTH_CHECK, self.check, ("healthz", "readyz"))
         if self._reloads:

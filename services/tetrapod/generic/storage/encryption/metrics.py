@@ -34,10 +34,11 @@ _DURATION: Final = Histogram(
 )
 _OPERATIONS: Final = Counter(
     "apiserver_storage_transformation_operations_total",
-    "Total number of transformations. Successful transformation will have a status 'OK' and a varied status string when the transformation "
-    "fails. The status, resource, and transformation_type fields can be used for alerting purposes. For example, you can monitor for "
-    "encryption/decryption failures using the transformation_type (e.g., from_storage for decryption and to_storage for encryption). "
-    "Additionally, these fields can be used to ensure that the correct transformers are applied to each resource.",
+    "Total number of transformations. Successful transformation will have a status 'OK' and a varied status string "
+    "when the transformation fails. The status, resource, and transformation_type fields can be used for alerting "
+    "purposes. For example, you can monitor for encryption/decryption failures using the transformation_type (e.g., "
+    "from_storage for decryption and to_storage for encryption). Additionally, these fields can be used to ensure "
+    "that the correct transformers are applied to each resource.",
     ("resource", "transformation_type", "transformer_prefix", "status"),
 )
 CACHE_MISSES: Final = Counter(
@@ -63,8 +64,8 @@ INVALID_KEY_IDS: Final = Counter(
 )
 SEED_CACHE_SIZE: Final = Gauge(
     "apiserver_envelope_encryption_dek_source_cache_size",
-    "Number of records in data encryption key (DEK) source cache. On a restart, this value is an approximation of the number of decrypt "
-    "RPC calls the server will make to the KMS plugin.",
+    "Number of records in data encryption key (DEK) source cache. On a restart, this value is an approximation of the "
+    "number of decrypt RPC calls the server will make to the KMS plugin.",
     ("provider_name",),
 )
 _KEY_IDS: Final = Counter(

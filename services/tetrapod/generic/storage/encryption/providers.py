@@ -26,7 +26,10 @@ KMS_V1_REFUSED: Final = (
 
 
 class _Keyed(NamedTuple):
-    """A provider with named keys: the prefix of its values, its cipher for each key, and the error text if no key matches."""
+    """A provider with named keys.
+
+    It has the prefix of its values, its cipher for each key, and the error text if no key matches.
+    """
 
     prefix: bytes
     ciphers: Sequence[Prefixed]
@@ -66,7 +69,10 @@ class Providers:
             raise ValueError(f"error while building transformers: {error}") from None
 
     def transformer(self, resource: GroupResource) -> Transformer:
-        """Return the transformer of a resource, configured by its name, its group (`*.group`) or `*.*`, in this order."""
+        """Return the transformer of a resource.
+
+        It is configured by the resource's name, its group (`*.group`) or `*.*`, in this order.
+        """
         transformer = self._transformers.get(resource)
         if transformer is None:
             transformer = self._transformers[resource] = self._build(resource)
@@ -91,7 +97,8 @@ class Providers:
             for masking in (GroupResource(resource.group, "*"), EVERYTHING):
                 if masking in self._by_resource:
                     raise ValueError(
-                        f"resource {go_quote(_display_name(resource))} is masked by earlier rule {go_quote(_display_name(masking))}"
+                        f"resource {go_quote(_display_name(resource))} is masked by earlier rule "
+                        f"{go_quote(_display_name(masking))}"
                     )
             self._by_resource.setdefault(resource, []).extend(providers)
 
@@ -100,7 +107,9 @@ class Providers:
             if (options := provider.get(name)) is not None:
                 ciphers = [Prefixed(f"{key['name']}:".encode(), cipher(secret_of(key))) for key in options["keys"]]
                 return _Keyed(
-                    f"k8s:enc:{name}:v1:".encode(), ciphers, f"no matching key was found for the provided {description} transformer"
+                    f"k8s:enc:{name}:v1:".encode(),
+                    ciphers,
+                    f"no matching key was found for the provided {description} transformer",
                 )
         if (kms := provider.get("kms")) is not None:
             return self._kms(kms)

@@ -97,7 +97,9 @@ class PrefixTransformer:
             transformed(self._resource, FROM_STORAGE, prefix.decode() or "identity", started, OK)
             return Plain(plain, stale or number > 0)
         if errors:
-            raise TransformError(errors[0][0] if len(errors) == 1 else _aggregate(text for text, _ in errors), errors[0][1])
+            raise TransformError(
+                errors[0][0] if len(errors) == 1 else _aggregate(text for text, _ in errors), errors[0][1]
+            )
         transformed(self._resource, FROM_STORAGE, "unknown", started, NO_RPC)
         raise TransformError(self._unmatched)
 

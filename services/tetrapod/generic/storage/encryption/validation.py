@@ -24,8 +24,13 @@ PROVIDERS: Final = ("kms", "aesgcm", "aescbc", "secretbox", "identity")
 _AES_SIZES: Final = (16, 24, 32)
 _SIZES: Final = {"aesgcm": _AES_SIZES, "aescbc": _AES_SIZES, "secretbox": (32,)}
 _NOT_REST: Final = frozenset({"apiserveripinfo", "serviceipallocations", "servicenodeportallocations"})
-_OVERLAP: Final = "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked"
-_EVENTS: Final = "'*.events.k8s.io' objects are stored using the 'events' API group in etcd. Use 'events' instead in the config file"
+_OVERLAP: Final = (
+    "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed "
+    "as they will be masked"
+)
+_EVENTS: Final = (
+    "'*.events.k8s.io' objects are stored using the 'events' API group in etcd. Use 'events' instead in the config file"
+)
 _STAR: Final = "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources"
 
 
@@ -110,7 +115,9 @@ def _provider(provider: Object, path: str, kms_names: set[str], reload: bool) ->
         errors += _kms(provider["kms"], f"{path}.kms", kms_names, reload)
         kms_names.add(provider["kms"].get("name") or "")
     elif configured and configured[0] in _SIZES:
-        errors += _keys(provider[configured[0]].get("keys") or [], f"{path}.{configured[0]}.keys", _SIZES[configured[0]])
+        errors += _keys(
+            provider[configured[0]].get("keys") or [], f"{path}.{configured[0]}.keys", _SIZES[configured[0]]
+        )
     return errors
 
 
@@ -168,13 +175,17 @@ def _kms(kms: Object, path: str, names: set[str], reload: bool) -> list[FieldErr
         errors.append(field.invalid(f"{path}.name", name, f"duplicate KMS provider name {name}, names must be unique"))
     nanoseconds = parse_nanoseconds(kms["timeout"])
     if nanoseconds <= 0:
-        errors.append(field.invalid(f"{path}.timeout", format_nanoseconds(nanoseconds), "timeout should be a positive value"))
+        errors.append(
+            field.invalid(f"{path}.timeout", format_nanoseconds(nanoseconds), "timeout should be a positive value")
+        )
     errors += _endpoint(kms.get("endpoint") or "", f"{path}.endpoint")
     size = kms.get("cachesize")
     if version != "v1" and size is not None:
         errors.append(field.invalid(f"{path}.cachesize", size, "cachesize is not supported in v2"))
     if version == "v1" and size == 0:
-        errors.append(field.invalid(f"{path}.cachesize", size, "cachesize should be a positive value, or negative to disable"))
+        errors.append(
+            field.invalid(f"{path}.cachesize", size, "cachesize should be a positive value, or negative to disable")
+        )
     if version not in {"v1", "v2"}:
         text = "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"
         errors.append(field.invalid(f"{path}.apiVersion", version, text))
@@ -187,7 +198,11 @@ def _endpoint(endpoint: str, path: str) -> list[FieldError]:
     try:
         scheme = parse_url(endpoint).scheme
     except BadUrl as error:
-        return [field.invalid(path, endpoint, f"invalid endpoint for kms provider, error: parse {go_quote(endpoint)}: {error}")]
+        return [
+            field.invalid(
+                path, endpoint, f"invalid endpoint for kms provider, error: parse {go_quote(endpoint)}: {error}"
+            )
+        ]
     if scheme != "unix":
         text = f"unsupported scheme {go_quote(scheme)} for KMS provider, only unix is supported"
         return [field.invalid(path, endpoint, text)]

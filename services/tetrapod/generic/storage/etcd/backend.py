@@ -71,7 +71,12 @@ class EtcdBackend:
         counted: bool = True,
     ) -> Range:
         request = pb.RangeRequest(
-            key=start.encode(), range_end=end.encode(), limit=limit, revision=revision, keys_only=keys_only, count_only=count_only
+            key=start.encode(),
+            range_end=end.encode(),
+            limit=limit,
+            revision=revision,
+            keys_only=keys_only,
+            count_only=count_only,
         )
         response = await self._read("range", request, RANGE_TIMEOUT if not count_only else self._timeout)
         return Range([key_value(kv) for kv in response.kvs], response.more, response.count, response.header.revision)
@@ -97,7 +102,9 @@ class EtcdBackend:
     async def delete_if(self, key: str, expected: int) -> WriteResult:
         if not expected:  # the comparison "absent" would succeed and delete nothing, so it is not a success
             return WriteResult(False, await self.revision(), await self.get(key))
-        return await self._write(key, expected, pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=key.encode())))
+        return await self._write(
+            key, expected, pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=key.encode()))
+        )
 
     async def _write(self, key: str, expected: int, operation: pb.RequestOp) -> WriteResult:
         request = pb.TxnRequest(
@@ -135,7 +142,9 @@ class EtcdBackend:
 
     # Watches
 
-    def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AbstractAsyncContextManager[EtcdWatch]:
+    def watch(
+        self, start: str, end: str, from_revision: int, *, previous: bool = True
+    ) -> AbstractAsyncContextManager[EtcdWatch]:
         return self._watches.watch(start, end, from_revision, previous=previous)
 
     def history(self, start: str, end: str, first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:

@@ -28,7 +28,9 @@ class Compactor:
     round.
     """
 
-    def __init__(self, txn: Callable[[pb.TxnRequest], Awaitable[pb.TxnResponse]], compact: Callable[[int], Awaitable[None]]) -> None:
+    def __init__(
+        self, txn: Callable[[pb.TxnRequest], Awaitable[pb.TxnResponse]], compact: Callable[[int], Awaitable[None]]
+    ) -> None:
         self._txn = txn
         self._compact = compact
         self.version = 0

@@ -1,7 +1,7 @@
-"""Connections to the members of an etcd cluster: one channel per endpoint with TLS and keepalive, and the choice of the endpoint in use.
+"""Connections to the members of an etcd cluster, and the choice of the endpoint in use.
 
-An endpoint that does not answer a call in time is replaced by the next one. One that does not even answer an HTTP/2
-ping is replaced earlier.
+Each endpoint has one channel with TLS and keepalive. An endpoint that does not answer a call in time is replaced by the
+next one. One that does not even answer an HTTP/2 ping is replaced earlier.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class Connection:
     `on_unresponsive` is called when the endpoint stops answering; it is None if there is only one.
     """
 
-    def __init__(self, url: str, credentials: Credentials, on_unresponsive: Callable[[Connection], None] | None = None) -> None:
+    def __init__(
+        self, url: str, credentials: Credentials, on_unresponsive: Callable[[Connection], None] | None = None
+    ) -> None:
         self.url = url
         scheme, host, port = _endpoint(url)
         if scheme == "https":
@@ -82,7 +84,9 @@ class Connection:
         if on_unresponsive is None:
             self.channel = Channel(host, port, tls)
         else:
-            self.channel = Channel(host, port, tls, response_timeout=RESPONSE_TIMEOUT, on_unresponsive=partial(on_unresponsive, self))
+            self.channel = Channel(
+                host, port, tls, response_timeout=RESPONSE_TIMEOUT, on_unresponsive=partial(on_unresponsive, self)
+            )
         self._peer = {"server.address": host, "server.port": port}
         self.version = ""
         self.cluster = 0
@@ -95,7 +99,11 @@ class Connection:
         self.status = self._unary("Maintenance/Status", pb.StatusResponse, repeatable=True)
 
     def _unary(self, method: str, response: Any, *, repeatable: bool = False) -> Callable[..., Awaitable[Any]]:
-        path, parse, unary = f"/etcdserverpb.{method}", response.FromString, partial(self.channel.unary, repeatable=repeatable)
+        path, parse, unary = (
+            f"/etcdserverpb.{method}",
+            response.FromString,
+            partial(self.channel.unary, repeatable=repeatable),
+        )
 
         async def call(request: Any, *, timeout: float) -> Any:
             if (span := current()) is not None:
@@ -104,7 +112,9 @@ class Connection:
 
         return call
 
-    async def _traced(self, parent: Span, method: str, message: bytes, timeout: float, unary: Callable[..., Awaitable[bytes]]) -> bytes:
+    async def _traced(
+        self, parent: Span, method: str, message: bytes, timeout: float, unary: Callable[..., Awaitable[bytes]]
+    ) -> bytes:
         """Make a call within a child span and send its trace context to etcd (upstream: otelgrpc)."""
         with parent.child(f"etcdserverpb.{method}", CLIENT, _OTELGRPC) as span:
             span.put({"rpc.method": f"etcdserverpb.{method}", "rpc.system.name": "grpc", **self._peer})
@@ -142,7 +152,9 @@ class Connection:
                 raise Unavailable(f"etcd: cannot connect to {self.url}: {error}") from error
         if not progress_reliable(self.version):
             log.warning(
-                "etcd %s at %s sends no reliable progress notifications: consistent reads are served by etcd itself", self.version, self.url
+                "etcd %s at %s sends no reliable progress notifications: consistent reads are served by etcd itself",
+                self.version,
+                self.url,
             )
 
 
@@ -198,10 +210,15 @@ class Endpoints:
                 raise CannotOpen(f"--etcd-servers: {error}; name the members of one cluster only") from None
 
     def _check_cluster(self, connection: Connection) -> None:
-        """Raise Unavailable if the endpoint belongs to another cluster than the others, to prevent writes to the wrong cluster."""
+        """Raise Unavailable if the endpoint belongs to another cluster than the others.
+
+        This prevents writes to the wrong cluster.
+        """
         for other in self._connections.values():
             if other.cluster and connection.cluster and other.cluster != connection.cluster:
-                raise Unavailable(f"etcd: {connection.url} is of cluster {connection.cluster:x}, {other.url} of {other.cluster:x}")
+                raise Unavailable(
+                    f"etcd: {connection.url} is of cluster {connection.cluster:x}, {other.url} of {other.cluster:x}"
+                )
 
     def leave(self, connection: Connection) -> None:
         """Use the next endpoint from now on, because `connection` does not answer."""
@@ -214,7 +231,9 @@ class Endpoints:
 
     def _open(self, url: str) -> Connection:
         if url not in self._connections:
-            self._connections[url] = Connection(url, self._credentials, self._on_unresponsive if len(self._urls) > 1 else None)
+            self._connections[url] = Connection(
+                url, self._credentials, self._on_unresponsive if len(self._urls) > 1 else None
+            )
         return self._connections[url]
 
     @property

@@ -20,7 +20,9 @@ until then.
 """
 
 
-async def read_history(endpoints: Endpoints, span: tuple[str, str], first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:
+async def read_history(
+    endpoints: Endpoints, span: tuple[str, str], first: int, last: int
+) -> AsyncGenerator[Sequence[BackendEvent], None]:
     """Yield the events of the revisions `first` to `last`, which etcd must have reached.
 
     Raises:

@@ -36,7 +36,9 @@ def _event(event: pb.Event) -> BackendEvent:
     previous = key_value(event.prev_kv) if event.HasField("prev_kv") else None
     if event.type == pb.Event.DELETE:
         return BackendEvent(kv.key.decode(), None, kv.mod_revision, previous, False)
-    return BackendEvent(kv.key.decode(), kv.value, kv.mod_revision, previous, kv.create_revision == kv.mod_revision, kv.lease)
+    return BackendEvent(
+        kv.key.decode(), kv.value, kv.mod_revision, previous, kv.create_revision == kv.mod_revision, kv.lease
+    )
 
 
 class EtcdWatch:
@@ -78,7 +80,11 @@ class EtcdWatch:
         """Process a response for this watch."""
         if response.canceled:
             compacted = response.compact_revision
-            self.fail(Compacted(compacted) if compacted else Unavailable(f"etcd: watch was cancelled: {response.cancel_reason}"))
+            self.fail(
+                Compacted(compacted)
+                if compacted
+                else Unavailable(f"etcd: watch was cancelled: {response.cancel_reason}")
+            )
         elif response.created:
             self._created_at = response.header.revision
             self._outdated_answers = self._stream.outstanding

@@ -140,7 +140,9 @@ class SqliteBackend:
     async def size(self) -> int:
         return await self._read(
             lambda connection: int(
-                connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+                connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[
+                    0
+                ]
             )
         )
 
@@ -213,7 +215,9 @@ class SqliteBackend:
         """
         self._use()
         now = self._housekeeping.clock()
-        changed, next_expiry = await self._writer.submit(lambda t: snapshots.restore(t, self._for_writes, snapshot, now))
+        changed, next_expiry = await self._writer.submit(
+            lambda t: snapshots.restore(t, self._for_writes, snapshot, now)
+        )
         if next_expiry is not None:
             self._housekeeping.schedule_expiry(next_expiry)
         return changed
@@ -233,7 +237,9 @@ class SqliteBackend:
     # Watches
 
     @contextlib.asynccontextmanager
-    async def watch(self, start: str, end: str, from_revision: int, *, previous: bool = True) -> AsyncIterator[SqliteWatch]:
+    async def watch(
+        self, start: str, end: str, from_revision: int, *, previous: bool = True
+    ) -> AsyncIterator[SqliteWatch]:
         self._use()
         watch = self._hub.add((start, end), from_revision, previous)
         try:

@@ -23,7 +23,9 @@ SWEEP = 500  # keys or revisions per transaction
 class Housekeeping:
     """The timers of one store. History is kept for at least `history` seconds, and at most twice as long."""
 
-    def __init__(self, writer: Writer, revision: Callable[[], int], history: float, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, writer: Writer, revision: Callable[[], int], history: float, clock: Callable[[], float] = time.time
+    ) -> None:
         self.clock = clock
         self._writer = writer
         self._revision = revision
@@ -63,11 +65,14 @@ class Housekeeping:
             pass
 
     def _plan_compaction(self, revision: int) -> None:
-        self._next_compaction = asyncio.get_running_loop().call_later(self._history, self._start, lambda: self._compact_to(revision))
+        self._next_compaction = asyncio.get_running_loop().call_later(
+            self._history, self._start, lambda: self._compact_to(revision)
+        )
 
     async def _compact_to(self, revision: int) -> None:
         self._plan_compaction(self._revision())
-        with contextlib.suppress(Compacted, FutureRevision):  # nothing was written since, or another caller compacted further
+        # Nothing was written since, or another caller compacted further.
+        with contextlib.suppress(Compacted, FutureRevision):
             await self.compact(revision)
 
     def _start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:

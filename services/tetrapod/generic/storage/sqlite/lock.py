@@ -1,4 +1,6 @@
-"""The lock file of a database: only one process may open it, because watch events are delivered within the process only.
+"""The lock file of a database, which only one process may open.
+
+The reason is that watch events are delivered within the process only.
 
 It uses `flock` on an open file, which the kernel releases when the process ends for any reason, so a lock cannot
 become stale.

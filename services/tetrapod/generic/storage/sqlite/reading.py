@@ -37,7 +37,9 @@ def compacted_revision(connection: sqlite3.Connection) -> int:
 def get(connection: sqlite3.Connection, key: str) -> KeyValue | None:
     """Return the current value of a key, or None."""
     row = connection.execute(
-        "SELECT r.value, c.revision, c.created, c.lease FROM current c JOIN revisions r USING (revision) WHERE c.key = ?", (key,)
+        "SELECT r.value, c.revision, c.created, c.lease FROM current c JOIN revisions r USING (revision) WHERE c.key "
+        "= ?",
+        (key,),
     ).fetchone()
     return None if row is None else KeyValue(key, *row)
 
@@ -70,10 +72,11 @@ def _current_range(connection: sqlite3.Connection, query: RangeQuery, now: int) 
     return _page(rows, query.limit, total, now)
 
 
-LATEST = """
-(SELECT key AS latest_key, max(revision) AS latest FROM revisions WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key ORDER BY key)
-CROSS JOIN revisions ON revision = latest WHERE value IS NOT NULL
-"""
+LATEST = (
+    "\n(SELECT key AS latest_key, max(revision) AS latest FROM revisions "
+    "WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key ORDER BY key)\n"
+    "CROSS JOIN revisions ON revision = latest WHERE value IS NOT NULL\n"
+)
 """SQLite evaluates the subquery as a coroutine in index order, so a limit ends the scan early. (A plain JOIN
 materializes it.)
 """
@@ -88,7 +91,8 @@ def _past_range(connection: sqlite3.Connection, query: RangeQuery, now: int) -> 
         return Range((), False, total, now)
     value = "x''" if query.keys_only else "value"
     rows = connection.execute(
-        f"SELECT key, {value}, revision, created, lease FROM {LATEST} LIMIT ?", (*span, query.limit + 1 if query.limit else -1)
+        f"SELECT key, {value}, revision, created, lease FROM {LATEST} LIMIT ?",
+        (*span, query.limit + 1 if query.limit else -1),
     )
     return _page(rows, query.limit, total, now)
 
@@ -102,7 +106,9 @@ def _page(rows: sqlite3.Cursor, limit: int, total: int, now: int) -> Range:
     return Range(kvs, more, total, now)
 
 
-def history(connection: sqlite3.Connection, span: tuple[str, str], first: int, last: int, limit: int) -> list[BackendEvent]:
+def history(
+    connection: sqlite3.Connection, span: tuple[str, str], first: int, last: int, limit: int
+) -> list[BackendEvent]:
     """Return up to `limit` events of the keys in `span`, from revision `first` to `last`. Raises Compacted."""
     if first < (compacted := compacted_revision(connection)):
         raise Compacted(compacted)

@@ -17,7 +17,8 @@ APPLICATION_ID = 0x54455452  # "TETR"
 SCHEMA_VERSION = 1
 FIRST_REVISION = 2  # revision of an empty store, one more than etcd's, because clients and tests use 1 to mean long ago
 
-TABLES = """
+TABLES = (
+    """
 CREATE TABLE revisions (
     revision INTEGER PRIMARY KEY,
     key TEXT NOT NULL,
@@ -27,12 +28,14 @@ CREATE TABLE revisions (
     lease INTEGER NOT NULL
 );
 CREATE INDEX revisions_by_key ON revisions (key, revision);
-CREATE TABLE current (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, created INTEGER NOT NULL, lease INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE current (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, created INTEGER NOT NULL, """
+    """lease INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX current_by_lease ON current (lease) WHERE lease != 0;
 CREATE TABLE leases (id INTEGER PRIMARY KEY, expires REAL NOT NULL);
 CREATE TABLE compaction (only INTEGER PRIMARY KEY CHECK (only = 1), revision INTEGER NOT NULL);
 INSERT INTO compaction VALUES (1, 0);
 """
+)
 
 
 class UnsupportedDatabase(CannotOpen):
@@ -83,7 +86,8 @@ def tune(connection: sqlite3.Connection, durable: bool = True) -> None:
 
 def _create(connection: sqlite3.Connection, path: Path | None) -> None:
     connection.executescript(
-        f"BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+        f"BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; "
+        "COMMIT;"
     )
     if path is not None:
         _sync_directory(path.parent)

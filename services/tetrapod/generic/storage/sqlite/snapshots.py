@@ -44,7 +44,9 @@ def take(connection: sqlite3.Connection, now: float) -> Snapshot:
     return Snapshot(reading.last_revision(connection), entries, leases)
 
 
-def restore(transaction: Transaction, connection: sqlite3.Connection, snapshot: Snapshot, now: float) -> tuple[int, float | None]:
+def restore(
+    transaction: Transaction, connection: sqlite3.Connection, snapshot: Snapshot, now: float
+) -> tuple[int, float | None]:
     """Make the store hold the contents of `snapshot`.
 
     Objects are put in the order of their creation and deleted in the reverse order, so that no watcher sees an object
@@ -66,7 +68,9 @@ def restore(transaction: Transaction, connection: sqlite3.Connection, snapshot: 
             continue
         if stored.lease and stored.lease not in leases:
             leases[stored.lease] = transaction.grant(now + max(snapshot.leases.get(stored.lease, 0.0), 0.0))
-        transaction.put(key, stored.value, existing.revision if existing is not None else 0, leases.get(stored.lease, 0))
+        transaction.put(
+            key, stored.value, existing.revision if existing is not None else 0, leases.get(stored.lease, 0)
+        )
         changed += 1
     expiries = [now + max(snapshot.leases.get(lease, 0.0), 0.0) for lease in leases]
     return changed, min(expiries, default=None)

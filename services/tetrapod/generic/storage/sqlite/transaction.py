@@ -11,7 +11,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from tetrapod.generic.storage.backend import BackendEvent, Compacted, FutureRevision, KeyValue, LeaseNotFound, WriteResult
+from tetrapod.generic.storage.backend import (
+    BackendEvent,
+    Compacted,
+    FutureRevision,
+    KeyValue,
+    LeaseNotFound,
+    WriteResult,
+)
 from tetrapod.generic.storage.sqlite import reading
 
 
@@ -56,7 +63,9 @@ class Transaction:
             return WriteResult(False, self.revision, reading.get(self._connection, key))
         previous = self._previous(key, current_revision)
         revision = self._next()
-        self._connection.execute("INSERT INTO revisions VALUES (?, ?, NULL, ?, ?, ?)", (revision, key, created, current_revision, lease))
+        self._connection.execute(
+            "INSERT INTO revisions VALUES (?, ?, NULL, ?, ?, ?)", (revision, key, created, current_revision, lease)
+        )
         self._connection.execute("DELETE FROM current WHERE key = ?", (key,))
         self.events.append(BackendEvent(key, None, revision, previous, False, lease))
         return WriteResult(True, revision, None)
@@ -79,7 +88,9 @@ class Transaction:
         Return True if there may be more.
         """
         ended = "SELECT id FROM leases WHERE expires <= ?"
-        rows = self._connection.execute(f"SELECT key, revision FROM current WHERE lease IN ({ended}) LIMIT ?", (now, limit)).fetchall()
+        rows = self._connection.execute(
+            f"SELECT key, revision FROM current WHERE lease IN ({ended}) LIMIT ?", (now, limit)
+        ).fetchall()
         for key, revision in rows:
             self.delete(key, revision)
         if len(rows) == limit:
@@ -105,7 +116,9 @@ class Transaction:
         until = min(target, compacted + step)
         superseded = "SELECT previous FROM revisions WHERE revision > ? AND revision <= ? AND previous != 0"
         self._connection.execute(f"DELETE FROM revisions WHERE revision IN ({superseded})", (compacted, until))
-        self._connection.execute("DELETE FROM revisions WHERE revision >= ? AND revision < ? AND value IS NULL", (compacted, until))
+        self._connection.execute(
+            "DELETE FROM revisions WHERE revision >= ? AND revision < ? AND value IS NULL", (compacted, until)
+        )
         self._connection.execute("UPDATE compaction SET revision = ?", (until,))
         self.changed = True
         return until < target

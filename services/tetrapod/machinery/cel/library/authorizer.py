@@ -66,7 +66,8 @@ Decide = Callable[[CheckAttributes], Decision]
 class AuthorizerValue(_Receiver):
     """An authorizer for one user.
 
-    `decide` is called at each `check`. `service_account` returns the user of a service account, given its namespace and name.
+    `decide` is called at each `check`. `service_account` returns the user of a service account, given its namespace and
+    name.
     """
 
     decide: Decide
@@ -74,7 +75,9 @@ class AuthorizerValue(_Receiver):
     service_account: Callable[[str, str], Any] | None = None
     cel_type = AUTHORIZER
 
-    def resource_check(self, group: str, resource: str, subresource: str = "", namespace: str = "", name: str = "") -> ResourceCheck:
+    def resource_check(
+        self, group: str, resource: str, subresource: str = "", namespace: str = "", name: str = ""
+    ) -> ResourceCheck:
         """Return the value of `authorizer.requestResource`."""
         attributes = CheckAttributes(self.user, "", "", group, resource, subresource, namespace, name)
         return ResourceCheck(self, attributes)
@@ -119,7 +122,9 @@ def _service_account(authorizer: AuthorizerValue, namespace: str, name: str) -> 
     if name_is_dns_label(namespace, False):
         raise EvaluationError("Invalid service account namespace")
     make = authorizer.service_account
-    return replace(authorizer, user=f"system:serviceaccount:{namespace}:{name}" if make is None else make(namespace, name))
+    return replace(
+        authorizer, user=f"system:serviceaccount:{namespace}:{name}" if make is None else make(namespace, name)
+    )
 
 
 def _resource(check: GroupCheck, resource: str) -> ResourceCheck:

@@ -27,7 +27,9 @@ from tetrapod.machinery.cel.values import (
 from tetrapod.machinery.golang.floats import go_float
 
 _INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_FLOAT: Final = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE)
+_FLOAT: Final = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
+)
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -151,7 +153,11 @@ FUNCTIONS: Final[Functions] = {
         ((Timestamp,), text_of),
         ((Duration,), text_of),
     ],
-    "timestamp": [((Timestamp,), _same), ((str,), _timestamp_of), ((int,), lambda value: checked_timestamp(value * 1_000_000_000))],
+    "timestamp": [
+        ((Timestamp,), _same),
+        ((str,), _timestamp_of),
+        ((int,), lambda value: checked_timestamp(value * 1_000_000_000)),
+    ],
     "uint": [((Uint,), _same), ((float,), _truncated_uint), ((int,), checked_uint), ((str,), _uint_of)],
     "optional.of": [((object,), Optional)],
     "optional.none": [((), lambda: NONE)],

@@ -11,16 +11,36 @@ from tetrapod.machinery.cel.library.formatting import BadFormat, Clause, clauses
 from tetrapod.machinery.cel.nodes import Call, ListNode, Literal, MapNode, Node
 
 _STRINGS: Final = (
-    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given"
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
+    "timestamps, was given"
 )
-_SHOWN: Final = ("list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration", "type", "null")
+_SHOWN: Final = (
+    "list",
+    "map",
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "string",
+    "timestamp",
+    "bytes",
+    "duration",
+    "type",
+    "null",
+)
 _ALLOWED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "d": (("int", "uint"), "decimal clause can only be used on integers, was given"),
     "f": (("double", "string"), "fixed-point clause can only be used on doubles, was given"),
     "e": (("double", "string"), "scientific clause can only be used on doubles, was given"),
     "b": (("int", "uint", "bool"), "only integers and bools can be formatted as binary, was given"),
-    "x": (("int", "uint", "string", "bytes"), "only integers, byte buffers, and strings can be formatted as hex, was given"),
-    "X": (("int", "uint", "string", "bytes"), "only integers, byte buffers, and strings can be formatted as hex, was given"),
+    "x": (
+        ("int", "uint", "string", "bytes"),
+        "only integers, byte buffers, and strings can be formatted as hex, was given",
+    ),
+    "X": (
+        ("int", "uint", "string", "bytes"),
+        "only integers, byte buffers, and strings can be formatted as hex, was given",
+    ),
     "o": (("int", "uint"), "octal clause can only be used on integers, was given"),
 }
 

@@ -15,7 +15,9 @@ from tetrapod.machinery.golang.floats import go_float
 from tetrapod.machinery.golang.quoting import go_quote
 
 MAX_PRECISION: Final = 100_000
-"""Upstream has no such bound in this version of the library. It prevents a format from filling the memory with zeros."""
+"""Upstream has no such bound in this version of the library. It prevents a format from filling the memory with
+zeros.
+"""
 _SCIENTIFIC: Final = 6
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]*))?([\s\S]?)")
 _SPECIAL: Final = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}
@@ -57,7 +59,9 @@ def format_string(text: str, args: list[Any]) -> str:
     """Return the formatted text. Raises EvaluationError."""
     rest = iter(args)
     try:
-        return "".join(piece if isinstance(piece, str) else _formatted(piece, next(rest)) for piece in clauses(text, len(args)))
+        return "".join(
+            piece if isinstance(piece, str) else _formatted(piece, next(rest)) for piece in clauses(text, len(args))
+        )
     except BadFormat as error:
         raise EvaluationError(str(error)) from None
     except ClauseError as error:
@@ -87,7 +91,9 @@ def _clause(text: str, start: int) -> tuple[Clause, int]:
             raise BadFormat(f"{failed_precision}{text}")
         digits = int(precision[:9])
         if digits > MAX_PRECISION:
-            raise BadFormat(f"{failed_precision}precision value of {precision} exceeds maximum allowed precision of {MAX_PRECISION}")
+            raise BadFormat(
+                f"{failed_precision}precision value of {precision} exceeds maximum allowed precision of {MAX_PRECISION}"
+            )
     if letter not in "sdbxXofe":
         raise BadFormat(f'{failed}unrecognized formatting clause "{letter}"')
     return Clause(letter, digits), match.end()
@@ -120,7 +126,10 @@ def as_string(value: Any) -> str:
         return f"{{{', '.join(f'{key}:{item}' for key, item in pairs)}}}"
     if isinstance(value, CelType):
         return value.name
-    text = "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
+    text = (
+        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
+        "timestamps"
+    )
     raise ClauseError(f"{text}, was given {_name(value)}")
 
 
@@ -128,7 +137,9 @@ def _text(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise ClauseError('could not convert argument "invalid UTF-8 in bytes, cannot convert to string" to string') from None
+        raise ClauseError(
+            'could not convert argument "invalid UTF-8 in bytes, cannot convert to string" to string'
+        ) from None
 
 
 def _quoted_key(key: Any) -> str:

@@ -79,7 +79,9 @@ def _parse_ip(text: str) -> IP:
     try:
         address = _address(text)
     except ValueError as error:
-        raise EvaluationError(f"IP Address {go_quote(text)} parse error during conversion from string: {error}") from None
+        raise EvaluationError(
+            f"IP Address {go_quote(text)} parse error during conversion from string: {error}"
+        ) from None
     if "%" in text:
         raise EvaluationError(f"IP address {go_quote(text)} with zone value is not allowed")
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
@@ -129,7 +131,10 @@ def _is(parse: Any) -> Any:
 
 
 def _contains_text(cidr: CIDR, text: str) -> bool:
-    """Return whether a CIDR contains the address in a text. As upstream, an invalid text is reported as a missing overload."""
+    """Return whether a CIDR contains the address in a text.
+
+    As upstream, an invalid text is reported as a missing overload.
+    """
     try:
         return cidr.contains(_parse_ip(text).address)
     except EvaluationError:
@@ -169,7 +174,10 @@ FUNCTIONS: Final[Functions] = {
         ((CIDR, str), _contains_text),
         ((CIDR, IP), lambda cidr, ip: cidr.contains(ip.address)),
     ],
-    "containsCIDR": [((CIDR, str), lambda cidr, text: _contains_cidr(cidr, _parse_cidr(text))), ((CIDR, CIDR), _contains_cidr)],
+    "containsCIDR": [
+        ((CIDR, str), lambda cidr, text: _contains_cidr(cidr, _parse_cidr(text))),
+        ((CIDR, CIDR), _contains_cidr),
+    ],
     "prefixLength": [((CIDR,), lambda cidr: cidr.bits)],
     "masked": [((CIDR,), CIDR.masked)],
     "string": [((IP,), lambda ip: str(ip.address)), ((CIDR,), lambda cidr: f"{cidr.address}/{cidr.bits}")],

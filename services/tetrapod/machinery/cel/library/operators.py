@@ -10,7 +10,16 @@ from typing import Any, Final
 from tetrapod.machinery.cel.errors import CostLimitExceeded, EvaluationError
 from tetrapod.machinery.cel.overload_errors import overload_error
 from tetrapod.machinery.cel.time import checked_duration, checked_timestamp
-from tetrapod.machinery.cel.values import CorrelatedList, Duration, ObjectLike, Timestamp, Uint, equal, find, no_such_overload
+from tetrapod.machinery.cel.values import (
+    CorrelatedList,
+    Duration,
+    ObjectLike,
+    Timestamp,
+    Uint,
+    equal,
+    find,
+    no_such_overload,
+)
 
 MAX_ELEMENTS: Final = 5_000_000
 """The longest concatenated list. Upstream shares the parts of a concatenation, while they are copied here."""
@@ -103,7 +112,10 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def modulo(a: Any, b: Any) -> Any:
-    """Return `a % b` with the sign of `a`. Raises EvaluationError for a modulus of zero, on overflow, or for other types."""
+    """Return `a % b` with the sign of `a`.
+
+    Raises EvaluationError for a modulus of zero, on overflow, or for other types.
+    """
     kind = a.__class__
     if kind is not b.__class__ or kind not in (int, Uint):
         raise overload_error("_%_", (a, b))

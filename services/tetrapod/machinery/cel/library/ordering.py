@@ -1,4 +1,7 @@
-"""Kubernetes' list functions: isSorted, sum, min, max, indexOf, lastIndexOf. Upstream: apiserver/pkg/cel/library/lists.go."""
+"""Kubernetes' list functions: isSorted, sum, min, max, indexOf, lastIndexOf.
+
+Upstream: apiserver/pkg/cel/library/lists.go.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ class Quantity(Special):
     """A quantity.
 
     Args:
-        scale: the power of ten in which upstream's int64Amount counts; None if upstream stores a decimal, which `isInteger` rejects.
+        scale: the power of ten in which upstream's int64Amount counts; None if upstream stores a decimal, which
+            `isInteger` rejects.
     """
 
     cel_type = types.object_type("kubernetes.Quantity")
@@ -56,7 +57,9 @@ def _integer(value: Quantity) -> int | None:
 
 
 def _as_float(value: Quantity) -> float:
-    """Return the quantity as a float, with upstream's rounding: the counted integer times a power of ten, so 0.3 is 0.30000000000000004.
+    """Return the quantity as a float, with upstream's rounding.
+
+    The result is the counted integer times a power of ten, so 0.3 is 0.30000000000000004.
 
     Upstream: apimachinery/pkg/api/resource/quantity.go, AsApproximateFloat64.
     """
@@ -76,7 +79,9 @@ _NANO: Final = -9
 
 
 def _scale(text: str) -> int | None:
-    """Return the scale that upstream's int64Amount has after parsing a valid quantity, or None if upstream stores a decimal.
+    """Return the scale that upstream's int64Amount has after parsing a valid quantity.
+
+    The result is None if upstream stores a decimal.
 
     Upstream: apimachinery/pkg/api/resource/quantity.go, the fast path of ParseQuantity.
     """
@@ -93,7 +98,8 @@ def _scale(text: str) -> int | None:
 def _sum(a: Quantity, b: Quantity, amount: quantity.Quantity) -> Quantity:
     """Return the sum `amount` of two quantities, with the scale that upstream gives it.
 
-    It is the finer of both scales; the scale of a zero is ignored. It is None if an operand is stored as a decimal or the sum overflows.
+    It is the finer of both scales; the scale of a zero is ignored. It is None if an operand is stored as a decimal or
+    the sum overflows.
 
     Upstream: apimachinery/pkg/api/resource/amount.go, int64Amount.Add.
     """

@@ -39,7 +39,10 @@ def _functions() -> Functions:
 
 
 def implementation(name: str) -> Function:
-    """Return the function behind an operator or a function of CEL. It selects the overload by the classes of its arguments."""
+    """Return the function behind an operator or a function of CEL.
+
+    It selects the overload by the classes of its arguments.
+    """
     from tetrapod.machinery.cel.library.operators import OPERATORS
 
     operator = OPERATORS.get(name)

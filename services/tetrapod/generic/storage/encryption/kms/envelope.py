@@ -16,7 +16,13 @@ from tetrapod.generic.storage.encryption.ciphers import AesGcm, SeededGcm
 from tetrapod.generic.storage.encryption.kms import kms_pb2 as pb
 from tetrapod.generic.storage.encryption.kms.objects import SEED, check, decoded, source_key
 from tetrapod.generic.storage.encryption.kms.probe import KmsProbe
-from tetrapod.generic.storage.encryption.metrics import CACHE_MISSES, FROM_STORAGE, SEED_CACHE_SIZE, TO_STORAGE, record_key_use
+from tetrapod.generic.storage.encryption.metrics import (
+    CACHE_MISSES,
+    FROM_STORAGE,
+    SEED_CACHE_SIZE,
+    TO_STORAGE,
+    record_key_use,
+)
 from tetrapod.generic.storage.encryption.transformer import Plain, Transformer, TransformError
 from tetrapod.machinery.failure import result_of
 

@@ -52,8 +52,8 @@ class KmsState:
         now = time.time()
         if now > self.expires:
             raise TransformError(
-                f"encryptedDEKSource with keyID hash {go_quote(label_hash(self.sealed.keyID))} expired at {_rfc3339(self.expires)} "
-                f"(current time is {_rfc3339(now)})"
+                f"encryptedDEKSource with keyID hash {go_quote(label_hash(self.sealed.keyID))} expired at "
+                f"{_rfc3339(self.expires)} (current time is {_rfc3339(now)})"
             )
 
 
@@ -159,7 +159,11 @@ class KmsProbe:
             self._state = fresh
             return []
         had = f"errState={'<nil>' if state is not None else 'got unexpected nil transformer'}, errGen={failure}"
-        hashes = (key_id, fresh.sealed.keyID if fresh is not None else "", state.sealed.keyID if state is not None else "")
+        hashes = (
+            key_id,
+            fresh.sealed.keyID if fresh is not None else "",
+            state.sealed.keyID if state is not None else "",
+        )
         status_hash, new_hash, old_hash = (go_quote(label_hash(key)) for key in hashes)
         until = _rfc3339(state.expires) if state is not None else "0001-01-01T00:00:00Z"
         return [
