@@ -50,7 +50,7 @@ class LegacyTokenTracker:
         try:
             await self._client.patch(_SECRETS, namespace, name, {"metadata": {"labels": {LAST_USED_LABEL: today}}})
         except (StatusError, Unavailable, OSError) as error:
-            log.warning("the last use of the token in secret %s/%s could not be noted: %s", namespace, name, error)
+            log.warning("the last use of the token in secret %s/%s could not be recorded: %s", namespace, name, error)
 
     async def say_since_when(self) -> None:
         """Store the first day of tracking in a config map: a token without the label has not been used since then.

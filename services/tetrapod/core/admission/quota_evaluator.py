@@ -102,7 +102,7 @@ class CoreEvaluator:
 
 
 class _Lookups:
-    """Reads from this process's caches."""
+    """Reads device classes, pods and claims from the watch caches of this process."""
 
     def __init__(self, storages: StorageFactory) -> None:
         self._classes = Lister(storages, DEVICE_CLASSES)

@@ -27,7 +27,11 @@ _ACTION: Final = "PortAllocation"
 
 
 class PortRepair:
-    """The controller. Tests set `period`."""
+    """The controller that keeps the allocated node ports equal to those of the Services.
+
+    Args:
+        period: seconds between two comparisons of all Services with the allocated ports.
+    """
 
     name = "portallocator-repair-controller"
 

@@ -31,7 +31,7 @@ _USE: Final = {
 
 
 class ClaimProtection:
-    """The controller of PersistentVolumeClaims."""
+    """The controller that removes the finalizer of deleted PersistentVolumeClaims that no pod uses."""
 
     name = "persistentvolumeclaim-protection-controller"
 
@@ -111,7 +111,7 @@ class ClaimProtection:
 
 
 class VolumeProtection:
-    """The controller of PersistentVolumes."""
+    """The controller that removes the finalizer of deleted PersistentVolumes that no claim uses."""
 
     name = "persistentvolume-protection-controller"
 

@@ -69,7 +69,10 @@ def _infeasible(pod: Object) -> bool:
 
 
 def _requests(pod: Object) -> list[Needs]:
-    """Return the functions whose maximum is the request. The request of an infeasible resize does not count."""
+    """Return functions that each compute a request of a container; the quota charges the largest result.
+
+    The request of an infeasible resize does not count.
+    """
     infeasible = _infeasible(pod)
 
     def asked(container: Object, _: Object) -> Usage:
@@ -89,7 +92,7 @@ def _requests(pod: Object) -> list[Needs]:
 
 
 def _limits(pod: Object) -> list[Needs]:
-    """Return the functions whose maximum is the limit."""
+    """Return functions that each compute a limit of a container; the quota charges the largest result."""
     infeasible = _infeasible(pod)
 
     def asked(container: Object, _: Object) -> Usage:

@@ -34,4 +34,4 @@ def record_bypass(plugin: str, attributes: Attributes) -> None:
     description = (
         f"{attributes.operation} {attributes.resource.group_resource} {attributes.namespace}/{attributes.name}"
     )
-    log.warning("break glass: %s passes %s: %s", attributes.user.name, plugin, description)
+    log.warning("break glass: %s bypasses %s: %s", attributes.user.name, plugin, description)

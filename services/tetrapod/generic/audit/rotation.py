@@ -145,7 +145,7 @@ class RotatingFile:
             try:
                 self._tidy()
             except OSError as error:
-                log.warning("old audit logs of %s cannot be tidied up: %s", self._path, error)
+                log.warning("old audit logs of %s cannot be removed: %s", self._path, error)
 
     def _tidy(self) -> None:
         config = self._config

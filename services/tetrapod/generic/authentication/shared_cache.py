@@ -48,7 +48,12 @@ class SharedCache:
         self._paused_until = 0.0
 
     async def get(self, purpose: str, request: bytes) -> CachedValue | None:
-        """Return a value, or None."""
+        """Return the value that a replica stored for a request, or None if it is missing, expired or forged.
+
+        Args:
+            purpose: the kind of request, which separates the keys of different caches.
+            request: the request whose answer is cached, such as a SubjectAccessReview.
+        """
         key = self._seal.key(purpose, request)
         data = await self._call("get", key)
         return None if data is None else self._seal.open(key, data)
@@ -72,7 +77,7 @@ class SharedCache:
             async with asyncio.timeout(self._timeout):
                 return await getattr(client, name)(*args, **options)
         except Exception as error:  # requests must not fail because of redis
-            log.info("redis is passed over for a while: %s", error or type(error).__name__)
+            log.info("redis is not used for %g s: %s", _PAUSE_SECONDS, error or type(error).__name__)
             self._paused_until = time.monotonic() + _PAUSE_SECONDS
             return None
 
@@ -113,7 +118,7 @@ class _Seal:
         """Return the value; None if it is forged, stored under another key, or expired."""
         mac, body = data[:_MAC_SIZE], data[_MAC_SIZE:]
         if not hmac.compare_digest(mac, self._mac(key, body)):
-            log.warning("an entry of the shared cache is none of ours: somebody else writes to that redis")
+            log.warning("an entry of the shared cache is forged: another client writes to that redis")
             return None
         entry = orjson.loads(body)
         left = entry["until"] - time.time()

@@ -188,10 +188,10 @@ class _ScaleOfCustom(Ownership):
     """
 
     def apply(self, live: Object | None, config: Object, manager: str, *, force: bool, finish: Finish) -> Object:
-        """Fail as upstream does.
+        """Raise the error of upstream's converter, unless the apply changes nothing.
 
         Raises:
-            StatusError: 500, unless a 400 or 409 is found first.
+            StatusError: 500 because the Scale cannot be converted, or an earlier 400 or 409 of the apply.
         """
         if not ((live or {}).get("metadata") or {}).get("managedFields"):
             raise _unconvertible("failed to create manager for existing fields: failed to convert live object (/; {})")

@@ -35,7 +35,7 @@ def may_be_endpoint(address: str) -> bool:
 
 
 class EndpointPresence:
-    """The listing of one aggregator."""
+    """Keeps the address of this aggregator in the endpoints of the Service `kubernetes`."""
 
     def __init__(self, reconciler: EndpointReconciler) -> None:
         self._reconciler = reconciler
@@ -70,9 +70,11 @@ class EndpointPresence:
 
 
 async def _until_first(work: Callable[[], Awaitable[None]]) -> None:
-    """Call `work`, again if another aggregator changed the object in between (409).
+    """Call `work`, and repeat it if another aggregator changed the object in between (409).
 
-    Raises StatusError and Unavailable.
+    Raises:
+        StatusError: the last attempt failed.
+        Unavailable: the API server cannot be reached.
     """
     for _ in range(_TRIES):
         try:
