@@ -11,7 +11,7 @@ COST_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 
 class CelError(Exception):
-    """The base class of the errors of an evaluation."""
+    """The base class of the errors of compilation and evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
