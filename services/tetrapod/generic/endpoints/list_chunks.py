@@ -33,19 +33,32 @@ def large(entries: Sequence[Entry]) -> bool:
     return False
 
 
-def chunk_entries(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+def slice_entries(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     """Yield the first entry alone, then as many entries at a time as make a piece.
 
     The first entry is alone because it is sent with the head of the list.
     """
     yield entries[:1]
     for start in range(1, len(entries), PIECE_ITEMS):
-        chunk = entries[start : start + PIECE_ITEMS]
-        if sum(len(entry.item) for entry in chunk) <= LARGE_PIECE:
-            yield chunk
-        else:
-            for i in range(len(chunk)):
-                yield chunk[i : i + 1]
+        yield entries[start : start + PIECE_ITEMS]
+
+
+def split_large(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """Yield the entries together, or each alone if they are large."""
+    if sum(len(entry.item) for entry in entries) <= LARGE_PIECE:
+        yield entries
+    else:
+        for i in range(len(entries)):
+            yield entries[i : i + 1]
+
+
+def join_items(items: list[bytes], separator: bytes) -> Iterator[bytes]:
+    """Yield the items as one piece, or each as a piece if they are large. The separator precedes each item."""
+    if sum(map(len, items)) <= LARGE_PIECE:
+        yield separator.join([b"", *items])
+    else:
+        for item in items:
+            yield separator + item
 
 
 def joined(entries: Iterable[Entry], to_bytes: Callable[[Entry], bytes]) -> bytes:
@@ -55,8 +68,9 @@ def joined(entries: Iterable[Entry], to_bytes: Callable[[Entry], bytes]) -> byte
 
 def pieces_of(entries: Sequence[Entry], to_bytes: Callable[[Entry], bytes]) -> Iterator[bytes]:
     """Yield the entries as pieces of list items."""
-    for chunk in chunk_entries(entries):
-        yield joined(chunk, to_bytes)
+    for chunk in slice_entries(entries):
+        for part in split_large(chunk):
+            yield joined(part, to_bytes)
 
 
 async def join_pieces(pieces: Iterator[bytes]) -> bytes:

@@ -18,11 +18,13 @@ from tetrapod.generic.endpoints.list_chunks import (
     PIECE_ITEMS,
     STREAM_FROM,
     ListStream,
-    chunk_entries,
+    join_items,
     join_pieces,
     joined,
     large,
     pieces_of,
+    slice_entries,
+    split_large,
 )
 from tetrapod.generic.endpoints.partial_metadata import partial_bytes
 from tetrapod.generic.endpoints.protobuf_entries import Messages
@@ -243,12 +245,13 @@ class Representation:
         """Yield pieces of list items. Items of built-in kinds lack kind and apiVersion."""
         conversion, prefix, custom = self.conversion, self.conversion.prefix, self.definition.custom
         between = b"," + prefix if custom else b",{"
-        for chunk in chunk_entries(entries):
+        for chunk in slice_entries(entries):
             items = [entry.item for entry in chunk if entry.head == prefix] if conversion.identity else []
             if len(items) == len(chunk):
-                yield between.join([b"", *items])
+                yield from join_items(items, between)
             else:
-                yield joined(chunk, conversion.bytes if custom else self._item)
+                for part in split_large(chunk):
+                    yield joined(part, conversion.bytes if custom else self._item)
 
     def _item(self, entry: Entry) -> bytes:
         """Return a list item of an object whose stored form differs from the requested version."""
