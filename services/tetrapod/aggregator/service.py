@@ -192,9 +192,10 @@ class AggregatorService:
         return start
 
     async def _routed(self) -> None:
-        """Wait for the records.
+        """Wait until the informer has the initial list of APIService records. Nothing is started or switched.
 
-        From then on they determine the routing of requests and the documents of all services.
+        Routing and merged documents read the records on each request. The hooks that call this exist upstream, where
+        they start controllers.
         """
         await self._informer.synced.wait()
 

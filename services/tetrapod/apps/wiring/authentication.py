@@ -36,6 +36,9 @@ class AnonymousAccess:
 def anonymous_access(options: Options, config: Object | None = None) -> AnonymousAccess:
     """Return the anonymous access that the flag or the AuthenticationConfiguration configures.
 
+    With the authorizer AlwaysAllow, anonymous access that only the flag enables (also by default) is disabled, with a
+    warning in the log.
+
     Args:
         config: the AuthenticationConfiguration; None to read its file.
 

@@ -86,7 +86,14 @@ class HeldRules:
 
 
 class _Sets:
-    """The sets of rules by value, computed on demand."""
+    """The sets of held rules that contain each value of one list, such as `verbs`; computed on first use.
+
+    Bit `i` of a set is the rule at index `i`.
+
+    Args:
+        indexes: for each value (or prefix of a URL) the indexes of the rules that contain it.
+        size: the number of rules.
+    """
 
     def __init__(self, indexes: Mapping[str, Sequence[int]], size: int) -> None:
         self._size = size

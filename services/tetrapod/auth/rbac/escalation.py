@@ -128,6 +128,8 @@ class EscalationGuard:
 def missing_text(held: Sequence[Rule], granted: Sequence[Rule]) -> str:
     """Describe the rights of `granted` that `held` does not cover, one rule a line; "" if it covers all.
 
+    If comparing the rules takes too many steps, the text says that instead, even if `held` covers all rights.
+
     Upstream lists them all. Here the text is bounded, since a rule of 2 kB can have a million rights.
     """
     try:

@@ -67,7 +67,16 @@ class CheckClient:
     timeout: float = 10.0
 
     def ask(self, path: str, user: Mapping[str, str] = MASTER, **more: Any) -> CheckResponse:
-        """Send a request for a user, as the aggregator does."""
+        """Send a request for a user, as the aggregator does: with the front proxy's certificate and identity headers.
+
+        Args:
+            path: the path and the query.
+            user: the identity headers, such as `MASTER` or `NOBODY`.
+            more: `method` (default GET), `body`, `accept` (default JSON) and `content_type`.
+
+        Raises:
+            OSError, http.client.HTTPException: there is no valid response within the timeout.
+        """
         return self._send(path, dict(user), trusted=True, **more)
 
     def ask_without_certificate(self, path: str, headers: Mapping[str, str]) -> CheckResponse:

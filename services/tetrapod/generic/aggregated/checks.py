@@ -38,7 +38,8 @@ class Finding:
     Attributes:
         check: the name of the check.
         why: who depends on the requirement.
-        detail: how the server fails, or why the check was skipped.
+        outcome: `pass`, `fail` or `skip` (the check does not apply).
+        detail: how the server fails, or why the check was skipped; "" if it passed.
     """
 
     check: str

@@ -115,9 +115,14 @@ class RuleSetCache:
 
 
 class SubjectAccessReviewer:
-    """The authorizer by SubjectAccessReview.
+    """An authorizer that asks the auth service about each request, by creating a SubjectAccessReview.
 
-    With caching times (for external servers) it caches results as long as upstream does.
+    Only servers that share no storage with the auth service cache the results.
+
+    Args:
+        client: creates the SubjectAccessReviews.
+        allowed_seconds: how long to cache the decision "allow"; 0 disables caching.
+        denied_seconds: how long to cache all other decisions; 0 disables caching.
     """
 
     def __init__(self, client: Client, *, allowed_seconds: float = 0, denied_seconds: float = 0) -> None:

@@ -58,7 +58,13 @@ class Admitting:
         )
 
     async def mutate(self, operation: str, obj: Object, old: Object | None, options: Object) -> Object:
-        """Run the mutating plugins and return the resulting object."""
+        """Run the mutating plugins and return the resulting object. They may modify `obj`.
+
+        If a plugin makes managedFields invalid, they are restored, with a warning to the client.
+
+        Raises:
+            StatusError: a plugin rejects the request.
+        """
         chain = self._scope.admission
         if not chain.handles(operation):
             return obj

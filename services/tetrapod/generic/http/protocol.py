@@ -312,7 +312,7 @@ class HttpProtocol(HttpToolsProtocol):
         return size + (self.exchange.unsent if self.exchange is not None else 0)
 
     def user(self) -> str:
-        """Return the name of the user whose request was answered last."""
+        """Return the name of the user whose request is in flight, or else of the last request's user."""
         return self.exchange.request.user.name if self.exchange is not None else self.last_user
 
     def abort_connection(self) -> None:

@@ -217,4 +217,4 @@ def _connection(*args: Any, **kwargs: Any) -> Buffered:
 
 
 async def _unused_application(scope: Any, receive: Any, send: Any) -> None:
-    """Fail; uvicorn requires an application, but our protocol never calls it."""
+    """Do nothing. uvicorn requires an application, but our protocol never calls it."""

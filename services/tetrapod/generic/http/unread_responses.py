@@ -35,7 +35,7 @@ class LimitedConnection(Protocol):
         ...
 
     def user(self) -> str:
-        """Return the name of the user whose request was answered last."""
+        """Return the name of the user whose request is in flight, or else of the last request's user."""
         ...
 
     def abort_connection(self) -> None:

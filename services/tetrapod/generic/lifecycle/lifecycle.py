@@ -52,7 +52,11 @@ class Lifecycle:
         self._followed: list[tuple[str, Followed]] = []
 
     def on_start(self, name: str, hook: Hook) -> None:
-        """Register a post-start hook; its name becomes the health check `poststarthook/NAME`."""
+        """Register a post-start hook; its name becomes the health check `poststarthook/NAME`.
+
+        Raises:
+            ValueError: there is already a hook of that name.
+        """
         if name in self.hooks:
             raise ValueError(f"post-start hook {name!r} is registered twice")
         self.hooks[name] = hook

@@ -257,7 +257,7 @@ def _deletes(new: Object, old: Object) -> bool:
 
 
 def _ignore_managed_fields_times(new: Object, old: Object) -> None:
-    """Restore managedFields if only their times differ, so that the update changes nothing.
+    """Restore managedFields if the objects differ only in their times, so that the update changes nothing.
 
     Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager/equality.go,
     IgnoreManagedFieldsTimestampsTransformer
@@ -268,7 +268,11 @@ def _ignore_managed_fields_times(new: Object, old: Object) -> None:
 
 
 def _compare_managed_fields(new: Object, old: Object) -> tuple[str]:
-    """Restore managedFields if only their times differ. Return the label of upstream's metric for the comparison."""
+    """Restore the old managedFields in `new` if the two objects differ in nothing but the times of managedFields.
+
+    Returns:
+        The label of upstream's metric for the comparison.
+    """
     meta, old_meta = new["metadata"], old["metadata"]
     entries, old_entries = meta.get("managedFields"), old_meta.get("managedFields")
     if not entries or not old_entries or entries == old_entries or len(entries) != len(old_entries):

@@ -35,9 +35,10 @@ class Identities:
         self._default = _current_user(config)
 
     def user_for(self, config: ClientConfig) -> Identity | None:
-        """Return the user that is named for the host, for a domain suffix of it, or for all hosts.
+        """Return the first user whose name matches the host and port, else the user of the current context.
 
-        Else return the user of the current context.
+        The most specific name wins: `a.example.com:8443`, then `*.example.com:8443`, `*.com:8443` and `*`. For port
+        443, names without a port match too, after those with it. None if there is no such user.
         """
         return next((self._users[name] for name in self._names(config.host_port) if name in self._users), None)
 

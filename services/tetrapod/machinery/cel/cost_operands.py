@@ -39,5 +39,8 @@ class Sizes(Protocol):
         ...
 
     def unite_entries(self, node: Node, first: Node, second: Node) -> None:
-        """Record that `node` has the entries of two other nodes."""
+        """Record the entry sizes of a node whose value may contain entries of two other nodes.
+
+        The sizes are ranges that cover those of both. Nothing is recorded if the entry sizes of either are unknown.
+        """
         ...

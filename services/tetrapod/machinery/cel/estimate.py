@@ -111,7 +111,11 @@ class Estimator:
         return Operand(None, operand.type.params[0], (*operand.path, "@items") if operand.path else (), None)
 
     def unite_entries(self, node: Node, first: Node, second: Node) -> None:
-        """Record that `node` has the entries of two other nodes."""
+        """Record the entry sizes of a node whose value may contain entries of two other nodes.
+
+        The sizes are ranges that cover those of both. The node is a conditional with its two branches, or an addition
+        with its two operands. Nothing is recorded if the entry sizes of either are unknown.
+        """
         left = self._entries_of(first)
         joined = None if left is None else left.union(self._entries_of(second))
         if joined is not None:

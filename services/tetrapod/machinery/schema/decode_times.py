@@ -39,7 +39,15 @@ def time(value: Any) -> Any:
 
 
 def micro_time(value: Any) -> Any:
-    """Decode a metav1.MicroTime into canonical form. Return None for null and for Go's zero time."""
+    """Decode a metav1.MicroTime into canonical form, which is in UTC with microseconds.
+
+    Returns:
+        None for null and for Go's zero time.
+
+    Raises:
+        Mismatch: the value is not a string.
+        EndingError: the string is not a time with exactly six fractional digits.
+    """
     if value is None:
         return None
     moment = _parse(value, _MICROSECONDS)

@@ -139,9 +139,16 @@ def _at(obj: Any, place: Iterable[str | int]) -> Any:
 
 
 def _empties(node: SchemaNode | None, value: Any, place: Place, whole: bool) -> Iterator[tuple[Place, Field, bool]]:
-    """Yield the empty values of `TOLD_FROM_ABSENT` fields.
+    """Yield the empty values in and below a value whose fields are in `TOLD_FROM_ABSENT` or `TOLD_BELOW`.
 
-    Each item is the path, the field, and whether the value is in a list that is owned as a whole.
+    Each item is the path of an empty value, its field, and whether it is in a list that is owned as a whole. That is
+    every list whose elements are not identified by keys (its list type is not `map`). Null is not an empty value.
+
+    Args:
+        node: the schema of the value; None yields nothing.
+        value: the object, or a part of it.
+        place: the path of `value`, with which the yielded paths begin.
+        whole: whether `value` is already in a list that is owned as a whole.
     """
     if node is None:
         return

@@ -140,7 +140,15 @@ def to_v2(metric: Object, form: Form) -> Object:
 
 
 def _target(kind: str, values: Object) -> Object:
-    """Return the target with its type, which v1 does not have: the first value that is set determines it."""
+    """Return the v2 target of a metric with these values, and add its `type`, which v1 does not have.
+
+    The first value that is set determines the type: averageUtilization, averageValue, value. The type is Value if none
+    is set. An Object target with averageValue loses its value, which v1 always sets.
+
+    Args:
+        kind: the field of the metric's source, such as `object` or `pods`.
+        values: the target's averageUtilization, averageValue and value, as far as they are set.
+    """
     if "averageUtilization" in values:
         return {"type": "Utilization", **values}
     if kind == "object":

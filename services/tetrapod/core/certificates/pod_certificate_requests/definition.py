@@ -73,9 +73,13 @@ class PodCertificateStatusStrategy(StatusStrategy):
         self._authorizer = authorizer
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
-        """Raise StatusError if the user may not sign.
+        """Reject a changed status if the user does not have the verb `sign` on the signer.
 
-        An invalid status is left to validation, whose errors come first upstream.
+        An unchanged status needs no permission. An invalid status is left to validation, whose errors come first
+        upstream. Without an authorizer nothing is checked.
+
+        Raises:
+            StatusError: 422.
         """
         if (
             self._authorizer is None

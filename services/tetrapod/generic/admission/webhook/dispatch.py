@@ -180,9 +180,10 @@ class WebhookPlugin(Plugin):
         return Observation(hook.name, self.phase, attributes.operation)
 
     def _rejection(self, hook: Hook, observed: Observation, error: Exception) -> StatusError | None:
-        """Return the error of a failed call, or None if the webhook's failures are ignored.
+        """Return the error that rejects the request after a call failed, or None if the failure is ignored.
 
-        Records metrics and logs the failure.
+        Only `CallingFailed` can be ignored, by the failurePolicy Ignore. A denial or an internal error always rejects
+        the request. Metrics are recorded for each of them; only `CallingFailed` is logged.
         """
         if isinstance(error, CallingFailed):
             rejected = not hook.ignores_failure

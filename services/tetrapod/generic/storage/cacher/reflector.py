@@ -234,7 +234,11 @@ class Reflector:
         )
 
     def _next_slice(self) -> list[BackendEvent]:
-        """Take the next few events, keeping the events of one revision together."""
+        """Remove the first pending events and return them, keeping the events of one revision together.
+
+        These are `scheduling.events` events and all others of the last one's revision. At least that many must be
+        pending (see `_needs_slicing`).
+        """
         pending = self._pending_events
         events = [pending.popleft() for _ in range(self._scheduling.events)]
         while pending and pending[0].revision == events[-1].revision:

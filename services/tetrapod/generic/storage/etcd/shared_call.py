@@ -16,7 +16,14 @@ T = TypeVar("T")
 
 
 class SharedCall(Generic[T]):
-    """A request without parameters, shared by concurrent callers."""
+    """A request without parameters whose response concurrent callers share.
+
+    A caller that arrives while a call is in flight does not get the response of that call. It waits for the next one,
+    together with all others that arrive in that time.
+
+    Args:
+        call: sends the request. It never runs twice at the same time.
+    """
 
     def __init__(self, call: Callable[[], Awaitable[T]]) -> None:
         self._call = call
