@@ -92,7 +92,8 @@ class SqliteMachine(RuleBasedStateMachine):
                 self.run(reading)
         else:
             result = self.run(reading)
-            wanted = [(key, *found) for key, found in sorted(self.states[revision].items()) if span[0] <= key < span[1]]
+            state = self.states.get(revision, {})  # before its first revision the store was empty
+            wanted = [(key, *found) for key, found in sorted(state.items()) if span[0] <= key < span[1]]
             assert result.total == len(wanted)
             assert [tuple(kv[:4]) for kv in result.kvs] == (wanted[:limit] if limit else wanted)
             assert result.more is (0 < limit < len(wanted))
