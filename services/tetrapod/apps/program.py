@@ -26,6 +26,7 @@ from tetrapod.generic.kubernetes_service.presence import EndpointPresence
 from tetrapod.generic.lifecycle.lifecycle import Lifecycle
 from tetrapod.generic.request import Handler
 from tetrapod.generic.scheduling.config import FairScheduling
+from tetrapod.generic.scheduling.offload import restore_collector
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
@@ -183,6 +184,7 @@ class Program:
         if self.encryption is not None:
             await self.encryption.close()
         await self.backend.close()
+        restore_collector()  # the server may be a part of another program, such as a test
 
     async def close_connections(self) -> None:
         """Close connections to other services."""

@@ -11,7 +11,13 @@ import weakref
 import pytest
 
 from tetrapod.generic.scheduling import offload
-from tetrapod.generic.scheduling.offload import in_thread
+from tetrapod.generic.scheduling.offload import in_thread, restore_collector
+
+
+@pytest.fixture(autouse=True)
+def _no_rest_of_other_tests() -> None:
+    """Restore the collector, which large work of an earlier test left to the timer of a closed event loop."""
+    restore_collector()
 
 
 async def test_threads_switch_often_only_while_there_is_large_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,8 +49,7 @@ async def test_full_collections_stay_rare_between_pieces_of_large_work() -> None
     await in_thread(int)
     assert offload._LARGE_WORK._restoring is not None
     assert gc.get_threshold()[2] == before[2] * offload._LargeWork.FACTOR
-    offload._LARGE_WORK._restoring.cancel()
-    offload._LARGE_WORK._restore()
+    restore_collector()
     assert gc.get_threshold() == before
 
 

@@ -74,6 +74,12 @@ class _LargeWork:
             sys.setswitchinterval(self._interval)
             self._restoring = asyncio.get_running_loop().call_later(self.REST, self._restore)
 
+    def end(self) -> None:
+        """Restore the collector at once, unless there is such work."""
+        self._restoring = None
+        if not self._entered:
+            self._restore()
+
     def _restore(self) -> None:
         if self._thresholds is not None:
             gc.set_threshold(*self._thresholds)
@@ -81,6 +87,11 @@ class _LargeWork:
 
 
 _LARGE_WORK: Final = _LargeWork()
+
+
+def restore_collector() -> None:
+    """Make full collections as frequent as before large work, when the event loop ends before its timer would do so."""
+    _LARGE_WORK.end()
 
 
 @cache
