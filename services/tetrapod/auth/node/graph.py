@@ -152,7 +152,7 @@ class NodeGraph:
                 del self._volumes_of_secret[secret]
 
     def remove_volumes(self) -> None:
-        """Remove all volumes."""
+        """Remove all PersistentVolumes with their edges to claims and secrets, before a new list of them is added."""
         for name in list(self._volume_secrets):
             self.remove_volume(name)
 

@@ -101,7 +101,8 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
     """Validate an EndpointSlice: hand-written rules first, then those that the schema declares.
 
     Args:
-        old: the stored object, or None on create. Endpoints that did not change are not validated again.
+        old: the stored object, or None on create. If no endpoint changed, the endpoints are not validated again; if one
+            changed, all of them are.
     """
     errors, late = _address_type(obj.get("addressType") or "", old)
     errors += _ports(obj.get("ports") or [])

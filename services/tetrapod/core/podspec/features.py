@@ -56,7 +56,14 @@ def _containers(spec: Object) -> Iterator[Object]:
 
 
 def _drop_lifecycles(spec: Object, dropped_from: list[Object]) -> None:
-    """Remove a `lifecycle` that is empty because its only field was dropped."""
+    """Remove the `lifecycle` of a container if it became empty because a gated field was dropped from it.
+
+    An empty `lifecycle` that the client sent is kept.
+
+    Args:
+        spec: the pod spec.
+        dropped_from: the `lifecycle` objects of `spec` from which a field was dropped; they are compared by identity.
+    """
     for container in _containers(spec):
         hooks = container.get("lifecycle")
         if hooks == {} and any(hooks is holder for holder in dropped_from):

@@ -105,7 +105,11 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _driver(driver: Object) -> Object:
-    """Return a driver as upstream's internal struct prints, without allocatable, which may change."""
+    """Return the immutable fields of a driver, for the comparison of two drivers and for the error text.
+
+    The keys are the Go field names of upstream's internal struct (Name, NodeID, TopologyKeys, Allocatable), because its
+    error text contains them. Allocatable may change, so it is always None.
+    """
     return {
         "Name": driver.get("name") or "",
         "NodeID": driver.get("nodeID") or "",

@@ -12,9 +12,10 @@ from tetrapod.machinery.gvk import Object
 
 
 def selected_values(obj: Object, paths: Iterable[str]) -> dict[str, str]:
-    """Return the values of the fields at the given paths as text.
+    """Return the values of the fields at the given paths as text, by path.
 
-    Missing fields and values that are not scalars are empty.
+    Booleans become "true" and "false". The text is "" for a missing field and for a value other than a string, an
+    integer or a boolean.
     """
     return {path: _text(_at(obj, path)) for path in paths}
 

@@ -147,7 +147,11 @@ class Representation:
         return document(orjson.loads(body), accepted, status)
 
     def tables(self, accepted: Accepted) -> Tables:
-        """Return the encoder for the accepted form of Table."""
+        """Return the encoder for the accepted form of Table.
+
+        Raises:
+            StatusError: 400, the value of `includeObject` is invalid.
+        """
         return Tables(self.table, accepted.form_version, check_include_object(accepted.include))
 
     # --- lists ---

@@ -17,7 +17,11 @@ from tetrapod.generic.request import Handler, Request, Response
 
 
 def with_authorization(handler: Handler, authorizer: Authorizer) -> Handler:
-    """Reject requests that the authorizer does not allow."""
+    """Return a handler that passes on the requests that the authorizer allows.
+
+    Other requests are rejected with StatusError 403, or with the response 500 if the authorizer also reports an error.
+    The decision and its reason are added to the request's audit annotations.
+    """
     latency = FilterLatency("authorization")
 
     async def authorization(request: Request) -> Response:

@@ -119,7 +119,11 @@ class Lifecycle:
             log.error("background task %s ended: %s", task.get_name(), error, exc_info=error)
 
     async def start(self) -> None:
-        """Run the post-start hooks, all at once."""
+        """Run all post-start hooks concurrently, and return when each has succeeded.
+
+        A hook runs again after a pause while it raises `Unavailable` or a `StatusError` of 500 or above; the number of
+        attempts is not limited. Any other error of a hook is raised.
+        """
         await asyncio.gather(*(self._run_hook(name, hook) for name, hook in self.hooks.items()))
 
     async def _run_hook(self, name: str, hook: Hook) -> None:

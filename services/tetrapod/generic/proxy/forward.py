@@ -74,7 +74,7 @@ async def forward(
         redirects: whether redirects are passed back. Otherwise they are rejected, because a client that follows one
             would send its token along.
         only_upgraded: whether an upgrade request must result in an upgrade or in an error of the backend.
-        dropped: the response headers that are not passed back (FRONTS for a peer service).
+        dropped: the response headers that are not passed back; see `returned_headers`.
 
     Raises:
         BackendError: the backend cannot be reached or the response is malformed.

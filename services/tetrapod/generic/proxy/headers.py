@@ -161,10 +161,14 @@ def _without(headers: HeaderList, dropped: Collection[bytes], remote: str, audit
 def returned_headers(headers: HeaderList, dropped: Collection[bytes] = DROPPED_FROM_BACKENDS) -> HeaderList:
     """Return the headers of a backend's response that are passed back to the client.
 
-    `dropped` is FRONTS, STRANGERS or SITES.
+    Headers that the backend's Connection header names are dropped too. Several Trailer headers become one.
 
-    Identity headers are passed back from peer services only, because a proxy in front of this server may take them for
-    its own.
+    Identity headers (X-Remote-*) are passed back from peer services only, because a proxy in front of this server may
+    take them for its own.
+
+    Args:
+        dropped: the names of the headers that are not passed back: DROPPED_FROM_PEERS for a peer service,
+            DROPPED_FOR_BROWSERS for any other backend whose clients may be browsers, else DROPPED_FROM_BACKENDS.
     """
     is_peer = dropped is DROPPED_FROM_PEERS
     listed = _NOTHING

@@ -55,9 +55,9 @@ def malformed_head(data: bytes, fallback: str) -> str:
 
 
 def malformed_status(code: int) -> str:
-    """Return the error for a status code that the parser accepts, or "" if it is valid.
+    """Return the error text for a status code below 100 or above 599, or "" if the code is valid.
 
-    Upstream accepts codes from 600 to 999.
+    The HTTP parser accepts codes outside this range. Upstream accepts those from 600 to 999; this server does not.
     """
     return "" if 100 <= code <= 599 else f'{_BROKEN}malformed HTTP status code "{code:03}"'
 

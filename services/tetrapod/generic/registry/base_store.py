@@ -61,6 +61,9 @@ class Stored:
         return f"{'' if dry_run else '/registry'}/{self.definition.storage_prefix}/{key}"
 
     async def after_delete(self, ctx: Context, entry: Entry) -> None:
-        """Call the strategy's hook after an object was removed; not called in a dry run."""
+        """Call the strategy's `after_delete` hook for an object that was removed.
+
+        The method does not check for a dry run. In a dry run, the caller must not call it.
+        """
         if type(self.strategy).after_delete is not Strategy.after_delete:
             await self.strategy.after_delete(ctx, entry.object())

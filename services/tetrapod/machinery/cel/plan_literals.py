@@ -44,7 +44,15 @@ def plan_list(runs: Sequence[Eval], optional: Collection[int]) -> Eval:
 
 
 def plan_append(slot: int, run: Eval, cost: int, *, optional: bool) -> Eval:
-    """Plan the appending of an element to the accumulator in `slot`, in place. Nothing else refers to that list."""
+    """Return a function that appends an element to the list in `slot` in place and returns the list.
+
+    The list is the accumulator of a comprehension. Nothing else may refer to it.
+
+    Args:
+        run: evaluates the element.
+        cost: the cost that each append adds to the frame, without the cost of evaluating the element.
+        optional: whether the element is an optional (`[?x]`): its value is appended, or nothing if it has none.
+    """
 
     def append(f: Frame) -> Any:
         f.cost += cost

@@ -253,9 +253,13 @@ def _collection_field(walk: Walk, child: SchemaNode) -> Walk:
 
 
 def _nothing(value: Any, child: SchemaNode) -> Any:
-    """Return ABSENT for null and for an empty collection of the right type.
+    """Return ABSENT for the null or empty value of a field that is a list or a map.
 
-    Other falsy values (0, "", false) raise Mismatch.
+    Args:
+        value: a falsy value; the function does not handle others.
+
+    Raises:
+        Mismatch: the value is 0, "" or false, or an empty collection of the wrong type.
     """
     if value is not None and value.__class__ is not (list if child.type == "array" else dict):
         raise Mismatch(value, go_type(child))

@@ -191,9 +191,9 @@ def _clean(text: str) -> str:
 
 
 def cleaned(value: Any) -> Any:
-    """Return a JSON value that can be encoded.
+    """Return a copy of a JSON value in which U+FFFD replaces each lone surrogate, so that it can be encoded as UTF-8.
 
-    Text from a URL path or a header may contain bytes that are not UTF-8.
+    Lone surrogates stand for bytes that are not UTF-8 in text from a URL path or a header.
     """
     if isinstance(value, str):
         return _clean(value)

@@ -25,7 +25,15 @@ class Verbatim(dict[str, Any]):
 
 
 def remember(obj: Object, name: str, body: bytes) -> None:
-    """Replace a member of a decoded body by a `Verbatim` with its text, if Go's encoder would produce another text."""
+    """Replace `obj[name]` by a `Verbatim` with its JSON text, if Go's encoder would produce another text.
+
+    Nothing changes if the member is missing or not an object, or if the body is not valid UTF-8.
+
+    Args:
+        obj: the decoded body.
+        name: a member of the body's outermost object.
+        body: the JSON text of the whole body.
+    """
     value = obj.get(name)
     if not isinstance(value, dict):
         return

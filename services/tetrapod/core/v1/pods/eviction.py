@@ -87,7 +87,11 @@ class EvictionRest(Rest):
         return budgets[0] if budgets else None
 
     async def _use(self, ctx: Context, budget: Object, pod: str) -> None:
-        """Take one disruption from the budget, raising StatusError if it allows none; retries on conflicts."""
+        """Take one disruption from the stored budget, raising StatusError if it allows none.
+
+        In a dry run the budget is checked but not changed. A conflict is retried; the StatusError 409 of the last
+        attempt is raised.
+        """
         meta = budget["metadata"]
         for attempt in range(_ATTEMPTS):
             current = (await self._stores[BUDGETS].get(Context(namespace=ctx.namespace), meta["name"])).object()

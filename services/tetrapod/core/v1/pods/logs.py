@@ -104,7 +104,7 @@ def _kubelet_error(code: int, text: str, name: str) -> status.StatusError:
 
 
 def _query(options: dict[str, list[str]]) -> str:
-    """Return the query for the kubelet."""
+    """Return the query of the kubelet's log URL with its leading "?", or "" if no option is set."""
     query = {name: "true" for name in _FLAGS if (options.get(name) or ["false"])[0].lower() not in ("false", "0")}
     query |= {name: options[name][0] for name in _PASSED if (options.get(name) or [""])[0]}
     return f"?{urlencode(sorted(query.items()))}" if query else ""

@@ -43,7 +43,13 @@ class LeaseLock:
         self._lease = await self._client.create(LEASES, self._namespace, lease)
 
     async def update(self, record: Object) -> None:
-        """Update the Lease. Raises StatusError (409 if another replica changed it) and Unavailable."""
+        """Replace the Lease's spec by the record. Call `get` or `create` first.
+
+        Raises:
+            RuntimeError: neither `get` nor `create` has succeeded before.
+            StatusError: 409 if another replica changed the Lease since it was last read or written.
+            Unavailable: the API server cannot be reached.
+        """
         if self._lease is None:
             raise RuntimeError("lease not initialized, call get or create first")
         self._lease = await self._client.update(LEASES, self._namespace, {**self._lease, "spec": record})

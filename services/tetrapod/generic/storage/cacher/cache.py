@@ -111,7 +111,11 @@ class Cache:
                 future.set_result(None)
 
     def reached(self, revision: int) -> asyncio.Future[None]:
-        """Return a future that is done once `revision` has been applied."""
+        """Return a future that the next call of `advance` with at least `revision` completes.
+
+        The caller must check first that the cache has not reached the revision yet. If it has, the future stays pending
+        until the next call of `advance`.
+        """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heappush(self._waiters, (revision, id(future), future))
         return future
