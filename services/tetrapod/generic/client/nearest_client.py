@@ -1,4 +1,4 @@
-"""`NearestClient`: a client that calls this process for the groups it serves, and the aggregator for all others.
+"""`SplitClient`: a client that calls this process for the groups it serves, and the aggregator for all others.
 
 The controllers of a service watch dozens of its own resources. Over the network each watch would be two TLS connections
 that all events cross.

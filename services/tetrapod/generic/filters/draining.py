@@ -1,7 +1,7 @@
 """Rejects new requests while the server shuts down, and waits for those in flight.
 
 The response is a 503 with `Retry-After` and `Connection: close`. A service behind a front proxy adds a header that
-says that it did nothing, so that the front proxy can send any request to another replica (proxy/balanced.py).
+says that it did nothing, so that the front proxy can send any request to another replica (proxy/balanced_pool.py).
 Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/waitgroup.go, with_retry_after.go
 """
 

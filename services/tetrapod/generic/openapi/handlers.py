@@ -47,7 +47,7 @@ class OpenAPIHandlers:
 
         Args:
             source: the documents.
-            behind: whether an aggregator may request documents in parts (handover.py), which are not cached.
+            behind: whether an aggregator may request documents in parts (transfer.py), which are not cached.
         """
         self._source = source
         self._behind = behind

@@ -1,4 +1,4 @@
-"""`ShownStore`: the store of a kind whose stored objects contain fields that readers do not see.
+"""`FilteredStore`: the store of a kind whose stored objects contain fields that readers do not see.
 
 Upstream: a Store's Decorator.
 """

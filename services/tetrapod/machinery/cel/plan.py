@@ -3,7 +3,7 @@
 The planner applies upstream's constant folding and runtime costs.
 
 A plan decides once how each node is evaluated. The functions that run at each evaluation are in `plan_calls`,
-`plan_literals`, `folds` (macros) and `attributes`.
+`plan_literals`, `comprehensions` (macros) and `attributes`.
 
 Upstream: cel-go interpreter/planner.go, decorators.go (constant folding, set membership) and runtimecost.go.
 """

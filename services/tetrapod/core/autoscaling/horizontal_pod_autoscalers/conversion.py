@@ -1,7 +1,7 @@
 """Conversion of HorizontalPodAutoscaler between v2 (stored) and v1.
 
 v1 has a single target, cpu utilization. Other metrics, their current values, conditions and behavior are JSON in its
-annotations, with fields in the order of the Go structs. `autoscaling_metrics` converts the metrics.
+annotations, with fields in the order of the Go structs. `metric_conversion` converts the metrics.
 Upstream: pkg/apis/autoscaling/v1/conversion.go.
 """
 
