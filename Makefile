@@ -6,6 +6,10 @@ ARGS ?=
 # Processes that run tests side by side. Most tests wait for servers, so that there may be more of them than cores.
 WORKERS ?= 3
 PYTEST = $(BIN)/python -m pytest --durations=15 --durations-min=2
+# RETRY=1, as in CI: tests that fail are run once more, and listed as retried. A test that fails twice fails the run.
+RETRY ?=
+AGAIN = $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -rA --show-capture=no --tb=short
+run_tests = $(PYTEST) $(1) $(if $(RETRY),|| { echo "== Retried because they failed once:"; $(AGAIN) $(1); })
 
 .PHONY: run install dev lock lint test test-all coverage contract fuzz chaos soak stall bench bench-envtest e2e e2e-kind e2e-stock docs clean generate
 
@@ -45,9 +49,9 @@ test: dev
 ## test-all: `make test`, the long tests, and kubectl, Helm and client libraries end to end; images, compose and chart are `make e2e`
 test-all: dev
 	./tools/prepare.sh
-	$(PYTEST) -n $(WORKERS) --dist loadfile tests/unit tests/integration
-	$(PYTEST) -n $(WORKERS) tests/contract
-	$(PYTEST) -n $(WORKERS) --dist loadfile tests/e2e -m "not containers and not stock and not kind"
+	$(call run_tests,-n $(WORKERS) --dist loadfile tests/unit tests/integration)
+	$(call run_tests,-n $(WORKERS) tests/contract)
+	$(call run_tests,-n $(WORKERS) --dist loadfile tests/e2e -m "not containers and not stock and not kind")
 
 ## docs: build the documentation site into site/; a link that leads nowhere fails (with --quiet, mkdocs would not count warnings)
 docs: dev
@@ -94,7 +98,7 @@ bench-envtest: dev
 ## e2e: images, compose and the chart
 e2e: dev
 	./tools/prepare.sh containers
-	$(BIN)/python -m pytest tests/e2e -m containers
+	$(call run_tests,tests/e2e -m containers)
 
 ## e2e-kind: the chart on a kind cluster, where one can be had (it is a cluster's work: gigabytes, minutes)
 e2e-kind: dev
@@ -105,7 +109,7 @@ e2e-kind: dev
 e2e-stock: dev
 	./tools/prepare.sh
 	./tools/stock.sh >/dev/null
-	$(BIN)/python -m pytest tests/e2e/stock -m stock
+	$(call run_tests,tests/e2e/stock -m stock)
 
 clean:
 	rm -rf $(VENV) dist build
