@@ -35,9 +35,8 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     with running_services(tmp_path_factory.mktemp("rolling"), REPLICAS, **FLAGS) as services:
         kubectl(services, "apply", "-f", "-", stdin=json.dumps(CRD))
         wait_established(partial(kubectl, services), "widgets.load.example.com")
-        while not kubectl(
-            services, "get", "serviceaccounts", "default", "--ignore-not-found"
-        ):  # by a controller, once a leader is elected
+        # by a controller, once a leader is elected
+        while not kubectl(services, "get", "serviceaccounts", "default", "--ignore-not-found"):
             time.sleep(0.1)
         yield services
 

@@ -106,9 +106,8 @@ class Mixed:
         group = f"{space}.example.com"
         self.define(definition(group, "Gadget"), f"gadgets.{group}")
         gadget = {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "g"}}
-        there(
-            "apply", "-f", "-", stdin=gadget, timeout=60
-        )  # aggregators refresh the discovery of custom resources about once a second
+        # aggregators refresh the discovery of custom resources about once a second
+        there("apply", "-f", "-", stdin=gadget, timeout=60)
         assert "gadget" in there("get", f"gadgets.{group}", "-o=name")
         assert "Gadget" in kubectl("explain", f"gadgets.{group}", timeout=60) and "ConfigMap" in kubectl(
             "explain", "configmaps"

@@ -98,9 +98,8 @@ class Client:
             self._connection.putheader("Content-Length", str(len(body)))
         self._connection.endheaders()
         if body is not None:
-            with contextlib.suppress(
-                ConnectionError, ssl.SSLError
-            ):  # the server may have answered before it has read the whole body
+            # the server may have answered before it has read the whole body
+            with contextlib.suppress(ConnectionError, ssl.SSLError):
                 self._connection.send(body)
         response = self._connection.getresponse()
         answer = Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())

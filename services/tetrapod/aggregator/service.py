@@ -125,9 +125,8 @@ class AggregatorService:
             return await (self._proxy.handle(external, request) if external is not None else self._local(request))
         if len(parts) > 4:
             return await self._local(request)
-        return await self._discovery_handlers.handle(request) or await self._local(
-            request
-        )  # the group may have no APIServices any more
+        # the group may have no APIServices any more
+        return await self._discovery_handlers.handle(request) or await self._local(request)
 
     def _listed(self) -> Iterator[str]:
         """Yield the paths of all groups and versions, for `/`."""

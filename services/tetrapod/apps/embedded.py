@@ -51,9 +51,8 @@ class Embedded(Program):
 
     def __init__(self, options: Options, backend: Backend | None = None) -> None:
         request_header = options.authentication.request_header
-        if (
-            not request_header.client_ca_file and not request_header.allowed_names
-        ):  # only the front proxy has a certificate of our CA
+        # only the front proxy has a certificate of our CA
+        if not request_header.client_ca_file and not request_header.allowed_names:
             options = options.with_flags({"requestheader-allowed-names": (FRONT_PROXY_CLIENT,)})
         super().__init__(options, backend)
         self.address = reachable_address(options)

@@ -77,9 +77,8 @@ class AuthOptions:
     The package `apps` has already read the files.
     """
 
-    issuers: Sequence[str] = (
-        "https://kubernetes.default.svc",
-    )  # --service-account-issuer; new tokens carry the first one
+    # --service-account-issuer; new tokens carry the first one
+    issuers: Sequence[str] = ("https://kubernetes.default.svc",)
     audiences: Sequence[str] = ()  # --api-audiences; if empty, the first issuer
     signing_key: PrivateKey | None = None  # --service-account-signing-key-file
     verification_keys: Sequence[VerificationKey] = ()  # --service-account-key-file
@@ -198,9 +197,8 @@ class AuthService:
             tokens.append(BootstrapTokenAuthenticator(self.objects, self.audiences))
         self._jwt: JwtAuthenticators | None = None
         if options.jwt is not None:
-            from tetrapod.auth.oidc.authenticators import (
-                JwtAuthenticators,
-            )  # only imported on demand, because it imports CEL
+            # only imported on demand, because it imports CEL
+            from tetrapod.auth.oidc.authenticators import JwtAuthenticators
 
             # After the service account authenticators, so that their tokens do not make an issuer's keys be fetched.
             self._jwt = JwtAuthenticators(

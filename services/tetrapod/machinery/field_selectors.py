@@ -136,9 +136,8 @@ def unescape(value: str) -> str:
         return value
     for match in _escapes(value):
         if match[0] in ",=":
-            raise ValueError(
-                f"invalid field selector: unescaped character in value: {ord(match[0])}"
-            )  # upstream prints the rune's number
+            # upstream prints the rune's number
+            raise ValueError(f"invalid field selector: unescaped character in value: {ord(match[0])}")
         if match[0] == "\\" or match[0][1] not in "\\,=":
             raise ValueError(f"invalid field selector: invalid escape sequence: {match[0]}")
     return _unescaped(r"\1", value)

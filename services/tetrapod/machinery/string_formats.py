@@ -62,9 +62,8 @@ def _is_date(text: str) -> bool:
     if _DATE.fullmatch(text) is None:
         return False
     try:
-        date.fromisoformat(
-            text.replace("0000-", "2000-", 1) if text.startswith("0000") else text
-        )  # Go accepts the year 0
+        # Go accepts the year 0
+        date.fromisoformat(text.replace("0000-", "2000-", 1) if text.startswith("0000") else text)
     except ValueError:
         return False
     return True

@@ -118,9 +118,8 @@ def _wrong(change: Change, operation: Operation | None) -> list[Violation]:
     on = 0 if before is None else before.revision
     if operation.verb is Verb.CREATE and before is not None:
         return [Violation("lost update", f"{operation} made {what} over what was there at {on}")]
-    recreated = (
-        before is None and BY_NAME[operation.kind].creates_on_update
-    )  # upstream does not compare the resource version here
+    # upstream does not compare the resource version here
+    recreated = before is None and BY_NAME[operation.kind].creates_on_update
     if operation.verb is Verb.UPDATE and operation.expected != on and not recreated:
         return [
             Violation("lost update", f"{operation} was to be made on {operation.expected}, and made {what} on {on}")

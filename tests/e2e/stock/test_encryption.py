@@ -57,10 +57,8 @@ class Turns:
         return f"--encryption-provider-config={self.config}", f"--token-auth-file={self.tokens}"
 
     def stock(self) -> Any:
-        flags = (
-            "--storage-media-type=application/json",
-            *self.flags,
-        )  # in the format in which Tetrapod stores its objects
+        # in the format in which Tetrapod stores its objects
+        flags = ("--storage-media-type=application/json", *self.flags)
         return running_over(self.etcd.url, binaries()["kube-apiserver"], self._directory / "stock", *flags)
 
     def ours(self) -> Any:

@@ -75,9 +75,8 @@ async def test_a_document_is_assembled_from_the_parts_of_the_service() -> None:
         assert await side.documents.index() == {NAME: "ABC"}
         document = await document_of(side.documents, NAME)
         assert sorted(document["components"]["schemas"]) == ["Thing0", "Thing1", "Thing2"]
-        assert (
-            await document_of(side.documents, "apis/apps/v1") is None
-        )  # a document of core, which is not requested from extensions
+        # a document of core, which is not requested from extensions
+        assert await document_of(side.documents, "apis/apps/v1") is None
         assert service.asked == [f"/openapi/v3/{NAME}".encode()]
 
 

@@ -265,9 +265,8 @@ async def test_invalid_times_are_rejected(provider: Issuer) -> None:
         odd: tuple[Any, ...] = ("soon", [], {}, True)
         for value in odd:
             raw = _unsigned({"alg": "RS256", "kid": "one"}, {**provider.claims(), "exp": value})
-            signature = jwt.PyJWS().encode(
-                raw.split(".")[1].encode(), provider.keys["one"][0], "RS256"
-            )  # instead of the claims
+            # instead of the claims
+            signature = jwt.PyJWS().encode(raw.split(".")[1].encode(), provider.keys["one"][0], "RS256")
             assert "failed to verify" in await refusal(made, f"{raw}.{signature.split('.')[2]}")
             signed = jwt.PyJWS().encode(
                 json.dumps({**provider.claims(), "exp": value}).encode(), provider.keys["one"][0], "RS256"

@@ -81,9 +81,8 @@ def test_a_certificate_chain_is_verified_up_to_a_trust_anchor(trusting: Trusting
     assert trusting.whoami(under(middle))["username"] == "eve"
     assert trusting.whoami(under(middle, lower, user="adam"))["username"] == "adam"
     assert trusting.whoami(under(lower)) == 401  # one certificate is missing
-    assert (
-        trusting.whoami(under(subordinate(Authority.create("users"), "middle"))) == 401
-    )  # another authority of the same name
+    # another authority of the same name
+    assert trusting.whoami(under(subordinate(Authority.create("users"), "middle"))) == 401
     assert trusting.whoami(under(subordinate(trusting.users, "no authority", ca=False))) == 401
 
 

@@ -131,10 +131,8 @@ def test_a_database_is_backed_up_while_it_is_written(tmp_path: Path, tetrapod: C
                 number = 0
                 while not stop.is_set():
                     number += 1
-                    for key in (
-                        "a",
-                        "b",
-                    ):  # the order is fixed, so a backup with more of b than of a would not be of one revision
+                    # the order is fixed, so a backup with more of b than of a would not be of one revision
+                    for key in ("a", "b"):
                         await backend.put_if(f"/registry/pods/{key}/{number:06}", b"{}", 0)
 
             writing = asyncio.create_task(write())

@@ -61,10 +61,8 @@ async def test_a_changed_schema_applies_at_once_and_ends_watches(cluster: Cluste
         answer = await cluster.call("PATCH", f"{CRDS}/widgets.example.com", patch, content_type=MERGE)
         assert answer.status == 200
         await watching.ended.wait()
-    assert (await cluster.get(f"{WIDGETS}/w")).json["spec"] == {
-        "size": 1,
-        "color": "red",
-    }  # the stored condition has not changed
+    # the stored condition has not changed
+    assert (await cluster.get(f"{WIDGETS}/w")).json["spec"] == {"size": 1, "color": "red"}
     listed = (await cluster.get(WIDGETS)).json["items"]
     assert [item["spec"] for item in listed] == [{"size": 1, "color": "red"}]
     refused = await cluster.call("POST", WIDGETS, widget("x", spec={"size": "big"}))

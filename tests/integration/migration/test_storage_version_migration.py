@@ -77,9 +77,8 @@ def test_custom_objects_are_stored_in_the_new_version_and_the_definition_forgets
         for name in names
     )
     without = [{**v, "served": True} for v in versions if v["name"] == "v2"]
-    assert (
-        client.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200
-    )  # the old version can be removed now
+    # the old version can be removed now
+    assert client.call("PATCH", CRD, {"spec": {"versions": without}}, MERGE).status == 200
 
 
 def test_objects_in_the_current_storage_version_are_not_rewritten(client: HttpsClient) -> None:

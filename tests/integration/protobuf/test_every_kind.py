@@ -48,9 +48,8 @@ def test_every_kind_is_the_same_in_both_forms(samples: list[Path]) -> None:
             ours = protobuf.encode(obj)
         except UnknownMessageError:
             continue  # a version that is not served
-        assert len(ours) == len(theirs), (
-            path.name
-        )  # Tetrapod writes fields in the order of the JSON, Go in the order of their numbers
+        # Tetrapod writes fields in the order of the JSON, Go in the order of their numbers
+        assert len(ours) == len(theirs), path.name
         assert protobuf.decode(theirs, kind) == obj, path.name
         assert protobuf.decode(ours, kind) == obj, path.name
         seen += 1

@@ -109,9 +109,8 @@ def test_blocking_owner_deletion_requires_the_finalizers_permission(client: Toke
     )
     assert message == f'configmaps "blocking" is forbidden: {refusal}'
     assert client.ask("finalizer", "POST", MAPS, blocking)[0] == 201
-    assert (
-        client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200
-    )  # the field is set already
+    # the field is set already
+    assert client.ask("deleter", "PATCH", f"{MAPS}/blocking", {"data": {"a": "b"}}, MERGE)[0] == 200
 
 
 def test_an_owner_of_an_unserved_kind_cannot_be_blocked(client: TokenClient) -> None:

@@ -41,8 +41,7 @@ def test_requests_with_a_client_certificate_are_not_kept(server: Server, path: s
         for _ in range(REQUESTS):
             connection.request("GET", path)
             connection.getresponse().read()
-        assert (
-            live_objects(connection, REQUEST) - before < REQUESTS / 10
-        )  # controllers of the server send requests, too
+        # controllers of the server send requests, too
+        assert live_objects(connection, REQUEST) - before < REQUESTS / 10
     finally:
         connection.close()

@@ -50,10 +50,8 @@ def kept_out(server: Server) -> Iterator[Client]:
         assert client.call("POST", f"{GROUP}/{kind.lower()}webhookconfigurations", obj).status == 201
     forbid_config_maps(client.call)
     with Client(server, "alice-token") as alice:
-        while (answer := alice("POST", f"{PATH}?dryRun=All", config_map("x"))).status in (
-            201,
-            403,
-        ):  # until they are in effect
+        # until they are in effect
+        while (answer := alice("POST", f"{PATH}?dryRun=All", config_map("x"))).status in (201, 403):
             pass
         assert answer.status in (422, 500)
         yield alice

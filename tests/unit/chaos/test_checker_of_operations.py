@@ -32,9 +32,8 @@ READS = [
     op(Verb.GET, 2.2, 2.4, seen=seen(10, "create")),  # the update is in progress: the state before it
     op(Verb.GET, 2.2, 2.4, seen=seen(12, "update", 1)),  # or after it
     op(Verb.GET, 3.5, 3.6, seen=seen(10, "create"), cached=True),  # may be old
-    op(
-        Verb.GET, 3.5, 3.6, seen=seen(10, "create"), at_least=11
-    ),  # not older than that revision: it was current until 11
+    # not older than that revision: it was current until 11
+    op(Verb.GET, 3.5, 3.6, seen=seen(10, "create"), at_least=11),
     refused(Verb.GET, 7.1, 7.2, 404),
     refused(Verb.CREATE, 5.1, 5.2, 409, mark="in vain"),
     refused(Verb.UPDATE, 5.1, 5.2, 409, mark="too late", expected=10),
@@ -70,10 +69,8 @@ PLANTED = {
     "a deletion that two were told was theirs": ([op(Verb.DELETE, 6, 7, uid="u1")], "double"),
     "a read of what had been overwritten": ([op(Verb.GET, 3.1, 3.2, seen=seen(10, "create"))], "stale"),
     "a read of what had been deleted": ([op(Verb.GET, 7.1, 7.2, seen=seen(14, "patch", 1))], "stale"),
-    "nothing, where something was": (
-        [refused(Verb.GET, 5.1, 5.9, 404)],
-        "order",
-    ),  # true after the deletion, which has not begun
+    # true after the deletion, which has not begun
+    "nothing, where something was": ([refused(Verb.GET, 5.1, 5.9, 404)], "order"),
     "nothing, to somebody who wrote": ([refused(Verb.PATCH, 3.1, 5.9, 404, mark="x")], "order"),
     "AlreadyExists where nothing was": ([refused(Verb.CREATE, 7.1, 7.9, 409, mark="x")], "order"),
     "nothing, where something is for good": ([refused(Verb.GET, 10, 11, 404)], "stale"),

@@ -121,11 +121,8 @@ LISTS: Object = {
         },
         "some": {**TWO, "anyOf": [{"properties": {"x": {"enum": ["q"]}}}]},
         "no": {**TWO, "not": {"properties": {"x": {"maxLength": 1}}}},
-        "unknown": {
-            "type": "object",
-            "x-kubernetes-preserve-unknown-fields": True,
-            "maxProperties": 0,
-        },  # never comparable
+        # never comparable
+        "unknown": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "maxProperties": 0},
     },
 }
 

@@ -128,9 +128,8 @@ def _condition_errors(conditions: list[Object], path: str) -> list[FieldError]:
         return []
     if len(conditions) > LIMIT:
         return [field.too_many(path, len(conditions), LIMIT)]
-    from tetrapod.auth.authorizers.match_conditions import (
-        compile_condition,
-    )  # only imported on demand, because it imports CEL
+    # only imported on demand, because it imports CEL
+    from tetrapod.auth.authorizers.match_conditions import compile_condition
 
     errors: list[FieldError] = []
     seen = set()

@@ -146,9 +146,8 @@ def _key(jwk: Object) -> Key | None:
     kind = jwk.get("kty")
     if kind not in _TYPES:
         return None
-    public = {
-        name: value for name, value in jwk.items() if name in ("kty", "n", "e", "crv", "x", "y")
-    }  # drop private members
+    # drop private members
+    public = {name: value for name, value in jwk.items() if name in ("kty", "n", "e", "crv", "x", "y")}
     try:
         key: Any = (RSAAlgorithm if kind == "RSA" else ECAlgorithm).from_jwk(public)
     except (jwt.InvalidKeyError, ValueError, TypeError, KeyError) as error:

@@ -206,9 +206,8 @@ def _service_path(value: str | None, path: str) -> list[FieldError]:
     if value == "//":
         return [field.invalid(path, value, "segment[0] may not be empty")]
     errors = [] if value.startswith("/") else [field.invalid(path, value, "must start with a '/'")]
-    rest = value.encode()[1:].decode(
-        "utf-8", "replace"
-    )  # upstream drops the first byte without checking that it is a slash
+    # upstream drops the first byte without checking that it is a slash
+    rest = value.encode()[1:].decode("utf-8", "replace")
     steps = rest.removesuffix("/").split("/")
     for i, step in enumerate(steps):
         if not step:

@@ -97,9 +97,8 @@ class AddressRepair:
     def _on_service(self, old: Object | None, new: Object | None) -> None:
         service = new or old or {}
         self._of_services.add((service["metadata"]["namespace"], service["metadata"]["name"]))
-        for address in _cluster_ips(
-            old or {}
-        ):  # they may have leaked, but the request that deletes the service releases them in a moment
+        # they may have leaked, but the request that deletes the service releases them in a moment
+        for address in _cluster_ips(old or {}):
             self._of_addresses.add_after(address, _BEING_UNDONE)
 
     def _on_address(self, old: Object | None, new: Object | None) -> None:

@@ -117,9 +117,8 @@ def set_defaults(obj: Object) -> None:
     if strategy["type"] == "RollingUpdate":
         set_missing(strategy, rollingUpdate={})
         set_missing(strategy["rollingUpdate"], maxUnavailable=1, maxSurge=0)
-    elif (
-        strategy.get("rollingUpdate") is not None
-    ):  # upstream's internal type has no pointers here, so its zero values are written
+    # upstream's internal type has no pointers here, so its zero values are written
+    elif strategy.get("rollingUpdate") is not None:
         set_missing(strategy["rollingUpdate"], maxUnavailable=0, maxSurge=0)
     set_missing(spec, revisionHistoryLimit=10)
 

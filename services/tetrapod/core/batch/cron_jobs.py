@@ -106,9 +106,8 @@ def _spec(spec: Object, existing: Object | None) -> list[FieldError]:
     errors += validate_template(spec.get("jobTemplate") or {}, "spec.jobTemplate")
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         errors += not_negative(spec.get(name), f"spec.{name}")
-    return (
-        errors if schedule else [*errors, field.required("spec.schedule")]
-    )  # declared in the schema, so it comes last
+    # declared in the schema, so it comes last
+    return errors if schedule else [*errors, field.required("spec.schedule")]
 
 
 def _schedule(schedule: str, zone: str | None, had_zone: bool) -> list[FieldError]:

@@ -80,10 +80,8 @@ class FlowControlObjects:
             elif (revised := _revised(wanted, current)) is not None:
                 await self._client.update(gvr, "", revised, fieldManager=_MANAGER)
         except StatusError as error:
-            if error.reason not in (
-                "AlreadyExists",
-                "Conflict",
-            ):  # another replica was faster; the next run checks the object again
+            # another replica was faster; the next run checks the object again
+            if error.reason not in ("AlreadyExists", "Conflict"):
                 raise
 
     async def _remove(self, gvr: GroupVersionResource, obj: Object) -> None:

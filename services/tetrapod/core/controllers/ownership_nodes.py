@@ -71,9 +71,8 @@ class NodeReflector(Reflector):
         return self.nodes.keys()
 
     def _put(self, key: Key, obj: Object) -> None:
-        if not obj["metadata"].get(
-            "uid"
-        ):  # an object of an external server; without a uid no owner reference can refer to it
+        # an object of an external server; without a uid no owner reference can refer to it
+        if not obj["metadata"].get("uid"):
             return
         namespace, name = key
         node = _node(self.gvr, intern(namespace), name, obj["metadata"])

@@ -115,9 +115,8 @@ class StorageVersionMigrator:
         total, candidates = 0, []
         async for metadata in self._metadata(resource.gvr):
             total += 1
-            if (
-                int(metadata["resourceVersion"]) <= last_revision
-            ):  # newer objects were written in the current storage version
+            # newer objects were written in the current storage version
+            if int(metadata["resourceVersion"]) <= last_revision:
                 candidates.append((metadata.get("namespace") or "", metadata["name"], metadata["resourceVersion"]))
         remaining = len(candidates)
         kind = {"apiVersion": str(resource.gvr.group_version), "kind": resource.kind.kind}

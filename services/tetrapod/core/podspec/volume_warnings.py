@@ -84,9 +84,8 @@ class _Overlaps:
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._ordered = sorted(
-            set(paths), key=lambda path: path.replace("/", "\0")
-        )  # the paths below a path follow it directly
+        # the paths below a path follow it directly
+        self._ordered = sorted(set(paths), key=lambda path: path.replace("/", "\0"))
         self._place = {path: index for index, path in enumerate(self._ordered)}
         self._above: list[int] = []
         """For each path, the index of the nearest path above it, or -1."""

@@ -98,9 +98,8 @@ def _topologies(terms: list[Object]) -> list[FieldError]:
             if key in values_by_key:
                 errors.append(field.duplicate(f"{at}.key", key))
             values_by_key[key] = set(values)
-        if (
-            values_by_key in seen or not values_by_key
-        ):  # upstream also compares with unset elements, which equal an empty term
+        # upstream also compares with unset elements, which equal an empty term
+        if values_by_key in seen or not values_by_key:
             errors.append(field.duplicate(path, ""))
         seen.append(values_by_key)
     return errors

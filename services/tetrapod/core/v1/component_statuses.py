@@ -89,10 +89,8 @@ def local_components() -> dict[str, Probe]:
 def _health_at(port: int) -> Probe:
     async def ask() -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = (
-            False,
-            ssl.CERT_NONE,
-        )  # no verification: the server is on this machine
+        # no verification: the server is on this machine
+        context.check_hostname, context.verify_mode = (False, ssl.CERT_NONE)
         url = f"https://127.0.0.1:{port}/healthz"
         try:
             async with asyncio.timeout(_PROBE_TIMEOUT):

@@ -80,9 +80,8 @@ class FinalizingController(CrdController):
             put(obj, _IN_PROGRESS)
             obj = await self.write_status(obj)
             if obj is None:
-                self.queue.add_after(
-                    name, _CHECK_AGAIN
-                )  # another replica is working on it; retry in case that replica stops
+                # another replica is working on it; retry in case that replica stops
+                self.queue.add_after(name, _CHECK_AGAIN)
                 return
         if GroupResource(crd.group, crd.plural) in OVERLAPPING:
             put(obj, _OVERLAP)
@@ -119,9 +118,8 @@ class FinalizingController(CrdController):
         checks = self._checks.get(crd.uid, 0)
         if checks % _DELETE_AGAIN == 0:
             everything = await store.list(Context(), ListQuery())
-            for namespace in sorted(
-                {entry.namespace for entry in everything.entries}
-            ):  # one namespace after the other, as upstream does
+            # one namespace after the other, as upstream does
+            for namespace in sorted({entry.namespace for entry in everything.entries}):
                 await store.delete_collection(
                     Context(namespace=namespace, version=crd.storage_version), {}, ListQuery()
                 )

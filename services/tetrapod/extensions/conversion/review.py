@@ -53,11 +53,8 @@ def new_review(objects: Sequence[Object], api_version: str, versions: Sequence[s
         raise BadConversion("no supported conversion review versions", complete=True)
     uid = str(uuid.uuid4())
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": [_as_stored(obj) for obj in objects]}
-    empty_response: Object = {
-        "uid": "",
-        "convertedObjects": None,
-        "result": {"metadata": {}},
-    }  # upstream sends the empty response as well
+    # upstream sends the empty response as well
+    empty_response: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
     review = {
         "kind": "ConversionReview",
         "apiVersion": f"apiextensions.k8s.io/{version}",

@@ -107,9 +107,8 @@ class Following:
             watch.close()
 
     async def _apply(self, batch: Sequence[WatchEvent]) -> None:
-        changes = [
-            e for e in batch if e.type != "BOOKMARK" and e.revision > self.revision
-        ]  # `reach` may be ahead of the watch
+        # `reach` may be ahead of the watch
+        changes = [e for e in batch if e.type != "BOOKMARK" and e.revision > self.revision]
         for event in changes:
             self._follower.apply(event)
         await self._advance(max((event.revision for event in batch), default=0), change=bool(changes))

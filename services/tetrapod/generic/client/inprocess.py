@@ -82,9 +82,8 @@ class InProcessTransport:
         incomplete_line = b""
         try:
             async for chunk in writer:
-                *lines, incomplete_line = (incomplete_line + chunk).split(
-                    b"\n"
-                )  # a proxied response arrives in arbitrary chunks
+                # a proxied response arrives in arbitrary chunks
+                *lines, incomplete_line = (incomplete_line + chunk).split(b"\n")
                 for line in lines:
                     if line:
                         yield line

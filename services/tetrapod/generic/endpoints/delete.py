@@ -82,10 +82,7 @@ async def read_delete_options(scope: Scope, request: Request) -> Object:
         raise bad_request(str(error)) from None
     options = delete_options_from_body(obj)
     if request.audit is not None:
-        audited = {
-            **options,
-            "kind": "DeleteOptions",
-            "apiVersion": "meta.k8s.io/__internal",
-        }  # as in upstream's audit events
+        # as in upstream's audit events
+        audited = {**options, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal"}
         request.audit.request_object(audited, scope.gvr, scope.subresource)
     return options

@@ -77,9 +77,8 @@ async def patch(scope: Scope, request: Request) -> Response:
     try:
         return await writing.answer(revise, accepted, force_create=applies and not scope.subresource, applies=applies)
     finally:
-        request.warnings[first:first] = (
-            mechanism.warnings
-        )  # the decoder's warnings precede all others, also if the request is rejected
+        # the decoder's warnings precede all others, also if the request is rejected
+        request.warnings[first:first] = mechanism.warnings
 
 
 def _mechanism(scope: Scope, request: Request, patch_type: str, body: bytes, options: WriteOptions) -> PatchMechanism:

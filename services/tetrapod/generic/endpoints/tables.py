@@ -41,9 +41,8 @@ class Tables:
 
     def __init__(self, convertor: TableConvertor | None, version: str, include: str) -> None:
         self._convertor = convertor or DEFAULT_TABLE
-        self._no_rows = (
-            b"null" if convertor is None or convertor.null_rows else b"[]"
-        )  # upstream's default convertor leaves the rows nil
+        # upstream's default convertor leaves the rows nil
+        self._no_rows = b"null" if convertor is None or convertor.null_rows else b"[]"
         self._version = version
         self._include = include
 

@@ -110,9 +110,8 @@ class Writing:
             )
         try:
             entry, created = await self._store_object(self._transform(revise), preconditions, force_create)
-        except (
-            StoredTooLarge
-        ):  # managed fields can be large: without them it may fit, but what is applied is nothing without an owner
+        # managed fields can be large: without them it may fit, but what is applied is nothing without an owner
+        except StoredTooLarge:
             if applies:
                 raise
             entry, created = await self._store_object(

@@ -274,9 +274,8 @@ class Frames:
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         self.representation: Representation = scope.representation
         self.asynchronous = scope.definition.convert_many is not None
-        self.impossible = (
-            accepted.form == PARTIAL_LIST
-        )  # an object cannot be a list, and upstream ends the watch at the first event
+        # an object cannot be a list, and upstream ends the watch at the first event
+        self.impossible = accepted.form == PARTIAL_LIST
         self._scope = scope
         self.resource_key = (scope.gvr.group, scope.gvr.version, scope.gvr.resource)
         self.sent = sent_of(self.resource_key)

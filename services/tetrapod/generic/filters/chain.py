@@ -95,10 +95,8 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
     """
     in_flight = InFlight(config.max_requests_inflight, config.max_mutating_requests_inflight)
     return [
-        (
-            "fair-scheduling",
-            lambda h: with_fair_scheduling(h, config.scheduler) if config.notify_aggregator else h,
-        ),  # before all work
+        # before all work
+        ("fair-scheduling", lambda h: with_fair_scheduling(h, config.scheduler) if config.notify_aggregator else h),
         ("audit-id", with_audit_id),  # every response carries the audit ID
         ("requestinfo", with_request_info),  # all later filters use the request info
         ("metrics", lambda h: with_instrumentation(h, config.server_name)),  # counts rejections too
@@ -106,28 +104,20 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
         ("hsts", lambda h: with_hsts(h, config.strict_transport_security)),
         ("errors", with_status_errors),  # converts a StatusError of later filters to a response
         ("warnings", with_warnings),  # inside errors, so that rejections carry warnings too
-        (
-            "draining",
-            lambda h: with_draining(h, config.draining),
-        ),  # before authentication: a stopping server does no more work
+        # before authentication: a stopping server does no more work
+        ("draining", lambda h: with_draining(h, config.draining)),
         ("cors", lambda h: with_cors(h, config.cors_allowed_origins)),  # browsers send preflights without credentials
-        (
-            "refused-audit",
-            lambda h: _with_rejection_audit(h, config.audit),
-        ),  # audits rejections before authentication completes
+        # audits rejections before authentication completes
+        ("refused-audit", lambda h: _with_rejection_audit(h, config.audit)),
         ("deadline", lambda h: with_request_deadline(h, config.request_timeout)),  # bounds everything below
         ("authentication", lambda h: with_authentication(h, config.authenticator)),
         ("", with_permission),  # allows traces in the response, once the user is known
         ("", lambda h: with_tracing(h, config.tracing)),  # needs the user: only some may mark a request as traced
         ("audit", lambda h: _with_audit(h, config.audit)),  # needs the user; sees every later rejection
-        (
-            "audit-findings",
-            lambda h: with_audit_findings(h) if config.notify_aggregator else h,
-        ),  # for a front proxy that writes the audit events
-        (
-            "impersonation",
-            lambda h: with_impersonation(h, config.authorizer),
-        ),  # needs the user; later filters see the impersonated user
+        # for a front proxy that writes the audit events
+        ("audit-findings", lambda h: with_audit_findings(h) if config.notify_aggregator else h),
+        # needs the user; later filters see the impersonated user
+        ("impersonation", lambda h: with_impersonation(h, config.authorizer)),
         # Before authorization, so that a flood of requests does not cost authorization as well.
         ("priorityandfairness" if config.flow_control else "maxinflight", lambda h: _with_limits(h, config, in_flight)),
         ("authorization", lambda h: with_authorization(h, config.authorizer)),
@@ -138,9 +128,8 @@ def _filters(config: ChainConfig) -> list[tuple[str, Filter]]:
 def _with_rejection_audit(handler: Handler, audit: Audit | None) -> Handler:
     if audit is None:
         return handler
-    from tetrapod.generic.filters.audit import (
-        with_rejection_audit,
-    )  # imports ten modules, so only if auditing is enabled
+    # imports ten modules, so only if auditing is enabled
+    from tetrapod.generic.filters.audit import with_rejection_audit
 
     return with_rejection_audit(handler, audit)
 

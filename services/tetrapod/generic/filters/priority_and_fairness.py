@@ -60,9 +60,8 @@ def with_priority_and_fairness(handler: Handler, control: FlowControl, request_t
         ):
             return _reject(flow)
         if ticket.decision is None and not flow.exempt:
-            metrics.WAIT.observe(
-                (*ticket.labels, "true"), 0.0
-            )  # requests that need not wait are counted too, as upstream
+            # requests that need not wait are counted too, as upstream
+            metrics.WAIT.observe((*ticket.labels, "true"), 0.0)
         in_flight: InFlight | None = None
         unregister = control.watches.add(request) if info.verb == "watch" and info.is_resource_request else None
         try:

@@ -178,10 +178,8 @@ def _host(scheme: str, host: str) -> str:
             raise BadUrl("invalid IP-literal")
         return f"[{literal}]{port}"
     if ":" in host:
-        strict = scheme in (
-            "http",
-            "https",
-        )  # other schemes, such as those of databases, allow several hosts with ports
+        # other schemes, such as those of databases, allow several hosts with ports
+        strict = scheme in ("http", "https")
         _check_port(host[host.find(":") if strict else host.rfind(":") :])
     return _unescaped_host(host)
 

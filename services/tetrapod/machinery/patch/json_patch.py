@@ -297,10 +297,8 @@ class _Document:
         elements = self._elements(container)
         if isinstance(elements, list) and len(elements) >= _LONG:
             elements = Pieces(container)
-            self._in_pieces[id(container)] = (
-                container,
-                elements,
-            )  # also referenced by `_owned`, so that the id is not reused
+            # also referenced by `_owned`, so that the id is not reused
+            self._in_pieces[id(container)] = (container, elements)
         return elements
 
     def _put_together(self, value: Any) -> None:

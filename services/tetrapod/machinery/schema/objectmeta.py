@@ -111,9 +111,8 @@ def _coerce_resource(value: Object, path: str, unknown: list[str]) -> None:
         value["metadata"] = {}
         return
     at = field.child(path, "metadata")
-    quoted = orjson.loads(
-        orjson.dumps(value["metadata"], option=orjson.OPT_SORT_KEYS)
-    )  # Go prints maps with sorted keys
+    # Go prints maps with sorted keys
+    quoted = orjson.loads(orjson.dumps(value["metadata"], option=orjson.OPT_SORT_KEYS))
     try:
         unknown_fields = decode(load(OBJECT_META), value["metadata"])
     except DecodeError as error:

@@ -53,9 +53,8 @@ class JobStrategy(KindStrategy):
         shared = meta.get("labels") and meta["labels"] == (template.get("metadata") or {}).get("labels")
         generate_selector(obj)
         if shared:
-            meta["labels"] = dict(
-                obj["spec"]["template"]["metadata"]["labels"]
-            )  # upstream shares one map, so the job gets the generated labels too
+            # upstream shares one map, so the job gets the generated labels too
+            meta["labels"] = dict(obj["spec"]["template"]["metadata"]["labels"])
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)

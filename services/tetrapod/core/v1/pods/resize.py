@@ -25,9 +25,8 @@ class ResizeStrategy(PodStrategy):
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-        if all(
-            len(new_spec.get(kind) or ()) == len(old_spec.get(kind) or ()) for kind in _KINDS
-        ):  # validation rejects a different number
+        # validation rejects a different number
+        if all(len(new_spec.get(kind) or ()) == len(old_spec.get(kind) or ()) for kind in _KINDS):
             spec = {key: value for key, value in old_spec.items() if key != "resources"}
             if new_spec.get("resources") is not None:
                 spec["resources"] = new_spec["resources"]

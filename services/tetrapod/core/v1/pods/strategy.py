@@ -89,9 +89,8 @@ class PodStrategy(Strategy):
         new["status"] = old.get("status", {})
         spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
         if spec.get("resources") is None and old_spec.get("resources") is not None:
-            spec["resources"] = copy_value(
-                old_spec["resources"]
-            )  # a client that does not know the field does not mean to remove it
+            # a client that does not know the field does not mean to remove it
+            spec["resources"] = copy_value(old_spec["resources"])
         if spec.get("overhead") == {}:
             del spec["overhead"]
         drop_disabled(spec, old_spec)

@@ -92,10 +92,9 @@ class _StreamRest(Rest):
     ) -> Response:
         """Forward the request, translating WebSocket to SPDY if `translated`."""
         from tetrapod.generic.http.websocket import offered_protocols
-        from tetrapod.generic.proxy.streamtranslator import (
-            PROTOCOL,
-            translate,
-        )  # imported at the first request for a stream
+
+        # imported at the first request for a stream
+        from tetrapod.generic.proxy.streamtranslator import PROTOCOL, translate
         from tetrapod.generic.proxy.streamtunnel import tunnel, tunnelled_protocols
 
         subresource = request.info.subresource if request.info is not None else ""

@@ -126,9 +126,8 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             )
         except ValueError as error:
             raise internal_error(str(error)) from None
-        if (
-            attributes.request is not None and attributes.request.audit is not None
-        ):  # serializing a large patch is expensive
+        # serializing a large patch is expensive
+        if attributes.request is not None and attributes.request.audit is not None:
             annotation = {
                 "configuration": hook.configuration,
                 "webhook": hook.name,
