@@ -11,10 +11,15 @@ import base64
 import binascii
 from typing import Final
 
-from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
+from tetrapod.generic.authentication.interface import (
+    REJECTED,
+    Authenticated,
+    InvalidToken,
+    Rejected,
+    TokenAuthenticator,
+)
 from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.request import Request
-from tetrapod.machinery.status import unauthorized
 
 INVALID_BEARER_TOKEN: Final = "invalid bearer token"
 _EXTRA_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
@@ -38,7 +43,7 @@ class BearerAuthenticator:
         self._tokens = tokens
         self._audiences = audiences
 
-    async def authenticate(self, request: Request) -> Authenticated | None:
+    async def authenticate(self, request: Request) -> Authenticated | Rejected | None:
         token, warning = bearer_token(utf8(request.header(b"authorization")))
         if warning:
             request.warnings.append(warning)
@@ -57,20 +62,22 @@ class WebSocketAuthenticator:
         self._tokens = tokens
         self._audiences = audiences
 
-    async def authenticate(self, request: Request) -> Authenticated | None:
+    async def authenticate(self, request: Request) -> Authenticated | Rejected | None:
         if not is_websocket_request(request.headers):
             return None
         offered = [p.strip() for value in request.header_values(b"sec-websocket-protocol") for p in value.split(",")]
         carriers = [p for p in offered if p.startswith(_PROTOCOL_PREFIX)]
         others = [p for p in offered if not p.startswith(_PROTOCOL_PREFIX)]
         if len(carriers) > 1:
-            raise unauthorized()
+            return REJECTED
         token = _decode(carriers[0].removeprefix(_PROTOCOL_PREFIX)) if carriers else ""
-        if not token:
+        if token == "":
             return None
-        if not others:
-            raise unauthorized()
+        if token is None or not others:
+            return REJECTED
         result = await _accept(self._tokens, token, self._audiences)
+        if isinstance(result, Rejected):
+            return result
         request.headers = [header for header in request.headers if header[0] != b"sec-websocket-protocol"]
         request.headers.append((b"sec-websocket-protocol", ",".join(others).encode("latin-1")))
         return result
@@ -81,21 +88,19 @@ def utf8(header: str) -> str:
     return header if header.isascii() else header.encode("latin-1").decode("utf-8", "replace")
 
 
-def _decode(encoded: str) -> str:
+def _decode(encoded: str) -> str | None:
+    """Decode a token; None if it is malformed."""
     if "=" in encoded or "+" in encoded or "/" in encoded:  # unpadded base64url only
-        raise unauthorized()
+        return None
     try:
         raw = base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True)
         return raw.decode("utf-8")
-    except (binascii.Error, UnicodeDecodeError) as error:
-        raise unauthorized() from error
+    except (binascii.Error, UnicodeDecodeError):
+        return None
 
 
-async def _accept(tokens: TokenAuthenticator, token: str, audiences: tuple[str, ...]) -> Authenticated:
+async def _accept(tokens: TokenAuthenticator, token: str, audiences: tuple[str, ...]) -> Authenticated | Rejected:
     try:
-        result = await tokens.authenticate_token(token, audiences)
-    except InvalidToken as error:
-        raise unauthorized() from error
-    if result is None:
-        raise unauthorized()
-    return result
+        return await tokens.authenticate_token(token, audiences) or REJECTED
+    except InvalidToken:
+        return REJECTED

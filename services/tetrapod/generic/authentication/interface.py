@@ -26,7 +26,7 @@ class Authenticated(NamedTuple):
 
 
 class Rejected:
-    """The result of an authenticator whose credential is invalid, where another authenticator may accept it.
+    """The result of an authenticator for an invalid credential, after which others are still tried.
 
     A value costs less than an exception: the front proxy's authenticator rejects the client certificate of each user's
     request.
@@ -48,7 +48,11 @@ class RequestAuthenticator(Protocol):
 
 
 class AlternativeAuthenticator(Protocol):
-    """An authenticator that is combined with others, which are tried after a rejection."""
+    """An authenticator of one kind of credential, which is combined with others.
+
+    It returns None for other kinds of credentials, `REJECTED` for an invalid credential, and raises StatusError only if
+    it cannot decide.
+    """
 
     async def authenticate(self, request: Request) -> Authenticated | Rejected | None: ...
 
