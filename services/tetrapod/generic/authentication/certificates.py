@@ -84,7 +84,7 @@ class CertificatePool:
         verdict = self._verdicts.get(der) or self._verdicts.recall(der)
         if verdict is None:
             verdict = self._verdicts.keep(der, self._judge(self._chains.recall(der) or chain))
-        if verdict.__class__ is str or verdict.begins <= (time.time() if now is None else now) <= verdict.expires:  # type: ignore[union-attr]
+        if isinstance(verdict, str) or verdict.begins <= (time.time() if now is None else now) <= verdict.expires:
             return verdict
         return "x509: certificate has expired or is not yet valid"
 
