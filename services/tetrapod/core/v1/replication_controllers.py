@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tetrapod.core import cells
 from tetrapod.core.cells import AGE, NAME, age, containers, labels_text, name_of, pod_template, spec_of, status_of
 from tetrapod.core.kind_strategy import KindStrategy
 from tetrapod.core.podspec.defaults import default_pod_template, set_missing
@@ -145,9 +146,9 @@ TABLE: Final = TableConvertor(
         Column("Current", "integer"),
         Column("Ready", "integer"),
         AGE,
-        Column("Containers", priority=1),
-        Column("Images", priority=1),
-        Column("Selector", priority=1),
+        cells.CONTAINERS,
+        cells.IMAGES,
+        cells.SELECTOR,
     ),
     _replication_controller_row,
 )

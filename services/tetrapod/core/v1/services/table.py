@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tetrapod.core.cells import AGE, NAME, NONE, age, labels_text, name_of, spec_of, status_of
+from tetrapod.core.cells import AGE, NAME, NONE, SELECTOR, age, labels_text, name_of, spec_of, status_of
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
@@ -54,7 +54,7 @@ TABLE: Final = TableConvertor(
         Column("External-IP"),
         Column("Port(s)"),
         AGE,
-        Column("Selector", priority=1),
+        SELECTOR,
     ),
     _service_row,
 )
