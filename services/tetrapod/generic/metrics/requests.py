@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
+from tetrapod.generic.metrics.collectors import LATENCY_BUCKETS, Counter, Gauge, Histogram
 from tetrapod.generic.metrics.series import on_change
 from tetrapod.generic.request import Request
 from tetrapod.machinery.golang.query import Query
@@ -30,31 +30,7 @@ DURATION: Final = Histogram(
     "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, "
     "scope and component.",
     ("verb", "dry_run", *_OF),
-    (
-        0.005,
-        0.025,
-        0.05,
-        0.1,
-        0.2,
-        0.4,
-        0.6,
-        0.8,
-        1.0,
-        1.25,
-        1.5,
-        2.0,
-        3.0,
-        4.0,
-        5.0,
-        6.0,
-        8.0,
-        10.0,
-        15.0,
-        20.0,
-        30.0,
-        45.0,
-        60.0,
-    ),
+    LATENCY_BUCKETS,
 )
 SLI_DURATION: Final = Histogram(
     "apiserver_request_sli_duration_seconds",

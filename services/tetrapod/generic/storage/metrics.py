@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
 
-from tetrapod.generic.metrics.collectors import Counter, GaugeFunction, Histogram
+from tetrapod.generic.metrics.collectors import LATENCY_BUCKETS, Counter, GaugeFunction, Histogram
 from tetrapod.generic.storage.backend import Backend, BackendWatch, KeyValue, Range, WriteResult
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.wrappers import ForwardingBackend
@@ -24,31 +24,7 @@ _SECONDS: Final = Histogram(
     "etcd_request_duration_seconds",
     "Etcd request latency in seconds for each operation and object type.",
     _LABELS,
-    (
-        0.005,
-        0.025,
-        0.05,
-        0.1,
-        0.2,
-        0.4,
-        0.6,
-        0.8,
-        1.0,
-        1.25,
-        1.5,
-        2.0,
-        3.0,
-        4.0,
-        5.0,
-        6.0,
-        8.0,
-        10.0,
-        15.0,
-        20.0,
-        30.0,
-        45.0,
-        60.0,
-    ),
+    LATENCY_BUCKETS,
 )
 _TOTAL: Final = Counter("etcd_requests_total", "Etcd request counts for each operation and object type.", _LABELS)
 _ERRORS: Final = Counter(
