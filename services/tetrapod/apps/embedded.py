@@ -57,6 +57,7 @@ class Embedded(Program):
         super().__init__(options, backend)
         self.address = reachable_address(options)
         self.pki = self._write_pki()
+        self._pair = self._serving_pair()
         own = audited(self.director, self.audit)  # the server's own requests are audited too
         self.client = in_process_client(own, "kube-apiserver")
         self.controller_client = in_process_client(own, "kube-controller-manager")
@@ -98,9 +99,7 @@ class Embedded(Program):
         self._assemble_aggregator()
         client_cas = [*self.clients.files, *self.proxies.files]
         authenticator, authorizer = self.auth.authenticator, self.auth.authorizer
-        self.listen(
-            self.aggregator.director, authenticator, authorizer, self._serving_pair(), client_cas, name="apiserver"
-        )
+        self.listen(self.aggregator.director, authenticator, authorizer, self._pair, client_cas, name="apiserver")
         self.presence = build_presence(options, self.client, self.backend, self.address)
 
     def _serving_pair(self) -> CertificatePair:
@@ -174,7 +173,7 @@ class Embedded(Program):
         install_openapi(routes, JoinedSource([*sources, self.extensions.openapi, self.aggregator.external_openapi]))
         self.add_storage_checks()
         add_admission_checks(self.lifecycle, self.storage)
-        self.add_certificate_check(self._serving_pair())
+        self.add_certificate_check(self._pair)
         self.flow_control = build_flow_control(options, routes, self.client, self.lifecycle, self._statistics)
         self.extensions.register()
         self.core.register(self.lifecycle)

@@ -61,6 +61,7 @@ class Program:
 
     def __init__(self, options: Options, backend: Backend | None = None, *, notify_aggregator: bool = False) -> None:
         self.options = options
+        self._flags = options.flags()
         self.lifecycle = Lifecycle()
         self.draining = Draining(notify_aggregator=notify_aggregator)
         self.audit = build_audit(options.audit, self.lifecycle)
@@ -103,7 +104,7 @@ class Program:
             fallback=fallback,
             profiling=self.options.features.profiling,
         )
-        server.flags = self.options.flags()
+        server.flags = self._flags
         return server
 
     def add_storage_checks(self) -> None:

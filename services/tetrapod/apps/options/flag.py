@@ -1,7 +1,7 @@
 """Declarations of command-line flags as dataclass fields, and functions over options classes.
 
 An options class consists of such fields. A field declares its flag once: name, default, help text, kind of value and
-the programs that accept it. The command line, `/flagz` and docs/reference/flags.md are derived from these declarations.
+the programs that accept it. The command line, `/flagz` and docs/reference/all-flags.md follow from these declarations.
 """
 
 from __future__ import annotations
