@@ -20,6 +20,7 @@ import os
 import time
 import types
 from collections.abc import Callable, Coroutine, Generator, Iterable
+from itertools import islice
 from typing import Any, Final
 
 from tetrapod.generic.metrics.collectors import RESETS, GaugeFunction, Histogram
@@ -37,6 +38,8 @@ clock.
 """
 LEAST_INTERVAL: Final = 1.0
 """Seconds between two warnings of one kind."""
+SHOWN_REQUESTS: Final = 3
+"""The most requests in flight that the warning about a lag names."""
 SHOWN: Final = 200
 """Characters of a path or a user agent that a warning shows."""
 _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -96,7 +99,8 @@ class LoopMonitor:
         self.stale = 0.0
         """Time of `time.perf_counter` from which on `read_cpu_time` must be called before a step begins."""
         self._cpu = 0.0  # of the thread when `read_cpu_time` was called last
-        self._last_reading = 0.0
+        self.last_reading = 0.0
+        """The time of the last call of `read_cpu_time`. It does not change while no request takes a step."""
         self._ticking = False
         self._row = STEP.row(())
         self._steps = _Warnings("Event loop blocked by a request")
@@ -107,17 +111,12 @@ class LoopMonitor:
 
         The steps of the next two milliseconds are measured from this CPU time.
         """
-        self._last_reading = now
+        self.last_reading = now
         self.stale = now + NOTICED
         self._cpu = time.thread_time()
         if not self._ticking:
             self._ticking = True
             _Ticks(self).schedule()
-
-    @property
-    def last_reading(self) -> float:
-        """The time of the last call of `read_cpu_time`. It does not change while no request takes a step."""
-        return self._last_reading
 
     @types.coroutine
     def measured(self, request: Request, work: Coroutine[Any, Any, None]) -> Generator[Any, Any, None]:
@@ -176,9 +175,8 @@ class LoopMonitor:
         _longest["wall"] = max(_longest["wall"], lag)
         _longest["cpu"] = max(_longest["cpu"], caused)
         if self.threshold and caused >= self.threshold:
-            shown = [request for request in self._in_flight() if request.info is None or request.info.verb != "watch"][
-                :3
-            ]
+            waiting = (each for each in self._in_flight() if each.info is None or each.info.verb != "watch")
+            shown = islice(waiting, SHOWN_REQUESTS)
             requests = "; ".join(f"{r.method} {r.raw_path[:SHOWN]} by {r.user.name[:SHOWN]}" for r in shown)
             self._lags.warn(caused, lag=round(lag, 3), requestsInFlight=requests)
 
