@@ -40,6 +40,7 @@ from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.backend import Backend
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 
 class Embedded(Program):
@@ -208,8 +209,7 @@ class Embedded(Program):
     @property
     def url(self) -> str:
         """The base URL of the server, for clients on this host."""
-        host = self.options.local_address
-        return f"https://{f'[{host}]' if ':' in host else host}:{self.http.port}"
+        return f"https://{join_host_port(self.options.local_address, self.http.port)}"
 
     def describe(self) -> list[str]:
         """Return the lines that `tetrapod up` prints."""

@@ -34,6 +34,7 @@ from tetrapod.generic.proxy.balanced_pool import BalancedPool
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
 from tetrapod.generic.request import Handler
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 LINGER: Final = 5.0
 """Seconds for the aggregator to learn, from a probe or a response, that this replica stops, and to close its
@@ -130,11 +131,10 @@ class SeparateService(Program):
         Args:
             component: the value of the Lease's label, by default the name of the service.
         """
-        address = reachable_address(self.options)
         self.identity = IdentityLease(
             client,
             socket.gethostname(),
-            f"{f'[{address}]' if ':' in address else address}:{self.options.serving.secure_port}",
+            join_host_port(reachable_address(self.options), self.options.serving.secure_port),
             component=component or f"tetrapod-{self.name}",
             apart=self.title,
         )

@@ -9,6 +9,7 @@ import socket
 from urllib.parse import urlsplit
 
 from tetrapod.apps.options.options import UNSPECIFIED, Options
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 
 def reachable_address(options: Options) -> str:
@@ -45,7 +46,7 @@ def external_address(options: Options) -> str:
     if _names_port(host):
         return host
     port = options.serving.secure_port if front is None else front.port or 443
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return join_host_port(host, port)
 
 
 def _names_port(host: str) -> bool:

@@ -25,6 +25,7 @@ from tetrapod.generic.client.keep_writing import periodic_hook
 from tetrapod.generic.client.reads import get_or_none
 from tetrapod.generic.kubernetes_service.identity import SERVER, IdentityLease
 from tetrapod.generic.lifecycle.lifecycle import Hook, Lifecycle
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now_rfc3339
@@ -60,11 +61,10 @@ class Bootstrap:
         self._client = client
         self._config = config
         self._namespaces_ready = asyncio.Event()
-        address = f"[{config.advertise_address}]" if ":" in config.advertise_address else config.advertise_address
         self._identity = IdentityLease(
             client,
             socket.gethostname(),
-            f"{address}:{config.port}",
+            join_host_port(config.advertise_address, config.port),
             self._namespaces_ready,
             component="tetrapod-core" if config.apart else SERVER,
             apart=config.apart,

@@ -24,6 +24,7 @@ from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import Column, TableConvertor
 
@@ -116,7 +117,7 @@ def _endpoints_row(obj: Object) -> list[Any]:
         if not ports:
             endpoints.extend(addresses)
         for port in ports:
-            endpoints.extend(f"[{a}]:{port.get('port')}" if ":" in a else f"{a}:{port.get('port')}" for a in addresses)
+            endpoints.extend(join_host_port(address, port.get("port")) for address in addresses)
     return [name_of(obj), more(endpoints, MAX_ENDPOINTS) or NONE, age(obj)]
 
 

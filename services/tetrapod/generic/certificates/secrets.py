@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from tetrapod.generic.certificates.files import PRIVATE, write_file
 from tetrapod.generic.certificates.services import DIRECTORIES
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 _SIGNING_KEY: Final = "sa.key"
 _LEFT_OUT: Final = {("ca", _SIGNING_KEY), ("ca", "pki.json")}
@@ -47,7 +48,7 @@ class Cluster:
             context = ssl.create_default_context(cafile=str(directory / "ca.crt"))
         except (KeyError, OSError) as error:
             raise SecretsError(f"not in a pod with a service account's token: {error}") from None
-        return cls(f"https://{f'[{host}]' if ':' in host else host}:{port}", token, context, namespace)
+        return cls(f"https://{join_host_port(host, port)}", token, context, namespace)
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
         """Send a request and return the object, or None for a GET of a missing one. Raises SecretsError."""

@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.tls import ClientTLS, client_context
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 _FETCH_TIMEOUT: Final = 5.0
 _NOT_TLS: Final = frozenset(
@@ -101,7 +102,7 @@ async def _address(endpoint: Endpoint) -> str:
         infos = await asyncio.get_running_loop().getaddrinfo(host, endpoint.port, type=socket.SOCK_STREAM)
         addresses = [str(item[4][0]) for item in infos]
         host = next((a for a in addresses if ":" not in a), addresses[0])
-    return f"[{host}]:{endpoint.port}" if ":" in host else f"{host}:{endpoint.port}"
+    return join_host_port(host, endpoint.port)
 
 
 _REASONS: Final = {

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 DIAL_TIMEOUT: Final = 30.0
 """In seconds, as in Go's net/http DefaultTransport."""
@@ -26,8 +27,7 @@ class Endpoint:
     """Host and port in the form of a URL."""
 
     def __post_init__(self) -> None:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        object.__setattr__(self, "authority", f"{host}:{self.port}")
+        object.__setattr__(self, "authority", join_host_port(self.host, self.port))
 
     def __hash__(self) -> int:
         """Hash host and port only.

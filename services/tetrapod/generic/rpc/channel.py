@@ -12,6 +12,7 @@ from tetrapod.generic.rpc.connection import Http2Connection
 from tetrapod.generic.rpc.errors import Code, RpcError
 from tetrapod.generic.rpc.headers import request_block
 from tetrapod.generic.rpc.stream import Call
+from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 
 class Channel:
@@ -44,7 +45,7 @@ class Channel:
         self._port = port
         self._tls = tls
         self._scheme = "https" if tls is not None else "http"
-        self._authority = host if path else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._authority = host if path else join_host_port(host, port)
         self._path = path
         self._response_timeout = response_timeout
         self._on_silent = on_unresponsive

@@ -17,6 +17,11 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _quad = re.compile(r"(^|:)([0-9]{1,20}(?:\.[0-9]{1,20}){3})$").search
 
 
+def join_host_port(host: str, port: object) -> str:
+    """Return `host:port`, with brackets around an IPv6 address. Upstream: Go's net.JoinHostPort."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def parse_sloppy(value: str) -> Address | None:
     """Parse an address as Go did before 1.17, or return None if the text is not an address.
 
