@@ -122,7 +122,7 @@ SCENARIOS: Final = {
         _of_etcd("pause-leader", lambda world, _: etcds.PauseMembers(etcds.leader(world), 6.0)),
         _of_etcd("pause-etcd", lambda world, _: etcds.PauseMembers(_all(world), 6.0)),
         _of_etcd("compaction", lambda world, _: etcds.Compaction(world)),
-        _of_etcd("oblivion", lambda world, _: etcds.Oblivion(world, "core")),
+        _of_etcd("missed-compaction", lambda world, _: etcds.MissedCompaction(world, "core")),
         Scenario("no-space", _with_little_space, lambda world, _: etcds.NoSpace(world)),
         Scenario(
             "full-disk",

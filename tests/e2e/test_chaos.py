@@ -38,7 +38,7 @@ def one_of_each(world: FourServices) -> list[Fault]:
         processes.KillService(world, "aggregator"),
         etcds.PauseMembers(etcds.follower(world, random.Random(SEED)), 1.0),
         processes.KillRedis(world),
-        etcds.Oblivion(world, "extensions"),
+        etcds.MissedCompaction(world, "extensions"),
     ]
     if namespaces_allowed():
         faults.append(cables.Cut(world, lambda: [("aggregator", "core")], hold=1.0))

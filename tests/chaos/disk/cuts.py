@@ -1,11 +1,12 @@
-"""The disks that a power cut may leave, by the guarantees of POSIX: synced data is there, and any part of the rest may
-be, in any order.
+"""The disks that a power cut may leave.
+
+POSIX guarantees that synced data is on the disk. Any part of the other data may be there too, in any order.
 
 Three disks are built after each step that touches a file:
 
-- one with everything so far, which is also what `kill -9` leaves;
-- one without anything that was not synced;
-- one with a random choice, sector by sector.
+- One has all data that was written so far, as after `kill -9`.
+- One has synced data only.
+- One has, for each sector that was not synced, the old or the new content at random.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def compact(world: FourServices) -> int:
     return revision
 
 
-class Oblivion:
+class MissedCompaction:
     """Suspend a service until etcd has compacted the changes that it missed.
 
     Its watch must get an error, and it must list again.
