@@ -75,6 +75,16 @@ def test_relative_links_lead_to_existing_files_and_headings(page: Path) -> None:
     assert not broken_links(page)
 
 
+def test_the_tests_that_security_names_exist() -> None:
+    file, checked = "", 0
+    for path, name in re.findall(r"`(tests/[\w/]+\.py)?(?:::(\w+))?`", (ROOT / "SECURITY.md").read_text()):
+        file = path or file
+        if name:
+            checked += 1
+            assert f"def {name}(" in (ROOT / file).read_text(), f"{file}::{name}"
+    assert checked
+
+
 def test_the_index_of_docs_links_every_page() -> None:
     index = ROOT / "docs" / "README.md"
     linked = {(index.parent / link).resolve() for link in _LINK.findall(index.read_text())}
