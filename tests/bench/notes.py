@@ -6,8 +6,9 @@ from typing import Final
 
 _BUSY = "Measured beside fifteen busy processes, where figures varied by a third from run to run."
 _TWO = (
-    "Aggregator and core both run the whole filter chain, and encrypt and decrypt TLS. Of a GET they take half each. "
-    "Of a write the aggregator takes a quarter to a third, and core the rest."
+    "Aggregator and core both run the whole filter chain, and encrypt and decrypt TLS. "
+    "Each of them takes half of a GET's CPU time. "
+    "The aggregator takes a quarter to a third of a write's, and core the rest."
 )
 _TWICE = (
     "29 MB over TLS cost 17 ms to write and 24 ms to read on a machine whose `hello` is 45 µs. Core writes them, "

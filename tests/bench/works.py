@@ -25,7 +25,7 @@ class Work:
         real: the CPU time on kube-apiserver v1.37.1 on this type of machine. For custom objects it follows from the
             ratio to APPLY in one
         run.
-        goal: 0 if there is no goal.
+        goal: the CPU time to reach; 0 if none was set.
     """
 
     key: str

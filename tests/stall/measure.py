@@ -42,8 +42,11 @@ LEAST: Final = 0.03
 class Sample:
     """One size of a case, in seconds and bytes.
 
-    `caused` is the longest step or lag of an event loop by CPU time, in the process `where`; `waited` is the longest
-    wait of the probe; `peak` is how much the memory of the processes grew meanwhile.
+    Attributes:
+        caused: the longest step or lag of an event loop, in CPU time.
+        where: the process with that step or lag.
+        waited: the longest wait of the probe.
+        peak: how much the memory of the processes grew at most while the request was handled.
     """
 
     n: int

@@ -1,12 +1,12 @@
 """`python -m stall.probe URL CA TOKEN PID…`: another user's requests while the server is busy.
 
 One GET of an object and one of /readyz, every ten milliseconds each, on kept connections. Each line of input ends a
-period and is answered with the longest waits in it, in seconds, as JSON:
+period. The answer is a line of JSON with the longest waits in that period, in seconds:
 
-- `wall`: without the time for which the server or the probe was ready to run but the kernel ran something else
-  (/proc/…/schedstat).
-- `cpu`: at most the CPU time of the server's processes meanwhile. On a busy host this alone is the server's fault. It
-  leaves out waits for disks and the network.
+- `wall` is the wait without the time for which the server or the probe was ready to run but the kernel ran something
+  else (/proc/…/schedstat).
+- `cpu` is at most the CPU time that the server's processes took during the wait. On a busy host only this part is
+  caused by the server. It leaves out waits for disks and the network.
 """
 
 from __future__ import annotations

@@ -19,25 +19,23 @@ _TITLES: Final = {"one": "one process", "four": "four services", "kube-apiserver
 
 _HEAD = """# Requests that could stall the server
 
-Written by `make stall` ({when}, commit {commit}, {cores} cores, Python {python}). Do not edit. \
-Measured are {measured} of {all} cases, at
-a load average of {load:.0f}. On a host with more load than cores, CPU times and waits are longer than on an idle one.
+Written by `make stall` ({when}, commit {commit}, {cores} cores, Python {python}). Do not edit.
+It measured {measured} of {all} cases, at a load average of {load:.0f}. On a host with more load than cores, CPU times
+and waits are longer than on an idle one.
 
-For operators who want to know what one user's request can cost all others, and for developers who change what a \
-request passes.
-Each case is a request that grows with `n`; it is sent in sizes that double up to the largest that the server accepts. \
-Meanwhile another
-user reads an object and `/readyz` every 10 ms. The columns of each server, over all sizes of a case:
+This page is for operators who want to know what one user's request can cost all others, and for developers who change
+how requests are handled. Each case is a request that grows with `n`. It is sent in sizes that double, up to the largest
+that the server accepts. While the server handles it, another user reads an object and `/readyz` every 10 ms. The
+columns of each server, over all sizes of a case:
 
-- *wait*: the longest wait that the request caused, in milliseconds. It is the larger of two values: the other user's \
-longest wait,
-  {clock}, and the longest step or lag of an event loop by CPU time \
-([docs/reference/observability.md](observability.md)).
+- *wait*: the longest wait that the request caused, in milliseconds. It is the larger of two values: the other user's
+  longest wait, {clock}, and the longest step or lag of an event loop by CPU time
+  ([docs/reference/observability.md](observability.md)).
 - *CPU*: seconds of all processes at the largest size.
 - *growth*: the power of the size with which CPU time grows; empty for requests that are cheap at every size.
-- *memory*: megabytes that the request leaves behind, after garbage collection. Caches and the pools of malloc grow \
-with the first large
-  requests and stay; if all sizes of a case leave more than {memory:.0f} MB, it is the mean of ten further requests.
+- *memory*: megabytes that the request leaves behind, after garbage collection. Caches and the pools of malloc grow with
+  the first large requests and stay. If all sizes of a case leave more than {memory:.0f} MB, the column is therefore the
+  mean of ten further requests.
 
 A case fails, and is set in bold, if one of these holds. Requests of administrators are shown only.
 
@@ -50,7 +48,7 @@ A case fails, and is set in bold, if one of these holds. Requests of administrat
 
 _CLOCKS: Final = {
     "wall": "less the time for which the kernel ran other programs",
-    "cpu": "but at most the CPU time that the server used meanwhile",
+    "cpu": "but at most the CPU time that the server used during it",
 }
 
 

@@ -167,9 +167,9 @@ def _subresource(subresource: _Subresource) -> Object:
 
 
 def _kind(kind: _Kind | None) -> Object:
-    """Return a kind, or an empty one if there is none.
+    """Return a kind as JSON. Without a kind, return an object with empty fields.
 
-    Clients older than 1.26.4 panic if it is missing (kubernetes/kubernetes#118361).
+    Clients older than 1.26.4 panic if a document has no kind (kubernetes/kubernetes#118361).
     """
     kind = kind or _Kind()
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}

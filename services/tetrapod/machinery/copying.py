@@ -39,7 +39,8 @@ def free_large(values: list[Any]) -> None:
     A million objects that are freed at once keep the event loop from running for 50 ms.
 
     Args:
-        values: emptied. Objects, and parts of them, that somebody else refers to are left as they are.
+        values: the objects to free; the list is empty afterwards. Objects that are also referenced elsewhere, and parts
+            of them, are not changed.
     """
     while values:
         value = values.pop()

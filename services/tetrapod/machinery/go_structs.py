@@ -35,16 +35,17 @@ class StructTypes:
     """A table of Go struct types.
 
     Args:
-        types: the fields of each type, separated by spaces. A field is written as its name (a string) or as a name with
-            a suffix:
+        types: the fields of each type, separated by spaces. A field without a suffix is a string. These are the
+            suffixes of the others:
 
-            * `:int`, `:bool`, `:quantity`, `:port` (int or string), `:list`, `:map`, `:resources`
-            * `:ptr`: a pointer to a scalar
-            * `:wire`: printed as on the wire
-            * `:selector`: a LabelSelector
-            * `:meta`: an ObjectMeta, inlined
-            * `*Type`, `=Type` (by value), `[]Type`, `+Type` (inlined)
-            * `:` and a name of `kinds`
+            * `:int`, `:bool`, `:quantity`, `:list`, `:map` and `:resources` are what they say.
+            * `:port` is an integer or a string.
+            * `:ptr` is a pointer to a scalar.
+            * `:wire` is a value that is printed as it is on the wire.
+            * `:selector` is a LabelSelector.
+            * `:meta` is an ObjectMeta, inlined.
+            * `*Type` is a pointer to another type, `=Type` its value, `[]Type` a slice of it. `+Type` inlines it.
+            * `:NAME` is converted by the function NAME of `kinds`.
         keys: the JSON names of fields that do not follow from their Go names.
         kinds: functions that convert a set value of the wire.
     """

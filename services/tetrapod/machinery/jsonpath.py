@@ -56,7 +56,7 @@ class JsonPath:
         return _Evaluation(self._allow_missing).find(data, self._nodes)
 
     def first(self, data: Any) -> Any:
-        """Return the first value of the first expression, or None if there is none or the evaluation fails."""
+        """Return the first value of the first expression, or None if it has no value or cannot be evaluated."""
         try:
             results = self.find(data)
         except JsonPathError:

@@ -1,4 +1,4 @@
-"""`free_large` frees what nobody else refers to, and leaves the rest as it is."""
+"""`free_large` frees objects that are not referenced elsewhere, and does not change the others."""
 
 from __future__ import annotations
 

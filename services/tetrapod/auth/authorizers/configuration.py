@@ -28,8 +28,10 @@ MODES: Final = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
 class AuthorizationOptions:
     """The options of `AuthorizerChain`.
 
-    `config` is an AuthorizationConfiguration; it is made from flags if there is no `file`. `data` is the content of the
-    file.
+    Attributes:
+        config: the AuthorizationConfiguration, read from `file` or made from the flags.
+        file: the path of the configuration file; "" if the flags are used.
+        data: the content of the file, to detect changes.
     """
 
     config: Object = field(default_factory=lambda: from_modes(("Node", "RBAC")))

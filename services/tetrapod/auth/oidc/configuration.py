@@ -44,8 +44,10 @@ class OidcFlags:
 class JwtOptions:
     """The options of `JwtAuthenticators`.
 
-    `config` is an AuthenticationConfiguration; it is made from flags if there is no `file`. `data` is the content of
-    the file.
+    Attributes:
+        config: the AuthenticationConfiguration, read from `file` or made from the flags.
+        file: the path of the configuration file; "" if the flags are used.
+        data: the content of the file, to detect changes.
     """
 
     config: Object

@@ -91,7 +91,7 @@ class EscalationGuard:
         return (await self._authorizer.authorize(question)).decision is Decision.ALLOW
 
     async def _missing(self, ctx: Context, granted: Sequence[Rule]) -> str:
-        """Describe the granted rights that the user does not hold; "" if there are none."""
+        """Describe the granted rights that the user does not hold. Return "" if the user holds all of them."""
         held = self._index.rules_of(ctx.user).distinct_rules(ctx.namespace)
         if _size(granted) + len(held) < _OFFLOAD:
             return missing_text(held, granted)

@@ -36,7 +36,7 @@ class ByVersion:
     Args:
         declared: the whole CustomResourceDefinition.
         storage: the storage of the unconverted objects.
-        current: makes the storage of a version if there is no conversion webhook.
+        current: makes the storage of a version. It is used without a conversion webhook.
         converter: the conversion webhook, or None.
     """
 

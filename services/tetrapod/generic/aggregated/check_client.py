@@ -75,7 +75,7 @@ class CheckClient:
             more: `method` (default GET), `body`, `accept` (default JSON) and `content_type`.
 
         Raises:
-            OSError, http.client.HTTPException: there is no valid response within the timeout.
+            OSError, http.client.HTTPException: the server sent no valid response within the timeout.
         """
         return self._send(path, dict(user), trusted=True, **more)
 

@@ -45,7 +45,7 @@ def with_audit(handler: Handler, audit: Audit) -> Handler:
         if context is None:
             latency.took(time.monotonic() - started)
             return await handler(request)
-        context.took("authentication", request.received)  # there was no other significant work before
+        context.took("authentication", request.received)  # nearly all time until here was authentication
         if not await context.stage(REQUEST_RECEIVED):
             REQUESTS_REJECTED_TOTAL.add()
             return internal_error(request, "failed to store audit event")

@@ -3,7 +3,7 @@
 Requests are queued by flow and dispatched fairly, as long as there are free seats.
 
 It differs from upstream in some points:
-- Everything runs on the event loop, so there are no locks.
+- Everything runs on the event loop, so it needs no locks.
 - The progress meter R is a float, which needs no epochs.
 - The inputs of R's rate are kept as sums instead of being recounted at each step.
 - Gauges are computed from the tickets when they are scraped.

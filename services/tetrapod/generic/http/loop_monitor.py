@@ -1,13 +1,14 @@
 """`LoopMonitor`: measures the steps of the event loop and the lag of the loop's timers.
 
 It measures how long each step takes, which request the step works for, and how late the timers run. A step is what runs
-between two returns to the event loop. While it runs, every other request of the process waits. The monitor reports:
+between two returns to the event loop. While it runs, every other request of the process waits. The monitor reports
+three things:
 
-- the longest step of each request, in CPU time of the loop's thread, so that a busy host does not look like a slow
-  request;
-- the lag of the loop, which includes what a step does not show: background tasks, and threads that hold Python's
-  interpreter lock;
-- a warning in the log with the request whose step, or the requests in flight when the lag, exceeded a threshold.
+- It reports the longest step of each request, in CPU time of the loop's thread. A busy host thus does not look like a
+  slow request.
+- It reports the lag of the loop. The lag includes background tasks and threads that hold Python's interpreter lock.
+- It logs a warning if a step or a lag exceeds a threshold. The warning names the request of the step, or the requests
+  that were in flight during the lag.
 
 Measured: 0.5 µs for each step of a request. The timer that measures the lag runs only while requests are served.
 """

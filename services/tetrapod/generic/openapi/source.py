@@ -27,8 +27,8 @@ class DocumentSource(Protocol):
     def parts(self, name: str) -> AsyncIterator[Object]:
         """Yield a document in parts, which are documents whose paths and schemas together are those of the whole.
 
-        Documents are split because those of thousands of kinds are large. The caller may modify the parts. Nothing is
-        yielded if there is no document of that name.
+        Documents are split because those of thousands of kinds are large. The caller may modify the parts. For an
+        unknown name, nothing is yielded.
         """
         ...
 

@@ -38,8 +38,8 @@ class _LargeWork:
 
     The nodes of a YAML document of 3 MB are a million objects. A full collection visits all of them, and blocked
     everything else for 100 to 300 ms. Such objects are freed by their reference counts. They live longer than the work
-    that makes them, at least until the request is answered, so full collections stay rare until there was no such work
-    for a while.
+    that makes them, at least until the request is answered, so full collections stay rare until `REST` seconds
+    after the last such work.
     """
 
     FACTOR: Final = 50

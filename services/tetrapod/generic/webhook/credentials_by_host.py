@@ -38,7 +38,8 @@ class Identities:
         """Return the first user whose name matches the host and port, else the user of the current context.
 
         The most specific name wins: `a.example.com:8443`, then `*.example.com:8443`, `*.com:8443` and `*`. For port
-        443, names without a port match too, after those with it. None if there is no such user.
+        443, names without a port match too, after those with it. If no name matches and the context names no user, the
+        result is None.
         """
         return next((self._users[name] for name in self._names(config.host_port) if name in self._users), None)
 

@@ -23,7 +23,7 @@ class Changes(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The changes at one path, as branches of a field set. None means that there is no change of that sort."""
+    """The changes at one path, as branches of a field set: None if no field was touched, or none removed."""
 
     touched: Branch | None
     removed: Branch | None

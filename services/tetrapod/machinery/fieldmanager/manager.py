@@ -85,10 +85,10 @@ class FieldManager:
 
         Args:
             kind: the `apiVersion` and `kind` of requests to this endpoint.
-            node_for: returns the schema of the kind in an `apiVersion`; None or LookupError means that there is no such
-                version.
-            convert: converts an object of the kind to another `apiVersion`, raising LookupError if there is none. It is
-                needed only if the kind has several versions. It must not modify its argument.
+            node_for: returns the schema of the kind in an `apiVersion`; None or LookupError if that version
+                does not exist.
+            convert: converts an object of the kind to another `apiVersion`, raising LookupError if that version does
+                not exist. It is needed only if the kind has several versions. It must not modify its argument.
             hub: the `apiVersion` of the objects that `update` and `apply` take and return; if empty, that of requests.
             reset_fields: by version, a filter for the fields that users of this endpoint cannot own
                 (`fieldset.exclude`, `include`).

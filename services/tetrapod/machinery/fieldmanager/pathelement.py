@@ -1,8 +1,12 @@
 """Path elements: the encoding of one step into an object in `fieldsV1`, their order, and their form in messages.
 
-Field sets are kept in their wire form (see `fieldset.py`), so a path element is its wire text: `f:NAME` for a field,
-`k:{…}` for a list element by its keys, `v:VALUE` for an element of a set, `i:N` for an element by its index, and `.`
-for the containing element itself.
+Field sets are kept in their wire form (see `fieldset.py`), so a path element is a text:
+
+- `f:NAME` is a field.
+- `k:{…}` is the element of a list that has these keys.
+- `v:VALUE` is the element of a set that has this value.
+- `i:N` is the element of a list at this index.
+- `.` is the containing element itself.
 
 Upstream: sigs.k8s.io/structured-merge-diff/fieldpath (element.go, serialize-pe.go) and value/value.go.
 """

@@ -117,7 +117,7 @@ class RuleValidator:
 
     @cached_property
     def empty(self) -> bool:
-        """Whether there are no rules at or below the schema."""
+        """Whether neither the schema nor a schema below it has rules."""
         return not (
             self._rules.validations.get("x-kubernetes-validations")
             or self._all_of
@@ -262,8 +262,8 @@ class RuleValidator:
         """Evaluate the messageExpression of a rule.
 
         Returns:
-            The message ("" if there is no usable one), and the error that ends the whole validation ("" if there is
-            none).
+            The message and an error. The message is "" if the expression failed or its result is not a usable text. The
+            error is "" unless it ends the whole validation.
         """
         from tetrapod.machinery.cel.errors import CostLimitExceeded
 

@@ -1,12 +1,12 @@
 """Decoding of built-in objects: the combined effect of Go's JSON decoder, the versioned defaults and the encoder.
 
-One compiled pass over the parsed JSON does the following:
+One compiled pass over the parsed JSON has five effects:
 
-- check types, raising `DecodeError` (a 400),
-- find unknown fields,
-- drop nulls and empty values of fields with `omitempty`, and add the zero values of fields without it,
-- canonicalize quantities, times and base64,
-- set the defaults that the schema specifies.
+- Types are checked. A wrong type raises `DecodeError` (a 400).
+- Unknown fields are reported.
+- Nulls and empty values of fields with `omitempty` are dropped. Fields without it get their zero values.
+- Quantities, times and base64 are brought into canonical form.
+- The defaults of the schema are set.
 
 Follows sigs.k8s.io/json and the custom marshalers of k8s.io/apimachinery. It is for built-in types only: custom
 resources keep the values that clients send (see pruning.py and defaulting.py).

@@ -60,7 +60,7 @@ def _defaulter(node: SchemaNode) -> Defaulter | None:
 
 
 def _compile(node: SchemaNode) -> Defaulter | None:
-    """Return the defaulter of a node, or None if there are no defaults below.
+    """Return the defaulter of a node, or None if neither it nor a node below it has a default.
 
     The recursion ends because structural schemas are trees.
     """

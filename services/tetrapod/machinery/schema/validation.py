@@ -175,7 +175,7 @@ def _object_check(node: SchemaNode) -> Validator:
             child = properties.get(key)
             if child is not None:
                 at: Path = (path, key)
-            elif additional is not None:  # upstream adds a dot before the key even if there is no parent
+            elif additional is not None:  # upstream adds a dot before the key also at the root
                 child, at = additional, (path, key if path else f".{key}")
             else:
                 continue

@@ -193,7 +193,7 @@ def _clean(text: str) -> str:
 def cleaned(value: Any) -> Any:
     """Return a copy of a JSON value in which U+FFFD replaces each lone surrogate, so that it can be encoded as UTF-8.
 
-    Lone surrogates stand for bytes that are not UTF-8 in text from a URL path or a header.
+    Text from a URL path or a header has a lone surrogate for each byte that is not UTF-8.
     """
     if isinstance(value, str):
         return _clean(value)

@@ -56,7 +56,7 @@ class Elector:
 
     @property
     def leader(self) -> str:
-        """The identity of the last observed leader; "" if there is none."""
+        """The identity of the last observed leader; "" before the first one and after a release of the lease."""
         return str(self._observed.get("holderIdentity") or "")
 
     @property

@@ -53,7 +53,7 @@ def lead(name: str, leadership: Leadership, make: Callable[[], Iterable[Runs]], 
     Args:
         name: the name of the background task.
         leadership: decides when this replica leads.
-        make: creates the controllers, anew for each term, so that they keep no state from an earlier one.
+        make: creates the controllers. It is called for each term, so that they keep no state from an earlier one.
         lifecycle: runs the task.
     """
 

@@ -98,7 +98,7 @@ class Clause(NamedTuple):
 
 
 def choose(header: str, offer: Offer) -> Accepted | None:
-    """Return the result for the first clause that the offer satisfies, or None if there is none.
+    """Return the result for the first clause that the offer satisfies, or None if it satisfies no clause.
 
     The clauses are tried in order of preference.
     """

@@ -112,7 +112,7 @@ def body_media_type(request: Request, offer: Offer = DEFAULT_OFFER) -> str:
     """Return the media type of the body; JSON if the header is missing.
 
     Raises:
-        StatusError: 415, there is no decoder for the media type.
+        StatusError: 415, the server cannot decode the media type.
     """
     header = request.header(b"content-type")
     if header in ("", JSON):

@@ -1,11 +1,11 @@
 """`StoredEntry`: one revision of one object, kept as bytes.
 
-Most of the entries in memory are never inspected, only about one in ten thousand is. Derived data (the parsed object,
-other representations) is therefore kept only for recently used entries: `recently_used` is a process-wide queue,
-limited by the size of the objects and by time.
+Only about one entry in ten thousand is ever inspected. Derived data (the parsed object, other representations) is
+therefore kept only for recently used entries. `recently_used` is a process-wide queue of them, which is limited by the
+size of the objects and by time.
 
-The bytes are kept in two parts because list responses need them so: items of a list omit kind and apiVersion, and
-cutting those off costs a copy of each item (measured: 10 of 36 ms for a list of 29 MB).
+The bytes are kept in two parts, because the items of a list response omit kind and apiVersion. To cut them off would
+copy each item (measured: 10 of 36 ms for a list of 29 MB).
 """
 
 from __future__ import annotations
