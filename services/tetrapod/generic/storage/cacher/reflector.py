@@ -58,6 +58,7 @@ class Reflector:
         self._scheduling = scheduling
         self._resource = resource
         self._unreadable = ""  # why the stored objects cannot be read; the text of `NotReady`
+        self._step_ends = 0.0  # time of `time.perf_counter` at which loading yields to the event loop
         self._backend = backend
         self._prefix = prefix
         self._end = prefix_end(prefix)
@@ -172,6 +173,7 @@ class Reflector:
     async def _read_all(self) -> tuple[Entries, int]:
         """Read all objects at one revision, in pages."""
         entries = Entries()
+        self._step_ends = time.perf_counter() + LOAD_SECONDS
         page = await self._backend.range(self._prefix, self._end, limit=PAGE, counted=False)
         revision = page.revision
         await self._load(page.kvs, entries)
@@ -183,13 +185,14 @@ class Reflector:
         return entries, revision
 
     async def _load(self, kvs: Sequence[KeyValue], entries: Entries) -> None:
-        """Append the objects of a page to `entries`, yielding to the event loop after `LOAD_SECONDS`.
+        """Append the objects of a page to `entries`, yielding to the event loop every `LOAD_SECONDS`.
+
+        The step goes on from page to page, because a read of the embedded store may return without yielding.
 
         Raises:
             NotTransformable: objects of the page cannot be decrypted.
         """
         encrypted: list[tuple[str, str]] = []
-        deadline = time.perf_counter() + LOAD_SECONDS
         for kv in kvs:
             try:
                 entries.append(self._cache.entry(kv.key, kv.value, kv.mod_revision, kv.lease))
@@ -197,9 +200,9 @@ class Reflector:
                 pass
             except NotTransformable as error:
                 encrypted.append((kv.key, error.reason))
-            if time.perf_counter() >= deadline:
+            if time.perf_counter() >= self._step_ends:
                 await asyncio.sleep(0)
-                deadline = time.perf_counter() + LOAD_SECONDS
+                self._step_ends = time.perf_counter() + LOAD_SECONDS
         if encrypted:
             raise NotTransformable(encrypted[0][1], encrypted[0][0], len(encrypted) - 1)
 
