@@ -17,7 +17,7 @@ _BAD_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/
 
 
 def is_ipv6(value: str) -> bool:
-    """Return whether a text is an IPv6 address. Leading zeros are allowed."""
+    """Return whether a text is an IPv6 address that is not IPv4-mapped. Leading zeros are allowed."""
     address = parse_sloppy(value)
     return address is not None and unmapped(address).version == 6
 
@@ -38,7 +38,10 @@ def _strict_ip_errors(value: str) -> list[str]:
 
 
 def is_valid_ip(value: str) -> list[str]:
-    """Validate an address that must be in canonical form, as in new fields. Returns the error messages."""
+    """Return the error messages for a text that is not an IP address in canonical form, or [] if it is one.
+
+    New fields require the canonical form.
+    """
     if errors := _strict_ip_errors(value):
         return errors
     canonical = str(parse_strict(value))
@@ -46,9 +49,12 @@ def is_valid_ip(value: str) -> list[str]:
 
 
 def is_valid_ip_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
-    """Validate an address in any notation.
+    """Return the error messages for the IP address in a field of old API versions, or [] if it is valid.
 
-    Values in `old_values` are accepted in any form. Returns the error messages.
+    The address need not be in canonical form, but leading zeros and IPv4-mapped addresses are errors.
+
+    Args:
+        old_values: values of the stored object, which are valid without any check.
     """
     return [] if old_values and value in old_values else _strict_ip_errors(value)
 
@@ -68,7 +74,10 @@ def _strict_cidr_errors(value: str) -> list[str]:
 
 
 def is_valid_cidr(value: str) -> list[str]:
-    """Validate a CIDR that must be in canonical form, as in new fields. Returns the error messages."""
+    """Return the error messages for a text that is not a CIDR in canonical form, or [] if it is one.
+
+    New fields require the canonical form.
+    """
     if errors := _strict_cidr_errors(value):
         return errors
     parsed = parse_cidr_sloppy(value)
@@ -77,12 +86,26 @@ def is_valid_cidr(value: str) -> list[str]:
 
 
 def is_valid_cidr_for_legacy_field(value: str, old_values: list[str] | None = None) -> list[str]:
-    """Validate a CIDR in any notation. Values in `old_values` are accepted in any form. Returns the error messages."""
+    """Return the error messages for the CIDR in a field of old API versions, or [] if it is valid.
+
+    The CIDR need not be in canonical form. Leading zeros, IPv4-mapped addresses and bits beyond the prefix length are
+    errors.
+
+    Args:
+        old_values: values of the stored object, which are valid without any check.
+    """
     return [] if old_values and value in old_values else _strict_cidr_errors(value)
 
 
 def ip_warnings(path: str, value: str) -> list[str]:
-    """Return warnings for an address whose notation is accepted but not standard."""
+    """Return warnings for an IP address in a notation that is discouraged, or [] for other texts.
+
+    The notations are leading zeros, IPv4-mapped addresses and IPv6 that is not canonical. A text that is no address
+    yields no warning: validation reports it.
+
+    Args:
+        path: the path of the field, with which each warning starts.
+    """
     sloppy = parse_sloppy(value)
     if sloppy is None:
         return []
@@ -98,7 +121,14 @@ def ip_warnings(path: str, value: str) -> list[str]:
 
 
 def cidr_warnings(path: str, value: str) -> list[str]:
-    """Return warnings for a CIDR that is ambiguous or whose notation is accepted but not standard."""
+    """Return warnings for a CIDR in a notation that is discouraged, or [] for other texts.
+
+    Such a CIDR has bits set beyond the prefix length, leading zeros, an IPv4-mapped address or IPv6 that is not
+    canonical. A text that is no CIDR yields no warning: validation reports it.
+
+    Args:
+        path: the path of the field, with which each warning starts.
+    """
     parsed = parse_cidr_sloppy(value)
     if parsed is None:
         return []

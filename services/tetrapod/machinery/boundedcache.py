@@ -20,9 +20,9 @@ _ABSENT: Final[Any] = object()
 
 
 def weigh(thing: Any) -> int:
-    """Return the size in bytes of a value, including the containers, strings and numbers in it.
+    """Return the size of a value in bytes, including the items of tuples, lists, sets and dictionaries at any depth.
 
-    Other objects count without their contents.
+    Other objects count without the objects in their attributes.
     """
     kind = thing.__class__
     if kind is str or kind is bytes:
@@ -36,14 +36,15 @@ def weigh(thing: Any) -> int:
 
 
 class BoundedCache(dict[K, V]):
-    """A dictionary of at most `count` entries and `size` bytes, in two generations.
+    """A dictionary of at most `count` entries and `size` bytes, which drops entries that are not used.
 
-    A hit is a dictionary look-up (`get`). New entries go into the young generation, which is the dictionary itself.
-    Once it holds half of the count or of the bytes it becomes the old generation, and the former old generation is
-    dropped. `recall` moves an entry that is still used from the old generation to the young one. So entries in use
-    survive, and eviction costs constant time per entry.
+    It has two generations. The dictionary itself is the young one, so `get`, `in`, `len` and iteration see only that.
+    New entries are young. Once the young generation holds half of the count or of the bytes, it becomes the old
+    generation, and the former old generation is dropped. `recall` looks in both, and moves an entry of the old
+    generation to the young one. So entries in use survive, and eviction costs constant time per entry.
 
-    Threads may share a cache: at worst they store an entry twice.
+    Store entries with `keep`, which enforces the limits, rather than by assignment. Threads may share a cache: at worst
+    they store an entry twice.
     """
 
     __slots__ = ("_half_count", "_half_size", "_largest", "_old", "_old_size", "_weigh", "_young_size")
@@ -61,7 +62,7 @@ class BoundedCache(dict[K, V]):
         Args:
             count: the most entries, at least two.
             size: the most bytes, as `weigh_entry` counts them.
-            largest: the bytes of the largest entry that is stored.
+            largest: the most bytes of one entry; `keep` does not store a larger one.
             weigh_entry: returns the bytes of an entry; by default those of key and value (`weigh`).
         """
         super().__init__()
@@ -82,11 +83,14 @@ class BoundedCache(dict[K, V]):
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Return the limits of `count` and `size`."""
+        """Return the most entries and the most bytes that the cache can hold, both rounded down to even numbers."""
         return 2 * self._half_count, 2 * self._half_size
 
     def recall(self, key: K, default: V | None = None) -> V | None:
-        """Return an entry of either generation. An entry of the old generation moves to the young one."""
+        """Return the value of a key in either generation, or `default` if there is none.
+
+        An old entry becomes a young one.
+        """
         value: V = super().get(key, _ABSENT)
         if value is _ABSENT:
             value = self._old.get(key, _ABSENT)
@@ -96,7 +100,7 @@ class BoundedCache(dict[K, V]):
         return value
 
     def keep(self, key: K, value: V) -> V:
-        """Store an entry, unless it is too large, and return its value."""
+        """Store an entry, unless it is larger than the largest allowed one, and return `value` in both cases."""
         weight = self._weigh(key, value)
         if weight > self._largest:
             return value
@@ -109,7 +113,7 @@ class BoundedCache(dict[K, V]):
         return value
 
     def discard(self, key: K) -> None:
-        """Remove an entry, if it is there. Its bytes count until its generation is dropped."""
+        """Remove an entry if it exists. `size` counts its bytes until its generation is dropped."""
         self.pop(key, None)
         self._old.pop(key, None)
 
@@ -121,7 +125,7 @@ class BoundedCache(dict[K, V]):
 
 
 class _Results(BoundedCache[K, V]):
-    """The results of a function by its argument. `results[key]` calls the function if the result is not stored."""
+    """The cached results of a function of one argument: `results[argument]` calls the function if it has no result."""
 
     __slots__ = ("_function",)
 
@@ -137,9 +141,10 @@ class _Results(BoundedCache[K, V]):
 def bounded(
     *, count: int, size: int, largest: int = LARGEST, weigh_entry: Callable[[Any, Any], int] | None = None
 ) -> Callable[[Callable[[K], V]], Callable[[K], V]]:
-    """Decorate a pure function of one positional argument so that its results are kept in a `BoundedCache`.
+    """Decorate a pure function of one positional argument so that its results are cached in a `BoundedCache`.
 
-    A hit costs no more than with `functools.lru_cache` (measured: 35 ns). Exceptions are not kept.
+    A hit costs no more than with `functools.lru_cache` (measured: 35 ns). An exception is raised to the caller and not
+    cached. The arguments are those of `BoundedCache`.
     """
     more = {} if weigh_entry is None else {"weigh_entry": weigh_entry}
 

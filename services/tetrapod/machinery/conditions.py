@@ -7,7 +7,10 @@ from tetrapod.machinery.timestamps import now_rfc3339
 
 
 def find_condition(obj: Object, kind: str) -> Object | None:
-    """Return the condition of a type, or None."""
+    """Return the first condition of `status.conditions` with the type `kind`, or None.
+
+    It is the object's own, not a copy.
+    """
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("type") == kind:
             result: Object = condition
@@ -16,15 +19,20 @@ def find_condition(obj: Object, kind: str) -> Object | None:
 
 
 def is_true(obj: Object, kind: str) -> bool:
-    """Return whether the condition of a type is `True`."""
+    """Return whether the object has a condition of the type `kind` with the status `True`."""
     condition = find_condition(obj, kind)
     return condition is not None and condition.get("status") == "True"
 
 
 def set_condition(obj: Object, new: Object) -> None:
-    """Add or update a condition, in place.
+    """Add a condition to `status.conditions` of an object, or update the one of the same type, in place.
 
-    `lastTransitionTime` is now by default, and changes only if the condition's status does.
+    If the status of the condition stays the same, so does its `lastTransitionTime`, even if `new` has another one. In
+    other cases it is that of `new`, or the current time if `new` has none.
+
+    Args:
+        obj: the object to modify.
+        new: the condition, with `type` and `status`. Fields that it lacks keep their values.
     """
     new = {"lastTransitionTime": now_rfc3339(), **new}
     existing = find_condition(obj, new["type"])

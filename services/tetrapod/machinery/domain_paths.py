@@ -11,7 +11,14 @@ from tetrapod.machinery.names import is_dns1123_subdomain, is_http_path
 
 
 def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
-    """Validate a name: a DNS subdomain, a slash and a path."""
+    """Return the errors of a name that must be a DNS subdomain, a slash and a path, or [] if it is valid.
+
+    An example is `acme.io/foo`.
+
+    Args:
+        value: the name.
+        path: the path of the field that contains it, for the errors.
+    """
     if not value:
         return [field.required(path)]
     domain, _, rest = value.partition("/")

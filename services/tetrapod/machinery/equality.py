@@ -17,9 +17,10 @@ def identical(a: Any, b: Any) -> bool:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return whether two parts of built-in objects are equal; null and an empty list equal a missing value.
+    """Return whether two parts of built-in objects are equal as Go structs.
 
-    An empty string differs from a missing one, because decoding keeps empty strings only for pointers.
+    Null and an empty list equal a missing value. Values of different JSON types differ. An empty string differs from a
+    missing one, because decoding keeps empty strings only for pointers.
 
     Upstream: Semantic.DeepEqual.
     """
@@ -33,7 +34,10 @@ def same(a: Any, b: Any) -> bool:
 
 
 def repeated(values: Iterable[Any]) -> set[int]:
-    """Return the indexes of the values that equal an earlier one, in linear time."""
+    """Return the indexes of the values that equal an earlier one, in linear time.
+
+    Dictionaries and lists are compared as JSON.
+    """
     seen: set[Any] = set()
     indexes: set[int] = set()
     for i, value in enumerate(values):
@@ -45,7 +49,10 @@ def repeated(values: Iterable[Any]) -> set[int]:
 
 
 def json_key(value: Any) -> Hashable:
-    """Return a hashable key that is equal for equal JSON values."""
+    """Return a hashable key that is equal for equal JSON values.
+
+    It is sorted JSON for a dictionary or list, and the value itself otherwise.
+    """
     if isinstance(value, dict | list):
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     return cast(Hashable, value)

@@ -24,32 +24,41 @@ MAX_PATH: Final = 4096
 
 
 def cut(text: str, limit: int) -> str:
-    """Shorten a text to `limit` characters, and append how many were left out."""
+    """Return a text of at most `limit` characters as it is, and a longer one cut off, with a note.
+
+    The note says how many characters were left out, and is not part of the limit.
+    """
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text) - limit:,} more characters)"
 
 
 def cut_path(path: str) -> str:
-    """Shorten a field path or a name to MAX_PATH characters.
+    """Return a field path or a name, shortened to MAX_PATH characters, the last of which are then dots.
 
-    Paths grow step by step; a shortened path stays the same.
+    Paths are built part by part, so a shortened path can be shortened again: it keeps its length.
     """
     return path if len(path) <= MAX_PATH else path[: MAX_PATH - 3] + "..."
 
 
 def more(count: int, what: str = "error") -> str:
-    """Return the last line of a shortened list.
+    """Return the last line of a list that was shortened, such as `... and 3 more errors`.
 
     Args:
         count: how many entries were left out; 0 if that is unknown.
-        what: the noun in the singular.
+        what: the noun for an entry, in the singular.
     """
     return f"... and {count:,} more {what}{'' if count == 1 else 's'}" if count else f"... and more {what}s"
 
 
 def join(texts: Iterable[str], separator: str = ", ", what: str = "error") -> str:
-    """Join texts up to MAX_ERRORS and MAX_TEXT.
+    """Join texts with a separator, at most MAX_ERRORS of them and about MAX_TEXT characters.
 
-    The first text is always included. Each text is shortened to MAX_VALUE.
+    The first text is always included. Each text is shortened to MAX_VALUE. If texts are left out, a note of their
+    number follows as the last one.
+
+    Args:
+        texts: the texts.
+        separator: the separator.
+        what: the noun for a text in the note, in the singular.
     """
     kept: list[str] = []
     left_out = used = 0
@@ -69,11 +78,14 @@ LEFT_OUT: Final = "\U0010ffff"
 
 
 def record(texts_so_far: list[str], text: str) -> None:
-    """Append a text to a list that keeps MAX_ERRORS texts and only counts the others, so that its memory is bounded."""
+    """Append a text to a list that `recorded` reads; beyond MAX_ERRORS texts, append the placeholder LEFT_OUT instead.
+
+    So the list counts every text, but its memory is bounded.
+    """
     texts_so_far.append(text if len(texts_so_far) < MAX_ERRORS else LEFT_OUT)
 
 
 def recorded(texts_so_far: Sequence[str]) -> tuple[list[str], int]:
-    """Return the texts of a list that `record` filled, and how many others were left out."""
+    """Return the texts of a list that `record` filled, without placeholders, and how many texts were left out."""
     texts = [text for text in texts_so_far[: 2 * MAX_ERRORS] if text != LEFT_OUT]
     return texts[:MAX_ERRORS], len(texts_so_far) - min(len(texts), MAX_ERRORS)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Failure(Generic[E]):
-    """The class, arguments and attributes of an exception, without its traceback, cause and context."""
+    """The type, arguments and attributes of an exception, without its traceback, cause and context."""
 
     __slots__ = ("_arguments", "_attributes", "_kind")
 
@@ -26,7 +26,10 @@ class Failure(Generic[E]):
         self._attributes = _copied(vars(error))
 
     def error(self) -> E:
-        """Return a new exception with this content."""
+        """Return a new exception of the same type, with the same arguments and attributes.
+
+        The caller may raise and modify it.
+        """
         error = self._kind.__new__(self._kind, *self._arguments)
         vars(error).update(_copied(self._attributes))
         return error
@@ -36,10 +39,13 @@ class Failure(Generic[E]):
 
 
 async def result_of(work: asyncio.Future[T]) -> T:
-    """Wait for work that several callers share. Cancelling one caller cancels neither the work nor the other callers.
+    """Wait for a future that several callers share, and return its result.
+
+    Cancelling one caller cancels neither the future nor the other callers.
 
     Raises:
-        BaseException: the exception that the work raised, as a new exception for each caller.
+        BaseException: the exception of the future, as a new object for each caller; also `CancelledError` if the future
+            was cancelled.
     """
     if not work.done():
         try:
@@ -57,11 +63,11 @@ async def result_of(work: asyncio.Future[T]) -> T:
 
 
 def _retrieve(work: asyncio.Future[T]) -> None:
-    """Retrieve the exception of work that no caller waits for any more, so that asyncio does not log it."""
+    """Retrieve the exception of a future that no caller waits for any more, so that asyncio does not log it."""
     if not work.cancelled():
         work.exception()
 
 
 def _copied(attributes: dict[str, object]) -> dict[str, object]:
-    """Copy lists, so that headers added to one exception do not appear in the next."""
+    """Return a copy of an exception's attributes, with lists copied, so that exceptions do not share headers."""
     return {name: list(value) if isinstance(value, list) else value for name, value in attributes.items()}

@@ -26,17 +26,20 @@ _OMITTED: Final = object()
 
 
 def child(path: str, *names: str) -> str:
-    """Return the path of a field within `path`, or of nested fields."""
+    """Return the path of a field below `path`: `child("spec", "a", "b")` is `spec.a.b`.
+
+    The path of the object itself is "".
+    """
     return cut_path(".".join((path, *names)) if path else ".".join(names))
 
 
 def index(path: str, i: int) -> str:
-    """Return the path of a list element."""
+    """Return the path of the element `i` of the list at `path`: `spec.ports[0]`."""
     return cut_path(f"{path}[{i}]")
 
 
 def key(path: str, name: str) -> str:
-    """Return the path of a map entry."""
+    """Return the path of the entry `name` of the map at `path`: `metadata.labels[app]`."""
     return cut_path(f"{path}[{name}]")
 
 
@@ -49,7 +52,7 @@ _CHARACTERS_PER_ERROR: Final = 512
 
 
 class _Collected(threading.local):
-    """The number of errors that the current thread has created."""
+    """The state of `limited`, one for each thread."""
 
     made = -1
     """The errors that this thread's validation has created; -1 means that they are not limited."""
@@ -60,11 +63,11 @@ _collected: Final = _Collected()
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Limit the errors that validation within the context creates, by number and by length.
+    """Limit the number and the length of the errors that the current thread creates within the `with` statement.
 
-    Further errors are LEFT_OUT, which counts as an error but needs no memory. So the outcome of validation is the same,
-    and the number of errors stays known. Without a limit a request could fill the memory with errors: three megabytes
-    can contain a million mistakes.
+    Beyond the limit, `FieldError(...)` returns LEFT_OUT, which counts as an error but needs no memory. So the outcome
+    of validation is the same, and the number of errors stays known. Without a limit a request could fill the memory
+    with errors: three megabytes can contain a million mistakes.
     """
     outer, _collected.made = _collected.made, 0
     try:
@@ -74,7 +77,7 @@ def limited() -> Iterator[None]:
 
 
 class _Limited(type):
-    """The metaclass of FieldError: it returns LEFT_OUT beyond the limit of `limited`."""
+    """The metaclass of `FieldError`: within `limited` and beyond its limit, `FieldError(...)` returns LEFT_OUT."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = _collected.made
@@ -89,7 +92,14 @@ class _Limited(type):
 
 @dataclass(frozen=True, slots=True)
 class FieldError(metaclass=_Limited):
-    """An error of one field. `type` is upstream's ErrorType, which becomes the reason of the cause."""
+    """An error of one field.
+
+    Attributes:
+        type: upstream's ErrorType, which becomes the reason of the cause in a Status.
+        field: the path of the field.
+        detail: the text after the type and the value, or "".
+        value: the invalid value, which the text quotes; not set for errors that do not show it.
+    """
 
     type: str
     field: str
@@ -97,7 +107,7 @@ class FieldError(metaclass=_Limited):
     value: Any = _OMITTED
 
     def body(self) -> str:
-        """Return the text of the cause: the error without the field."""
+        """Return the message of the cause in a Status: title, invalid value and detail, without the field's path."""
         text = _TITLES[self.type]
         if self.value is not _OMITTED and self.type not in _WITHOUT_VALUE:
             text = f"{text}: {format_value(self.value)}"
@@ -115,7 +125,10 @@ _STAND_INS: Final = frozenset({LEFT_OUT.type, UNCOUNTED.type})
 
 
 def distinct(errors: Sequence[FieldError]) -> list[FieldError]:
-    """Return each error once, at its first position. Errors beyond the limit are not compared.
+    """Return the errors without those whose type and text equal an earlier one's.
+
+    After MAX_ERRORS errors, MAX_TEXT characters or the first placeholder, the remaining errors are returned as they
+    are.
 
     Upstream: ErrorList.ToAggregate.
     """
@@ -131,7 +144,7 @@ def distinct(errors: Sequence[FieldError]) -> list[FieldError]:
 
 
 def shown(errors: Sequence[FieldError]) -> tuple[list[tuple[FieldError, str]], str]:
-    """Return the errors that a response lists, each with its body, and the line that ends the list.
+    """Return the errors that a response lists, each with its `body()`, and a line with the number of those left out.
 
     The line is "" if the list is complete.
     """
@@ -152,7 +165,7 @@ def shown(errors: Sequence[FieldError]) -> tuple[list[tuple[FieldError, str]], s
 
 
 def aggregate(errors: Sequence[FieldError]) -> str:
-    """Return all errors in one text, as upstream's Aggregate prints several errors."""
+    """Return the distinct errors as one text: in brackets and separated by commas, but a single one as it is."""
     listed, rest = shown(distinct(errors))
     texts = [f"{error.field}: {body}" for error, body in listed] + ([rest] if rest else [])
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -176,7 +189,7 @@ _WITHOUT_VALUE: Final = frozenset({"FieldValueRequired", "FieldValueForbidden", 
 
 
 def format_value(value: Any) -> str:
-    """Format an invalid value as upstream does: strings quoted as by %q, objects as JSON, nil as null.
+    """Return an invalid value as upstream's messages show it: strings quoted as by %q, objects as JSON, nil as null.
 
     Long values are shortened.
     """
@@ -188,7 +201,7 @@ def format_value(value: Any) -> str:
 
 
 def format_text(text: str) -> str:
-    """Quote a string as Go's %q does, and shorten it."""
+    """Return a string quoted as by Go's %q; beyond MAX_VALUE characters it is shortened."""
     if len(text) <= MAX_VALUE:
         return go_quote(text)
     return f"{go_quote(text[:MAX_VALUE])}... ({len(text) - MAX_VALUE:,} more characters)"
@@ -199,7 +212,7 @@ _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    """Return an error for an invalid value."""
+    """Return an error for an invalid value, which the message shows before `detail`."""
     return FieldError("FieldValueInvalid", path, detail, value)
 
 
@@ -214,17 +227,17 @@ def forbidden(path: str, detail: str = "") -> FieldError:
 
 
 def duplicate(path: str, value: Any) -> FieldError:
-    """Return an error for a repeated value."""
+    """Return an error for a value that occurs more than once in a list or map."""
     return FieldError("FieldValueDuplicate", path, "", value)
 
 
 def omitted(path: str, detail: str) -> FieldError:
-    """Return an error for an invalid value that upstream does not show."""
+    """Return an "Invalid value" error whose message has only `detail`, for values that upstream does not show."""
     return FieldError("FieldValueInvalid", path, detail)
 
 
 def not_found(path: str, value: Any) -> FieldError:
-    """Return an error for a reference to something that does not exist."""
+    """Return an error for a value that refers to something that does not exist."""
     return FieldError("FieldValueNotFound", path, "", value)
 
 
@@ -242,7 +255,8 @@ def too_long(path: str, limit: int) -> FieldError:
     """Return an error for a string of more than `limit` bytes. As upstream, it does not repeat the long value.
 
     Args:
-        limit: a negative limit is not shown.
+        path: the path of the field.
+        limit: the most bytes; the message names no limit if it is negative.
     """
     return FieldError(
         "FieldValueTooLong", path, f"may not be more than {limit} bytes" if limit >= 0 else "value is too long"
@@ -250,19 +264,19 @@ def too_long(path: str, limit: int) -> FieldError:
 
 
 def too_many_characters(path: str, limit: int) -> FieldError:
-    """Return an error for a string of more than `limit` characters, as schemas count them."""
+    """Return an error for a string of more than `limit` characters, the unit of `maxLength` in schemas."""
     return FieldError(
         "FieldValueTooLong", path, f"may not be more than {limit} {'character' if limit == 1 else 'characters'}"
     )
 
 
 def too_many(path: str, actual: int, limit: int) -> FieldError:
-    """Return an error for a list or map with more than `limit` entries."""
+    """Return an error for a list or map of `actual` entries where at most `limit` are allowed."""
     return FieldError(
         "FieldValueTooMany", path, f"must have at most {limit} {'item' if limit == 1 else 'items'}", actual
     )
 
 
 def internal_error(path: str, message: str) -> FieldError:
-    """Return an error for a validation that failed itself."""
+    """Return an error for a check that could not be made, such as a rule whose evaluation failed."""
     return FieldError("InternalError", path, message)

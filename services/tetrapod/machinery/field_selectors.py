@@ -17,7 +17,7 @@ Operator: TypeAlias = Literal["=", "!="]
 
 
 class FieldRequirement(NamedTuple):
-    """One term of a selector."""
+    """One term of a field selector: the field must equal the value (`=`) or differ from it (`!=`)."""
 
     field: str
     op: Operator
@@ -25,7 +25,10 @@ class FieldRequirement(NamedTuple):
 
 
 class FieldSelector:
-    """A conjunction of equalities and inequalities; immutable."""
+    """A field selector: a conjunction of equalities and inequalities; immutable.
+
+    Without terms it selects every object.
+    """
 
     __slots__ = ("requirements",)
 
@@ -34,24 +37,28 @@ class FieldSelector:
 
     @property
     def empty(self) -> bool:
-        """Return whether the selector selects everything."""
+        """Return whether the selector has no terms, so that it selects every object."""
         return not self.requirements
 
     def matches(self, values: Mapping[str, str]) -> bool:
-        """Return whether the fields satisfy all terms. A missing field is treated as an empty string."""
+        """Return whether an object's fields satisfy all terms.
+
+        Args:
+            values: the values by field name. A missing field is treated as an empty string.
+        """
         return all((values.get(field, "") == value) is (op == "=") for field, op, value in self.requirements)
 
     def requires_exact_match(self, field: str) -> str | None:
-        """Return the value that a field must have, or None if the selector does not require one."""
+        """Return the value of the first term `field=value` for a field, or None if the selector has no such term."""
         for name, op, value in self.requirements:
             if name == field and op == "=":
                 return value
         return None
 
     def transform(self, change: Callable[[str, str], tuple[str, str]]) -> FieldSelector:
-        """Return a selector with each (field, value) replaced by the result of `change`.
+        """Return a selector with the field and value of each term replaced by the result of `change(field, value)`.
 
-        `change` may raise for unknown fields.
+        Exceptions of `change` reach the caller; the endpoints' functions raise for unknown fields.
         """
         return FieldSelector([FieldRequirement(*_renamed(change(r.field, r.value), r.op)) for r in self.requirements])
 
@@ -70,7 +77,9 @@ MOST_TERMS: Final = 4096
 
 @bounded(count=256, size=1 << 20, largest=64 << 10, weigh_entry=lambda text, _: 8 * len(text) + 500)
 def parse(text: str) -> FieldSelector:
-    """Parse a selector. Results are cached, because several steps of a request parse the same selector.
+    """Parse a field selector; an empty text selects every object.
+
+    Results are cached, because several steps of a request parse the same selector.
 
     Raises:
         ValueError: the selector is invalid (with upstream's text) or has too many terms.
@@ -93,12 +102,12 @@ def parse(text: str) -> FieldSelector:
 
 
 def exactly(field: str, value: str) -> FieldSelector:
-    """Return a selector of one field's value."""
+    """Return the selector `field=value`."""
     return FieldSelector([FieldRequirement(field, "=", value)])
 
 
 def _split(text: str) -> list[str]:
-    """Split a text at commas; a backslash escapes the next character."""
+    """Split a selector into terms, at each comma that is not escaped by a backslash. Escapes are kept."""
     if "\\" not in text:
         return text.split(",")
     terms, start = [], 0
@@ -122,12 +131,12 @@ _operator = re.compile("!=|==?").search
 
 
 def escape(value: str) -> str:
-    """Return a value with backslashes before backslashes, commas and equals signs."""
+    """Return a value as a selector contains it, with a backslash before each backslash, comma and equals sign."""
     return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
 
 
 def unescape(value: str) -> str:
-    """Remove the backslashes of a value.
+    """Return a value of a selector without its escaping backslashes; the inverse of `escape`.
 
     Raises:
         ValueError: an invalid escape sequence, or an unescaped comma or equals sign.

@@ -12,7 +12,9 @@ _EMPTY: Final[tuple[Any, ...]] = (None, [], {})
 
 
 def only_owners_and_finalizers_differ(new: Object, old: Object) -> bool:
-    """Return whether an update changes nothing but owner references and finalizers. Empty values equal missing ones.
+    """Return whether an update changes nothing except owner references, finalizers, managedFields and resourceVersion.
+
+    Null, empty lists and empty objects equal missing values. `apiVersion` and `kind` are ignored.
 
     Upstream: pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields.
     """

@@ -1,7 +1,7 @@
-"""Go structs without JSON tags as error messages print them: every field by its Go name, in the order of the struct.
+"""The form in which Go prints structs without JSON tags, for error messages: every field by its Go name, in Go's order.
 
 Upstream quotes values of its internal types in errors, and shows differences of immutable parts as JSON of these types.
-A `StructTypes` converts objects of the wire to that form, from a table that lists the fields of each type.
+A `StructTypes` converts JSON objects to that form, from a table that lists the fields of each type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _POINTERS: Final = ("deletionGracePeriodSeconds",)
 
 
 class GoField(NamedTuple):
-    """One field of a Go struct."""
+    """One field of a Go struct, as the table of a `StructTypes` declares it."""
 
     name: str
     key: str  # its JSON name
@@ -27,27 +27,22 @@ class GoField(NamedTuple):
 
     @property
     def zero(self) -> Any:
-        """The zero value of the field; None for pointers, slices, maps and structs."""
+        """The zero value of the field: "", 0, False or "0"; None for pointers, slices, maps and structs."""
         return _ZEROES.get(self.kind)
 
 
 class StructTypes:
-    """A table of Go struct types.
+    """A table of Go struct types, which converts JSON objects to the form in which Go prints them.
 
     Args:
         types: the fields of each type, separated by spaces. A field without a suffix is a string. These are the
-            suffixes of the others:
-
-            * `:int`, `:bool`, `:quantity`, `:list`, `:map` and `:resources` are what they say.
-            * `:port` is an integer or a string.
-            * `:ptr` is a pointer to a scalar.
-            * `:wire` is a value that is printed as it is on the wire.
-            * `:selector` is a LabelSelector.
-            * `:meta` is an ObjectMeta, inlined.
-            * `*Type` is a pointer to another type, `=Type` its value, `[]Type` a slice of it. `+Type` inlines it.
-            * `:NAME` is converted by the function NAME of `kinds`.
-        keys: the JSON names of fields that do not follow from their Go names.
-        kinds: functions that convert a set value of the wire.
+            suffixes of the others: * `:int`, `:bool`, `:quantity`, `:list`, `:map` and `:resources` (a ResourceList)
+            are named after their types. * `:port` is an integer or a string. * `:ptr` is a pointer to a scalar. *
+            `:wire` is printed as in the JSON object. * `:selector` is a LabelSelector. * `:meta` is an inlined
+            ObjectMeta. * `*Type` is a pointer to another type, `=Type` its value, `[]Type` a slice of it. `+Type`
+            inlines it. * `:NAME` is converted by the function NAME of `kinds`.
+        keys: the JSON names, by Go name, of fields whose JSON name does not follow from the Go name.
+        kinds: functions that convert a JSON value, by the suffix that names them. They are not called for unset values.
     """
 
     def __init__(
@@ -60,14 +55,25 @@ class StructTypes:
         """The fields of the types that were printed; at most one entry for each type of the table."""
 
     def fields(self, type_name: str) -> tuple[GoField, ...]:
-        """Return the fields of a type, in the order of the Go struct."""
+        """Return the fields of a type, in the order of the Go struct.
+
+        Raises:
+            KeyError: the table has no such type.
+        """
         fields = self._parsed.get(type_name)
         if fields is None:
             fields = self._parsed[type_name] = tuple(map(self._field, self._types[type_name].split()))
         return fields
 
     def struct(self, type_name: str, wire: Object) -> Object:
-        """Return an object of the wire as its Go struct prints."""
+        """Return a JSON object as Go prints its struct: all fields of the type by Go name.
+
+        Unset fields have their zero value.
+
+        Args:
+            type_name: the name of the type in the table.
+            wire: the JSON object. Parts of it may be shared with the result.
+        """
         struct: Object = {}
         for go in self.fields(type_name):
             if go.kind == "+":
@@ -79,7 +85,10 @@ class StructTypes:
         return struct
 
     def structs(self, type_name: str, wires: list[Object] | None) -> list[Object] | None:
-        """Return each object of a list as its Go struct prints, or None for an unset list."""
+        """Return each JSON object of a list in the form of `struct`, or None for an unset list.
+
+        Null in the list counts as an empty object.
+        """
         return None if wires is None else [self.struct(type_name, wire or {}) for wire in wires]
 
     def _value(self, field: GoField, value: Any) -> Any:
@@ -117,7 +126,10 @@ class StructTypes:
         return GoField(text, self._key(text), "")
 
     def _key(self, name: str) -> str:
-        """Return the JSON name of a Go field: a leading acronym is lower-cased up to the start of the next word."""
+        """Return the JSON name of a Go field: that of `keys`, or else derived from the Go name.
+
+        The first letter, or a leading acronym, is in lower case.
+        """
         if name in self._keys:
             return self._keys[name]
         capitals = 0
@@ -129,7 +141,7 @@ class StructTypes:
 
 
 def selector(value: Mapping[str, Any] | None) -> Object | None:
-    """Return a label selector as upstream prints it, or None if it is unset. It prints with its JSON names."""
+    """Return a LabelSelector as Go prints it, with its JSON names and without empty fields, or None if it is unset."""
     if value is None:
         return None
     printed: Object = {}
@@ -148,12 +160,12 @@ def _requirement(expression: Mapping[str, Any]) -> Object:
 
 
 def labels(value: Mapping[str, str] | None) -> Object | None:
-    """Return labels in sorted order, or None if they are unset."""
+    """Return a sorted copy of labels, or None if they are unset."""
     return None if value is None else dict(sorted(value.items()))
 
 
 def metadata(value: Mapping[str, Any] | None) -> Object:
-    """Return the set fields of an embedded ObjectMeta, which prints with its JSON names."""
+    """Return the fields of an ObjectMeta that are not empty, by JSON name and in Go's order; {} if it is unset."""
     printed: Object = {
         key: value[key]
         for key in FIELD_ORDER

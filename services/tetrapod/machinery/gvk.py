@@ -42,12 +42,12 @@ class GroupVersion(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def with_kind(self, kind: str) -> GroupVersionKind:
-        """Return a kind of this group-version."""
+        """Return the GroupVersionKind of a kind in this group-version."""
         return GroupVersionKind(self.group, self.version, kind)
 
     @classmethod
     def parse(cls, api_version: str) -> GroupVersion:
-        """Parse an `apiVersion`.
+        """Parse an `apiVersion`: `apps/v1`, or `v1` for the core group, whose name is "".
 
         Raises:
             ValueError: the text has more than one slash.

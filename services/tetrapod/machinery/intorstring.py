@@ -8,7 +8,10 @@ IntOrString: TypeAlias = int | str
 
 
 def int_value(value: IntOrString | None) -> int:
-    """Return the number, or the number in the text, or 0 for other texts and None. Upstream: IntValue."""
+    """Return an integer as it is, a decimal text as its number, and 0 for other texts and None.
+
+    Upstream: IntValue.
+    """
     if isinstance(value, str):
         digits = value[1:] if value[:1] in ("+", "-") else value
         return int(value) if digits.isascii() and digits.isdigit() else 0
@@ -16,7 +19,7 @@ def int_value(value: IntOrString | None) -> int:
 
 
 def percent_value(value: IntOrString | None) -> int | None:
-    """Return the number of a percentage (25 for `25%`), or None for other values."""
+    """Return the number of a percentage (25 for `25%`), or None for integers, for other texts and for None."""
     if not isinstance(value, str) or not value.endswith("%"):
         return None
     digits = value[:-1]

@@ -36,7 +36,12 @@ _MAX_RESULTS: Final = 100_000
 
 
 class JsonPath:
-    """A parsed template, which can be evaluated any number of times."""
+    """A parsed template, which can be evaluated any number of times.
+
+    Args:
+        nodes: the parsed template.
+        allow_missing_keys: whether a missing field has no value; otherwise it is an error.
+    """
 
     __slots__ = ("_allow_missing", "_nodes", "_simple")
 
@@ -46,7 +51,10 @@ class JsonPath:
         self._simple = _simple_fields(nodes)
 
     def find(self, data: Any) -> list[list[Any]]:
-        """Return the values of each expression of the template.
+        """Return one list of values for each part of the template, in order.
+
+        A part is an expression or the text between two of them. An expression that selects nothing has an empty list,
+        and a text has itself as its only value. A part within `{range}…{end}` has one list for each round.
 
         Raises:
             JsonPathError: the evaluation failed; with upstream's text.
@@ -56,7 +64,7 @@ class JsonPath:
         return _Evaluation(self._allow_missing).find(data, self._nodes)
 
     def first(self, data: Any) -> Any:
-        """Return the first value of the first expression, or None if it has no value or cannot be evaluated."""
+        """Return the first value of the first expression, or None if it selects nothing or the evaluation fails."""
         try:
             results = self.find(data)
         except JsonPathError:
@@ -64,15 +72,22 @@ class JsonPath:
         return results[0][0] if results and results[0] else None
 
     def execute(self, data: Any) -> str:
-        """Return the template with each expression replaced by its values. Raises JsonPathError."""
+        """Return the template with each expression replaced by its values.
+
+        The values are separated by spaces, and formatted by `print_value`.
+
+        Raises:
+            JsonPathError: the evaluation failed; with upstream's text.
+        """
         return "".join(" ".join(print_value(value) for value in values) for values in self.find(data))
 
 
 def compile(template: str, *, allow_missing_keys: bool = True) -> JsonPath:
-    """Parse a template.
+    """Parse a template: text, with expressions in braces.
 
     Args:
-        allow_missing_keys: whether a missing field has no value instead of being an error.
+        template: the template.
+        allow_missing_keys: whether a missing field has no value; otherwise its evaluation is an error.
 
     Raises:
         JsonPathError: the template is invalid.
@@ -81,12 +96,20 @@ def compile(template: str, *, allow_missing_keys: bool = True) -> JsonPath:
 
 
 def compile_path(path: str, *, allow_missing_keys: bool = True) -> JsonPath:
-    """Parse a single expression without braces, as resource definitions contain it. Raises JsonPathError."""
+    """Parse a single expression without braces, such as `.spec.replicas` in a CustomResourceDefinition.
+
+    Args:
+        path: the expression.
+        allow_missing_keys: whether a missing field has no value; otherwise its evaluation is an error.
+
+    Raises:
+        JsonPathError: the expression is invalid.
+    """
     return compile(f"{{{path}}}", allow_missing_keys=allow_missing_keys)
 
 
 def print_value(value: Any) -> str:
-    """Return a value as a column shows it.
+    """Return a value as a printer column shows it.
 
     Arrays and objects are shown as Go's JSON, null as `<no value>`, and other values unquoted.
     """
@@ -97,9 +120,9 @@ def print_value(value: Any) -> str:
 
 
 def _simple_fields(nodes: Sequence[Node]) -> tuple[str, ...] | None:
-    """Return the field names of a plain path (`{.spec.replicas}`), or None for other templates.
+    """Return the field names of a template that is one plain path (`{.spec.replicas}`), or None for other templates.
 
-    Nearly all paths are plain.
+    Nearly all templates are plain, and `_walk_fields` evaluates them faster.
     """
     if len(nodes) != 1 or not isinstance(nodes[0], ListNode):
         return None
@@ -117,7 +140,7 @@ def _walk_fields(data: Any, names: tuple[str, ...]) -> list[Any]:
 
 
 class _Evaluation:
-    """One evaluation of a template, with the state of `range … end`."""
+    """One evaluation of a template, with the state of its `{range}` and `{end}` expressions."""
 
     def __init__(self, allow_missing: bool) -> None:
         self._allow_missing = allow_missing
@@ -128,7 +151,11 @@ class _Evaluation:
         self._end = 0
 
     def find(self, data: Any, nodes: Sequence[Node]) -> list[list[Any]]:
-        """Return the values of each node."""
+        """Return one list of values for each node, evaluated on `data`; a node in a range has one for each round.
+
+        Raises:
+            JsonPathError: the evaluation failed.
+        """
         self._current = [data]
         groups: list[list[Any]] = []
         for i, node in enumerate(nodes):
@@ -233,7 +260,7 @@ def _children(value: Any) -> list[Any]:
 
 
 def _descend(values: list[Any]) -> Iterator[Any]:
-    """Yield every array and object that is not empty, outer ones first."""
+    """Yield every array and object at any depth that is not empty, each before its contents, starting with `values`."""
     for value in values:
         inner = _children(value)
         if inner:
@@ -242,7 +269,11 @@ def _descend(values: list[Any]) -> Iterator[Any]:
 
 
 def _slice(value: Any, node: ArrayNode) -> list[Any]:
-    """Return the elements of an array that an index or a slice selects. Raises JsonPathError."""
+    """Return the elements of an array that an index or a slice selects.
+
+    Raises:
+        JsonPathError: the value is not an array, or the index or slice is out of bounds.
+    """
     if not isinstance(value, list):
         raise JsonPathError(f"{type_name(value)} is not array or slice")
     length = len(value)
@@ -265,7 +296,11 @@ def _slice(value: Any, node: ArrayNode) -> list[Any]:
 
 
 def _compare(left: Any, operator: str, right: Any) -> bool:
-    """Compare two values in a filter. Raises JsonPathError for different or incomparable types."""
+    """Return whether a comparison of two values in a filter holds.
+
+    Raises:
+        JsonPathError: the operator is unknown, the types differ, or they cannot be compared.
+    """
     kinds = [_kind(left), _kind(right)]
     if "" in kinds:
         raise JsonPathError("invalid type for comparison")
@@ -285,7 +320,7 @@ def _compare(left: Any, operator: str, right: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """Return the type of a value that can be compared, or ""."""
+    """Return "bool", "int", "float" or "string" for a value that filters can compare, or "" for all others."""
     if isinstance(value, bool):
         return "bool"
     return {int: "int", float: "float", str: "string"}.get(type(value), "")

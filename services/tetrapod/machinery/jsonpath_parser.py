@@ -29,40 +29,43 @@ _ESCAPES: Final = {
 
 
 class JsonPathError(ValueError):
-    """An expression that is invalid, or whose evaluation on an object fails."""
+    """The error for an expression that is invalid, or whose evaluation on an object fails."""
 
 
 @dataclass(slots=True)
 class ListNode:
-    """A sequence of nodes, each applied to the results of the one before."""
+    """A sequence of nodes. In an expression, each node is applied to the values that the node before it selected."""
 
     nodes: list[Node] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class LiteralNode:
-    """A string, a number or a boolean."""
+    """A string, number or boolean of an expression, or a text between expressions."""
 
     value: str | int | float | bool
 
 
 @dataclass(slots=True)
 class FieldNode:
-    """The field of an object."""
+    """The selection of one field of objects: `.name`."""
 
     name: str
 
 
 @dataclass(slots=True)
 class IdentifierNode:
-    """A bare word: `range` or `end`. Other words fail at evaluation."""
+    """A bare word of an expression: `range` or `end`. Other words are errors at evaluation."""
 
     name: str
 
 
 @dataclass(slots=True)
 class ArrayNode:
-    """An index or a slice. `derived_end` marks a single index, whose end is the next index."""
+    """The selection of array elements by an index `[1]` or a slice `[start:end:step]`.
+
+    Missing parts are None. For an index, `start` is the index, `end` the next one, and `derived_end` is True.
+    """
 
     start: int | None
     end: int | None
@@ -72,7 +75,7 @@ class ArrayNode:
 
 @dataclass(slots=True)
 class FilterNode:
-    """A filter `[?(left operator right)]`; the operator is `exists` if there is only the left side."""
+    """A filter `[?(left operator right)]`. For `[?(left)]` the operator is "exists", and `right` is empty."""
 
     left: ListNode
     right: ListNode
@@ -81,7 +84,7 @@ class FilterNode:
 
 @dataclass(slots=True)
 class WildcardNode:
-    """All elements or fields."""
+    """The selection of all elements of arrays and all fields of objects: `*`."""
 
 
 @dataclass(slots=True)
@@ -91,7 +94,7 @@ class RecursiveNode:
 
 @dataclass(slots=True)
 class UnionNode:
-    """Several alternatives, whose results are combined."""
+    """Several selections whose values are concatenated: `[0,2]`."""
 
     parts: list[ListNode]
 
@@ -110,14 +113,22 @@ Node: TypeAlias = (
 
 
 def parse_template(text: str, depth: int = 0) -> ListNode:
-    """Parse text with expressions in braces. Raises JsonPathError."""
+    """Parse a template: text, with expressions in braces.
+
+    Args:
+        text: the template.
+        depth: how many filters and unions enclose it; those are parsed as templates of their own.
+
+    Raises:
+        JsonPathError: the template is invalid or nests too deeply.
+    """
     if depth > _MAX_NESTING:
         raise JsonPathError("expression nests too deeply")
     return _Parser(text, depth).template()
 
 
 class _Parser:
-    """A recursive-descent parser of one template."""
+    """A recursive-descent parser of one template; its methods append nodes and raise `JsonPathError`."""
 
     def __init__(self, text: str, depth: int) -> None:
         self._text = text
@@ -125,7 +136,7 @@ class _Parser:
         self._depth = depth
 
     def template(self) -> ListNode:
-        """Parse the whole template."""
+        """Parse the whole template into a list of literal texts and, for each expression, a `ListNode`."""
         root = ListNode()
         while self._at < len(self._text):
             start = self._at
@@ -149,7 +160,7 @@ class _Parser:
         return self._text[self._at : self._at + 1]
 
     def _action(self, into: ListNode) -> None:
-        """Parse an expression up to its closing brace."""
+        """Parse an expression after its opening brace, including the closing one, and append its nodes to `into`."""
         while True:
             if self._text.startswith("[?(", self._at):
                 self._filter(into)

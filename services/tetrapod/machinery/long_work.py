@@ -1,5 +1,5 @@
-"""`TakesTooLong`: the signal that work takes too long for the event loop."""
+"""`TakesTooLong`: the exception of work that would keep the event loop from running for too long."""
 
 
 class TakesTooLong(Exception):
-    """Raised by work that has changed nothing yet; the caller starts it again in a thread."""
+    """The signal that the caller must repeat the work in a thread; raised before the work has changed anything."""

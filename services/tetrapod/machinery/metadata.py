@@ -53,7 +53,14 @@ _REQUIRED_OWNER_KEYS: Final = _OWNER_KEYS[:4]
 def validate_object_meta(
     meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata"
 ) -> list[FieldError]:
-    """Validate metadata on create, after names were generated."""
+    """Return the errors of `metadata` on create, after a name was generated from `generateName`.
+
+    Args:
+        meta: the metadata.
+        namespaced: whether the resource is namespaced. Otherwise a namespace is an error.
+        name_check: the rule for names of this kind.
+        path: the path of the metadata, for the errors.
+    """
     errors = validate_generate_name(meta, name_check, path)
     if name := meta.get("name"):
         errors += [field.invalid(field.child(path, "name"), name, text) for text in name_check(name, False)]
@@ -68,7 +75,7 @@ def validate_object_meta(
 
 
 def validate_generate_name(meta: Object, name_check: NameCheck, path: str = "metadata") -> list[FieldError]:
-    """Validate `generateName`."""
+    """Return the errors of `generateName` under the kind's rule for names; [] if it is unset."""
     base = meta.get("generateName")
     return (
         [field.invalid(field.child(path, "generateName"), base, text) for text in name_check(base, True)]
@@ -80,13 +87,24 @@ def validate_generate_name(meta: Object, name_check: NameCheck, path: str = "met
 def validate_kube_object_meta(
     meta: Object, namespaced: bool, name_check: NameCheck, path: str = "metadata"
 ) -> list[FieldError]:
-    """Validate metadata of a built-in kind on create: finalizers must be standard ones or have a prefix."""
+    """Return the errors of `metadata` of a built-in kind on create.
+
+    They are those of `validate_object_meta`, and errors for finalizers that are not standard ones and have no prefix.
+    """
     errors = validate_object_meta(meta, namespaced, name_check, path)
     return errors + validate_kube_finalizers(meta.get("finalizers") or [], field.child(path, "finalizers"))
 
 
 def validate_object_meta_update(new: Object, old: Object, path: str = "metadata") -> list[FieldError]:
-    """Validate metadata on update against the stored object."""
+    """Return the errors of `metadata` on update: changes of immutable fields, and invalid values.
+
+    A missing resourceVersion is an error. So are new finalizers if the stored object is being deleted.
+
+    Args:
+        new: the metadata of the update.
+        old: the metadata of the stored object.
+        path: the path of the metadata, for the errors.
+    """
     errors: list[FieldError] = []
     if old.get("deletionTimestamp"):
         errors += validate_no_new_finalizers(
@@ -105,7 +123,7 @@ def validate_object_meta_update(new: Object, old: Object, path: str = "metadata"
 
 
 def _validate_common(meta: Object, path: str) -> list[FieldError]:
-    """Validate what create and update check in the same way. Most objects have few of these fields."""
+    """Return the errors of labels, annotations and owner references, which create and update check in the same way."""
     errors: list[FieldError] = []
     if labels := meta.get("labels"):
         errors += validate_labels(labels, field.child(path, "labels"))
@@ -125,7 +143,7 @@ def _validate_namespace(namespace: str, namespaced: bool, path: str) -> list[Fie
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    """Validate the keys of annotations, and their total size."""
+    """Return the errors of annotations: invalid keys, and a total size beyond ANNOTATIONS_SIZE_LIMIT bytes."""
     errors: list[FieldError] = []
     size = 0
     for key, value in (annotations or {}).items():
@@ -137,7 +155,7 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> li
 
 
 def validate_owner_references(owners: list[Object], path: str) -> list[FieldError]:
-    """Validate owner references. At most one may be the controller."""
+    """Return the errors of owner references, including those of a second reference with `controller: true`."""
     errors: list[FieldError] = []
     controller = ""
     shown: list[Object] = []  # built once and shared: a list for each error would need memory quadratic in the owners
@@ -173,9 +191,9 @@ def _validate_owner_reference(owner: Object, path: str) -> list[FieldError]:
 
 
 def ordered_owner(owner: Object) -> Object:
-    """Return an owner reference as upstream prints the struct.
+    """Return a copy of an owner reference with its fields in Go's order, as error messages show it.
 
-    The four required fields are printed even if they are empty, the flags only if they are set.
+    `apiVersion`, `kind`, `name` and `uid` are "" if they are unset; `controller` and `blockOwnerDeletion` are left out.
     """
     shown = {key: owner.get(key) or "" for key in _REQUIRED_OWNER_KEYS}
     shown.update({key: owner[key] for key in _OWNER_KEYS[4:] if owner.get(key) is not None})
@@ -183,7 +201,7 @@ def ordered_owner(owner: Object) -> Object:
 
 
 def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
-    """Validate the names of finalizers, and that `orphan` and `foregroundDeletion` are not both set."""
+    """Return the errors of finalizers: invalid names, and `orphan` together with `foregroundDeletion`."""
     errors: list[FieldError] = []
     for name in finalizers:
         errors += validate_label_name(name, path)
@@ -194,7 +212,7 @@ def validate_finalizers(finalizers: list[str], path: str) -> list[FieldError]:
 
 
 def validate_kube_finalizers(finalizers: Iterable[str], path: str) -> list[FieldError]:
-    """Validate that finalizers of a built-in kind are standard ones or have a prefix."""
+    """Return an error for each finalizer of a built-in kind that is neither a standard one nor has a prefix."""
     text = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         field.invalid(field.index(path, i), name, text)
@@ -204,7 +222,7 @@ def validate_kube_finalizers(finalizers: Iterable[str], path: str) -> list[Field
 
 
 def validate_no_new_finalizers(new: list[str], old: list[str], path: str) -> list[FieldError]:
-    """Validate that an update adds no finalizers to an object that is being deleted."""
+    """Return an error if an update adds finalizers to an object that is being deleted, else []."""
     extra = sorted(set(new) - set(old))
     if not extra:
         return []
@@ -214,7 +232,10 @@ def validate_no_new_finalizers(new: list[str], old: list[str], path: str) -> lis
 
 
 def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError]:
-    """Validate managed fields."""
+    """Return the errors of managed fields: operation, fieldsType, and the lengths of manager and subresource.
+
+    The field sets (`fieldsV1`) are not checked.
+    """
     errors: list[FieldError] = []
     for i, entry in enumerate(entries):
         at = field.index(path, i)
@@ -232,7 +253,7 @@ def validate_managed_fields(entries: list[Object], path: str) -> list[FieldError
 
 
 def validate_field_manager(manager: str, path: str) -> list[FieldError]:
-    """Validate the name of a field manager: its length, and that all characters are printable."""
+    """Return the errors of a field manager's name: more than FIELD_MANAGER_LIMIT bytes, or unprintable characters."""
     errors: list[FieldError] = []
     if manager.isascii() and manager.isprintable() and len(manager) <= FIELD_MANAGER_LIMIT:
         return errors
@@ -247,5 +268,5 @@ def validate_field_manager(manager: str, path: str) -> list[FieldError]:
 
 
 def validate_immutable(new: Any, old: Any, path: str) -> list[FieldError]:
-    """Validate that an update does not change a field."""
+    """Return an error if the new value of a field differs from the stored one, else []."""
     return [] if new == old else [field.invalid(path, new, FIELD_IMMUTABLE)]

@@ -1,6 +1,7 @@
-"""Validation of names, keys, ports and similar short strings. Every check returns upstream's error messages.
+"""Validation of names, keys, ports and similar short strings.
 
-Strategies and the checks of metadata, selectors and schemas call these functions. Addresses are in `addresses.py`.
+Every check returns upstream's error messages for the value, and an empty list if the value is valid. Strategies and the
+checks of metadata, selectors and schemas call these functions. Addresses are in `addresses.py`.
 
 Upstream: k8s.io/apimachinery/pkg/util/validation/validation.go, pkg/api/validate/content (whose messages about lengths
 count bytes) and pkg/api/validation/generic.go.
@@ -92,24 +93,24 @@ _ENV_VAR_RELAXED_TEXT = (
 
 
 def max_length_text(limit: int) -> str:
-    """Return the message for a text that is too long."""
+    """Return the error message for a text that is longer than `limit`, which it calls characters."""
     return f"must be no more than {limit} characters"
 
 
 def max_bytes_text(limit: int) -> str:
-    """Return the message for a text with too many bytes."""
+    """Return the error message for a text that is longer than `limit`, which it calls bytes."""
     return f"must be no more than {limit} bytes"
 
 
 def range_text(low: int, high: int) -> str:
-    """Return the message for a number out of range."""
+    """Return the error message for a number outside `low` to `high`."""
     return f"must be between {low} and {high}, inclusive"
 
 
 def regex_text(message: str, pattern: str, *examples: str) -> str:
-    """Return the message for a text that does not match a pattern, with examples.
+    """Return the error message for a text that does not match a pattern: `message`, the examples and the pattern.
 
-    The odd comma before `or` is upstream's.
+    The odd comma before `or` between examples is upstream's.
     """
     if not examples:
         return f"{message} (regex used for validation is '{pattern}')"
@@ -118,12 +119,12 @@ def regex_text(message: str, pattern: str, *examples: str) -> str:
 
 
 def _size(value: str) -> int:
-    """Return the size in bytes."""
+    """Return the size of a text in bytes of UTF-8."""
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
 
 
 def is_dns1123_label(value: str) -> list[str]:
-    """Validate a DNS-1123 label."""
+    """Return the error messages for a text that is not a DNS-1123 label, or [] if it is one."""
     errors = [max_length_text(DNS1123_LABEL_MAX)] if _size(value) > DNS1123_LABEL_MAX else []
     if not _label_re(value):
         errors.append(
@@ -133,7 +134,7 @@ def is_dns1123_label(value: str) -> list[str]:
 
 
 def is_dns1123_subdomain(value: str) -> list[str]:
-    """Validate a DNS-1123 subdomain."""
+    """Return the error messages for a text that is not a DNS-1123 subdomain, or [] if it is one."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _subdomain_re(value):
         errors.append(regex_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
@@ -141,17 +142,27 @@ def is_dns1123_subdomain(value: str) -> list[str]:
 
 
 def is_short_name(value: str) -> list[str]:
-    """Validate a DNS label that a schema declares (`k8s-short-name`); the message about its length counts bytes."""
+    """Return the error messages for a text that does not have the schema format `k8s-short-name`, or [] if it has.
+
+    The format is a DNS-1123 label. Unlike that of `is_dns1123_label`, the message about the length counts bytes.
+    """
     return _in_bytes(is_dns1123_label(value), DNS1123_LABEL_MAX)
 
 
 def is_long_name(value: str) -> list[str]:
-    """Validate a DNS subdomain that a schema declares (`k8s-long-name`); the message about its length counts bytes."""
+    """Return the error messages for a text that does not have the schema format `k8s-long-name`, or [] if it has.
+
+    The format is a DNS-1123 subdomain. Unlike that of `is_dns1123_subdomain`, the message about the length counts
+    bytes.
+    """
     return _in_bytes(is_dns1123_subdomain(value), DNS1123_SUBDOMAIN_MAX)
 
 
 def is_long_name_caseless(value: str) -> list[str]:
-    """Validate a DNS subdomain that may have upper-case letters; the message about its length counts bytes."""
+    """Return the error messages for a text that is not a DNS-1123 subdomain in upper or lower case, or [] if it is one.
+
+    Unlike that of `is_dns1123_subdomain_caseless`, the message about the length counts bytes.
+    """
     return _in_bytes(is_dns1123_subdomain_caseless(value), DNS1123_SUBDOMAIN_MAX)
 
 
@@ -160,9 +171,9 @@ def _in_bytes(errors: list[str], limit: int) -> list[str]:
 
 
 def is_dns1123_subdomain_caseless(value: str) -> list[str]:
-    """Validate a DNS-1123 subdomain that may have upper-case letters.
+    """Return the error messages for a text that is not a DNS-1123 subdomain in upper or lower case, or [] if it is one.
 
-    As upstream, the message shows the pattern without them.
+    As upstream, the message shows the pattern without upper-case letters.
     """
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _subdomain_re(value.lower()):
@@ -171,7 +182,10 @@ def is_dns1123_subdomain_caseless(value: str) -> list[str]:
 
 
 def is_dns1123_subdomain_with_underscore(value: str) -> list[str]:
-    """Validate a DNS-1123 subdomain that may have underscores."""
+    """Return the error messages for a text that is not a DNS-1123 subdomain, or [] if it is one.
+
+    Underscores are allowed too.
+    """
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _subdomain_underscore_re(value):
         errors.append(regex_text(_SUBDOMAIN_UNDERSCORE_TEXT, _SUBDOMAIN_UNDERSCORE, "example.com"))
@@ -179,7 +193,7 @@ def is_dns1123_subdomain_with_underscore(value: str) -> list[str]:
 
 
 def is_dns1035_label(value: str) -> list[str]:
-    """Validate a DNS-1035 label."""
+    """Return the error messages for a text that is not a DNS-1035 label, or [] if it is one."""
     errors = [max_length_text(DNS1035_LABEL_MAX)] if _size(value) > DNS1035_LABEL_MAX else []
     if not _dns1035_re(value):
         errors.append(regex_text(_DNS1035_TEXT, _DNS1035, "my-name", "abc-123"))
@@ -187,7 +201,7 @@ def is_dns1035_label(value: str) -> list[str]:
 
 
 def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
-    """Validate a wildcard such as `*.example.com`."""
+    """Return the error messages for a text that is not a wildcard such as `*.example.com`, or [] if it is one."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _wildcard_re(value):
         errors.append(regex_text(_WILDCARD_TEXT, _WILDCARD, "*.example.com"))
@@ -195,7 +209,10 @@ def is_wildcard_dns1123_subdomain(value: str) -> list[str]:
 
 
 def is_qualified_name(value: str) -> list[str]:
-    """Validate a label key: a name, with an optional prefix of a DNS subdomain and a slash."""
+    """Return the error messages for a text that is not a label key, or [] if it is one.
+
+    A label key is a name, with an optional prefix of a DNS subdomain and a slash.
+    """
     prefix, slash, name = value.partition("/")
     if not slash:
         prefix, name = "", prefix
@@ -226,7 +243,7 @@ def _prefix_errors(prefix: str) -> list[str]:
 
 
 def is_valid_label_value(value: str) -> list[str]:
-    """Validate a label value."""
+    """Return the error messages for a text that is not a label value, or [] if it is one. The empty string is one."""
     errors = [max_bytes_text(LABEL_VALUE_MAX)] if _size(value) > LABEL_VALUE_MAX else []
     if not _label_value_re(value):
         errors.append(regex_text(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345"))
@@ -234,29 +251,29 @@ def is_valid_label_value(value: str) -> list[str]:
 
 
 def is_c_identifier(value: str) -> list[str]:
-    """Validate a C identifier."""
+    """Return the error message for a text that is not a C identifier, or [] if it is one."""
     if _c_identifier_re(value):
         return []
     return [regex_text(_C_IDENTIFIER_TEXT, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
 
 
 def is_in_range(value: int, low: int, high: int) -> list[str]:
-    """Validate that a number is within inclusive limits."""
+    """Return the error message for a number outside `low` to `high`, both included, or [] if it is within."""
     return [] if low <= value <= high else [range_text(low, high)]
 
 
 def is_valid_port_number(port: int) -> list[str]:
-    """Validate a port number."""
+    """Return the error message for a number outside 1 to 65535, or [] if it is a port."""
     return is_in_range(port, 1, 65535)
 
 
 def is_valid_user_id(uid: int) -> list[str]:
-    """Validate the ID of a user or a group."""
+    """Return the error message for a number that is not the ID of a user or group (0 to 2^31-1), or [] if it is one."""
     return is_in_range(uid, 0, 2**31 - 1)
 
 
 def is_valid_port_name(port: str) -> list[str]:
-    """Validate an IANA service name, as ports have it."""
+    """Return the error messages for a text that is not a port name (an IANA service name), or [] if it is one."""
     errors = []
     if _size(port) > 15:
         errors.append(max_length_text(15))
@@ -272,7 +289,7 @@ def is_valid_port_name(port: str) -> list[str]:
 
 
 def is_valid_percent(value: str) -> list[str]:
-    """Validate a percentage such as `25%`."""
+    """Return the error message for a text that is not a percentage such as `25%`, or [] if it is one."""
     if _percent_re(value):
         return []
     return [
@@ -281,14 +298,17 @@ def is_valid_percent(value: str) -> list[str]:
 
 
 def is_http_header_name(value: str) -> list[str]:
-    """Validate the name of an HTTP header."""
+    """Return the error message for a text that is not the name of an HTTP header, or [] if it is one."""
     if _header_re(value):
         return []
     return [regex_text("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")]
 
 
 def is_relaxed_env_var_name(value: str) -> list[str]:
-    """Validate the name of an environment variable, under upstream's relaxed rules."""
+    """Return the error messages for a text that is not the name of an environment variable, or [] if it is one.
+
+    Under upstream's relaxed rules, all printable ASCII characters except `=` are valid.
+    """
     errors = [] if value else ["environment variable name must be non-empty"]
     if any(not " " <= char <= "~" or char == "=" for char in value):
         errors.append(_ENV_VAR_RELAXED_TEXT)
@@ -296,7 +316,7 @@ def is_relaxed_env_var_name(value: str) -> list[str]:
 
 
 def is_config_map_key(value: str) -> list[str]:
-    """Validate a key of a ConfigMap or Secret."""
+    """Return the error messages for a text that is not a key of a ConfigMap or Secret, or [] if it is one."""
     errors = [max_length_text(DNS1123_SUBDOMAIN_MAX)] if _size(value) > DNS1123_SUBDOMAIN_MAX else []
     if not _config_key_re(value):
         text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
@@ -311,7 +331,10 @@ def _dot_dot_errors(value: str) -> list[str]:
 
 
 def is_fully_qualified_name(value: str) -> list[str]:
-    """Validate a subdomain of at least three segments. The caller reports an empty value as `Required value`."""
+    """Return an error message for a text that is not a DNS subdomain of at least three segments, or [] if it is one.
+
+    The caller reports an empty text as `Required value`.
+    """
     if errors := is_dns1123_subdomain(value):
         return [",".join(errors)]
     if value.count(".") < 2:
@@ -320,7 +343,10 @@ def is_fully_qualified_name(value: str) -> list[str]:
 
 
 def is_fully_qualified_domain_name(value: str) -> list[str]:
-    """Validate a subdomain of at least two segments, each a label. A trailing dot is allowed."""
+    """Return an error message for a text that is not a DNS subdomain of at least two segments, or [] if it is one.
+
+    Each segment must be a DNS-1123 label. A trailing dot is allowed.
+    """
     value = value.removesuffix(".")
     if errors := is_dns1123_subdomain(value):
         return [",".join(errors)]
@@ -333,14 +359,15 @@ def is_fully_qualified_domain_name(value: str) -> list[str]:
 
 
 def is_http_path(value: str) -> list[str]:
-    """Validate the path of a URL."""
+    """Return the error message for a text with characters that the path of a URL cannot have, or [] for other texts."""
     return [] if _http_path_re(value) else [regex_text("Invalid path", _HTTP_PATH)]
 
 
 def is_path_segment_name(name: str) -> list[str]:
-    """Validate a name that is a segment of a URL.
+    """Return the error messages for a name that cannot be a segment of a URL's path, or [] if it can.
 
-    It is the only rule for RBAC kinds, and applies to every name in a path.
+    Segments may not be `.` or `..`, nor contain `/` or `%`. This is the only rule for names of RBAC kinds, and applies
+    to every name in a request's path.
     """
     if name in (".", ".."):
         return [f"may not be '{name}'"]
@@ -348,7 +375,7 @@ def is_path_segment_name(name: str) -> list[str]:
 
 
 def is_path_segment_prefix(name: str) -> list[str]:
-    """Validate the prefix of a name that is a segment of a URL."""
+    """Return the error messages for a generateName that contains `/` or `%`, or [] for others."""
     return [f"may not contain '{bad}'" for bad in ("/", "%") if bad in name]
 
 
@@ -357,22 +384,34 @@ def _without_trailing_dash(name: str) -> str:
 
 
 def name_is_dns_subdomain(name: str, prefix: bool) -> list[str]:
-    """Validate a name, or the prefix of one, as a DNS subdomain."""
+    """Return the error messages for a name that is not a DNS-1123 subdomain, or [] if it is one; a `NameCheck`.
+
+    With `prefix`, the name is a generateName, which may end in a dash.
+    """
     return is_dns1123_subdomain(_without_trailing_dash(name) if prefix else name)
 
 
 def name_is_dns_label(name: str, prefix: bool) -> list[str]:
-    """Validate a name, or the prefix of one, as a DNS label."""
+    """Return the error messages for a name that is not a DNS-1123 label, or [] if it is one; a `NameCheck`.
+
+    With `prefix`, the name is a generateName, which may end in a dash.
+    """
     return is_dns1123_label(_without_trailing_dash(name) if prefix else name)
 
 
 def name_is_dns1035_label(name: str, prefix: bool) -> list[str]:
-    """Validate a name, or the prefix of one, as a DNS-1035 label."""
+    """Return the error messages for a name that is not a DNS-1035 label, or [] if it is one; a `NameCheck`.
+
+    With `prefix`, the name is a generateName, which may end in a dash.
+    """
     return is_dns1035_label(_without_trailing_dash(name) if prefix else name)
 
 
 def name_is_path_segment(name: str, prefix: bool) -> list[str]:
-    """Validate a name, or the prefix of one, as a segment of a URL."""
+    """Return the error messages for a name that cannot be a segment of a URL's path, or [] if it can; a `NameCheck`.
+
+    With `prefix`, the name is a generateName.
+    """
     return is_path_segment_prefix(name) if prefix else is_path_segment_name(name)
 
 

@@ -33,7 +33,11 @@ _SUFFIX_CHARS: Final = frozenset("eEinumkKMGTP")
 
 
 class Quantity:
-    """An amount in billionths (`nano`), the format it was written in, and its text if that is kept; immutable."""
+    """A resource quantity: an amount in billionths (`nano`), and the format it was written in; immutable.
+
+    `str()` returns its text: the one it was parsed from if upstream keeps that, else the canonical form. Quantities are
+    equal if their amounts are, whatever their formats. A sum has the format of the left operand, unless that is zero.
+    """
 
     __slots__ = ("format", "nano", "text")
 
@@ -53,7 +57,7 @@ class Quantity:
 
     @classmethod
     def of(cls, value: Any) -> Quantity:
-        """Return the quantity of a value in an object: a text, a number, or null for zero.
+        """Return the quantity of a value in an object: a text, which may be in white space, a number, or None for zero.
 
         Raises:
             ValueError: the value is not a quantity; with upstream's text.
@@ -81,12 +85,18 @@ class Quantity:
 
     @property
     def value(self) -> int:
-        """Return the number of whole units, rounded up and at most the largest int64. Upstream: Value."""
+        """Return the amount in whole units, rounded up and at most the largest int64.
+
+        Upstream: Value.
+        """
         return min(-(-self.nano // NANO), _MAX_INT64)
 
     @property
     def milli_value(self) -> int:
-        """Return the number of thousandths, rounded up and at most the largest int64. Upstream: MilliValue."""
+        """Return the amount in thousandths, rounded up and at most the largest int64.
+
+        Upstream: MilliValue.
+        """
         return min(-(-self.nano // 10**6), _MAX_INT64)
 
     @property
@@ -96,18 +106,18 @@ class Quantity:
 
     @property
     def sign(self) -> int:
-        """Return -1, 0 or 1."""
+        """Return -1 if the quantity is negative, 0 if it is zero, and 1 if it is positive."""
         return (self.nano > 0) - (self.nano < 0)
 
     def as_int64(self) -> int | None:
-        """Return the exact value if it is a whole number within int64, else None."""
+        """Return the amount if it is a whole number within int64, or None otherwise."""
         whole, rest = divmod(self.nano, NANO)
         return whole if not rest and -_MAX_INT64 - 1 <= whole <= _MAX_INT64 else None
 
     def round_up(self, scale: int) -> Quantity:
-        """Return the quantity rounded away from zero to `-scale` decimal places (`round_up(-3)` for thousandths).
+        """Return the quantity rounded away from zero to a multiple of 10^`scale`, such as thousandths for -3.
 
-        The text is kept if no digit is lost.
+        It is the same object, with its text, if it is such a multiple already.
         """
         unit = _ten_to(9 + scale)
         if self.nano % unit == 0:
@@ -116,7 +126,7 @@ class Quantity:
         return Quantity(nano if self.nano > 0 else -nano, self.format)
 
     def cmp(self, other: Quantity) -> int:
-        """Return -1, 0 or 1, as this quantity is less than, equal to or greater than the other."""
+        """Return -1, 0 or 1 if this quantity is less than, equal to or greater than the other."""
         return (self.nano > other.nano) - (self.nano < other.nano)
 
     def __add__(self, other: Quantity) -> Quantity:
@@ -154,14 +164,23 @@ ZERO: Final = Quantity(0, "DecimalSI", "0")
 
 
 def canonical(value: Any) -> str:
-    """Return the text that an object stores for a quantity that a client sent as `value`. Raises ValueError."""
+    """Return the text that an object stores for the quantity `value` of a request.
+
+    It is in canonical form, or as the client sent it where upstream keeps that, such as `1.500`.
+
+    Raises:
+        ValueError: the value is not a quantity; with upstream's text.
+    """
     return str(Quantity.of(value))
 
 
 def _split(text: str) -> tuple[bool, str, str, str]:
-    """Return the sign, the digits before and after the point, and the suffix of a quantity.
+    """Return whether a quantity is negative, its digits before and after the point, and its suffix.
 
-    The sign is True if it is minus. The digits before the point have no leading zeros.
+    The digits before the point have no leading zeros, and are "0" if there are none.
+
+    Raises:
+        ValueError: further characters follow the suffix.
     """
     negative = text[0] == "-"
     at = 1 if text[0] in "+-" else 0
@@ -195,7 +214,11 @@ def _fail(text: str) -> NoReturn:
 
 
 def _interpret(suffix: str) -> tuple[int, Format]:
-    """Return the exponent and format of a suffix. The base of the exponent is 2 for BinarySI, else 10."""
+    """Return the exponent and the format of a suffix. The base of the exponent is 2 for BinarySI, else 10.
+
+    Raises:
+        ValueError: the suffix is unknown, or its exponent is too large.
+    """
     if suffix in _DECIMAL:
         return _DECIMAL[suffix], "DecimalSI"
     if suffix in _BINARY:
@@ -232,23 +255,46 @@ def _parse(text: str) -> Quantity:
 
 
 def _is_small(fmt: Format, whole: str, fraction: str, exponent: int, scale: int) -> bool:
-    """Return whether upstream computes with int64. Only such texts are kept."""
+    """Return whether upstream computes with int64 for a quantity of these parts.
+
+    Upstream keeps the texts only of such quantities.
+
+    Args:
+        fmt: the format.
+        whole: the digits before the point.
+        fraction: the digits after the point.
+        exponent: the exponent of the suffix.
+        scale: the power of ten of the last digit.
+    """
     if fmt != "BinarySI":
         return len(whole) + len(fraction) <= _MAX_DIGITS and scale >= -9
     return not fraction and 15 - len(whole) - exponent * 3 // 10 - 1 >= 0
 
 
 def _is_kept(fmt: Format, digits: str, number: int, scale: int) -> bool:
-    """Return whether the text is kept as it was sent."""
+    """Return whether the text of a small quantity is stored as it was sent, rather than in canonical form.
+
+    Args:
+        fmt: the format.
+        digits: all digits, without the point.
+        number: the number of these digits.
+        scale: the power of ten of the last digit.
+    """
     if fmt == "BinarySI":
         return number & 7 != 0
     return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
 
 
 def _large(fmt: Format, number: int, exponent: int, scale: int) -> int:
-    """Return the billionths of an amount beyond int64 arithmetic, rounded up.
+    """Return the billionths of a quantity that is not small (`_is_small`), rounded up.
 
-    Binary amounts are capped at the largest int64.
+    Binary ones are at most 2^63-1 units.
+
+    Args:
+        fmt: the format.
+        number: the number of all digits, without the point.
+        exponent: the exponent of the suffix.
+        scale: the power of ten of the last digit.
     """
     if fmt == "BinarySI":
         unit = _ten_to(-scale)
@@ -267,7 +313,11 @@ def _ten_to(power: int) -> int:
 
 
 def _canonical(nano: int, fmt: Format) -> str:
-    """Return the shortest text without a fraction. Its exponent is a multiple of three, or of ten for powers of two."""
+    """Return the canonical text of an amount in billionths: the shortest without a fraction.
+
+    Its suffix is one of the format, but amounts with a fraction of a unit, and those below 1024, have a decimal suffix
+    even in BinarySI.
+    """
     if nano == 0:
         return "0"
     whole, rest = divmod(nano, NANO)

@@ -1,7 +1,7 @@
 """The parts of a request's path: verb, group, version, resource, namespace, name and subresource.
 
-`parse` is the first step of every request; filters, authorization and endpoints read its result. The path is
-percent-decoded, and its dot segments are not resolved.
+`parse` is the first step of every request; filters, authorization and endpoints read its result. The path was
+percent-decoded before; segments such as `..` are kept as they are.
 
 Upstream: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go.
 """
@@ -19,7 +19,11 @@ from tetrapod.machinery.golang.query import Query
 
 @dataclass(slots=True)
 class RequestInfo:
-    """The parts of a request's path. `verb` is the API verb for resources, and the lower-case HTTP method otherwise."""
+    """The parts of a request's path. Parts that a path does not have are empty.
+
+    `verb` is the API verb for resources (such as "list"), and the lower-case HTTP method for other paths. `parts` are
+    the segments from the resource on. The selectors are set only for lists, watches and deletecollections.
+    """
 
     is_resource_request: bool
     path: str
@@ -55,7 +59,7 @@ _LONG_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portfo
 
 
 def is_long_running(info: RequestInfo | None) -> bool:
-    """Return whether a request has no time limit.
+    """Return whether a request has no time limit: watches, proxies, exec, attach, port-forward, logs and profiles.
 
     Upstream: BasicLongRunningRequestCheck with kube-apiserver's arguments.
     """
@@ -67,7 +71,10 @@ def is_long_running(info: RequestInfo | None) -> bool:
 
 
 class UnknownRequestError(ValueError):
-    """A path that ends at `watch` or `proxy`. Upstream responds to such a request with a plain-text 500."""
+    """The error for a path that ends at `watch` or `proxy`.
+
+    Upstream responds to such a request with a plain-text 500.
+    """
 
 
 _VERBS: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -76,7 +83,7 @@ _FALSE: Final = frozenset({"false", "0"})
 
 
 def parse(method: str, path: str, query: str = "", parameters: Callable[[], Query] | None = None) -> RequestInfo:
-    """Parse a request's path, and the part of its query that RequestInfo needs.
+    """Parse a request's path, and the query of lists, watches and deletecollections.
 
     Args:
         method: the HTTP method.
@@ -85,7 +92,7 @@ def parse(method: str, path: str, query: str = "", parameters: Callable[[], Quer
         parameters: returns the parsed query, if the caller caches it; called only if the query matters.
 
     Raises:
-        UnknownRequestError: nothing follows `watch` or `proxy`.
+        UnknownRequestError: nothing follows `watch` or `proxy` in the path.
     """
     stripped = path.strip("/")
     parts = stripped.split("/")
@@ -150,9 +157,13 @@ def parse(method: str, path: str, query: str = "", parameters: Callable[[], Quer
 
 
 def _read_query(info: RequestInfo, values: dict[str, str]) -> None:
-    """Read the query.
+    """Set the selectors of `info` from a query, and its verb and name if the query determines them.
 
-    The query sets the selectors, turns a list into a watch, and sets the name of a list or watch of a single object.
+    The query may turn a list into a watch. The name is that of the field selector `metadata.name=x` of a list or watch.
+
+    Args:
+        info: the result of parsing the path, which is modified.
+        values: the value of each parameter of the query.
     """
     info.field_selector = values.get("fieldSelector", "")
     info.label_selector = values.get("labelSelector", "")
@@ -166,7 +177,7 @@ def _read_query(info: RequestInfo, values: dict[str, str]) -> None:
 def _name_of(info: RequestInfo, values: dict[str, str]) -> str:
     """Return the name that `metadata.name=x` selects, if all other options of the list or watch are valid, else "".
 
-    This happens before authorization, so selectors larger than those of real clients are not parsed here.
+    Authorization has not happened yet, so selectors larger than those of real clients are not parsed.
     """
     if len(info.field_selector) + len(info.label_selector) > _LARGEST_SELECTORS:
         return ""

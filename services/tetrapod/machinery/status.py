@@ -19,7 +19,11 @@ from tetrapod.machinery.gvk import GroupKind, GroupResource, Object
 
 
 class StatusError(Exception):
-    """An error response: HTTP code, reason, message and details. Details of None are left out of the Status."""
+    """An error response: HTTP code, reason, message and details.
+
+    `details` of None means that the Status has no `details`. Handlers may add to `headers`, which the response gets,
+    and to `metadata` of the Status.
+    """
 
     def __init__(self, code: int, reason: str, message: str, details: Object | None = None) -> None:
         message = cut(message, MAX_MESSAGE)
@@ -33,11 +37,11 @@ class StatusError(Exception):
 
     @property
     def retry_after(self) -> int:
-        """Return the seconds after which the client should retry, or 0."""
+        """Return the seconds after which the client should retry, or 0 if the details have none."""
         return int((self.details or {}).get("retryAfterSeconds", 0))
 
     def to_status(self) -> Object:
-        """Return the Status object."""
+        """Return the error as a Status object. Details beyond the limits of `error_limits.py` are shortened."""
         status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
         if self.message:
             status["message"] = self.message
@@ -50,7 +54,7 @@ class StatusError(Exception):
 
 
 def _limited(details: Object) -> Object:
-    """Return the details, shortened if they exceed the limits."""
+    """Return the details of a Status, or a shortened copy if names or causes exceed the limits of `error_limits.py`."""
     for key in ("name", "group", "kind"):
         if len(details.get(key) or "") > MAX_PATH:
             details = {**details, key: cut_path(details[key])}
@@ -89,7 +93,7 @@ def _details(group: str, kind: str, name: str, **more: Any) -> Object:
 
 
 def method_not_allowed() -> StatusError:
-    """Return the 405 of a REST route."""
+    """Return a 405 for an HTTP method that a path does not support."""
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
@@ -99,12 +103,18 @@ def not_found(resource: GroupResource, name: str) -> StatusError:
 
 
 def already_exists(resource: GroupResource, name: str) -> StatusError:
-    """Return a 409 for a name that is taken."""
+    """Return a 409 with reason AlreadyExists, for a create whose name is taken."""
     return StatusError(409, "AlreadyExists", f"{resource} {_quoted(name)} already exists", _details(*resource, name))
 
 
 def generate_name_conflict(resource: GroupResource, name: str, retry_after: int) -> StatusError:
-    """Return a 409 for a generated name that is taken."""
+    """Return a 409 with reason AlreadyExists, for a create whose generated names were all taken.
+
+    Args:
+        resource: the resource.
+        name: the last generated name.
+        retry_after: seconds after which the client should retry.
+    """
     return StatusError(
         409,
         "AlreadyExists",
@@ -114,12 +124,12 @@ def generate_name_conflict(resource: GroupResource, name: str, retry_after: int)
 
 
 def unauthorized(message: str = "Unauthorized") -> StatusError:
-    """Return a 401."""
+    """Return a 401 for a request without valid credentials."""
     return StatusError(401, "Unauthorized", message)
 
 
 def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
-    """Return a 403."""
+    """Return a 403. An empty resource or name is left out of the message; `why` is its last part."""
     if not resource.resource:
         message = f"forbidden: {why}"
     elif not name:
@@ -130,28 +140,42 @@ def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
 
 
 def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
-    """Return a 409 for an update that conflicts with the stored object."""
+    """Return a 409 with reason Conflict, for a write that conflicts with the stored object; `why` ends the message."""
     message = f"Operation cannot be fulfilled on {resource} {_quoted(name)}: {why}"
     return StatusError(409, "Conflict", message, _details(*resource, name))
 
 
 def apply_conflict(causes: Sequence[Object], message: str) -> StatusError:
-    """Return a 409 for an apply that conflicts with other field managers."""
+    """Return a 409 with reason Conflict, for an apply that conflicts with other field managers.
+
+    Args:
+        causes: the causes of the Status, one for each field.
+        message: the message, which lists the conflicts.
+    """
     return StatusError(409, "Conflict", message, {"causes": list(causes)})
 
 
 def gone(message: str) -> StatusError:
-    """Return a 410."""
+    """Return a 410 with reason Gone."""
     return StatusError(410, "Gone", message)
 
 
 def resource_expired(message: str) -> StatusError:
-    """Return a 410 for a resource version or continue token that has expired."""
+    """Return a 410 with reason Expired, for a resource version or continue token that is too old."""
     return StatusError(410, "Expired", message)
 
 
 def invalid(kind: GroupKind, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """Return a 422. Its message lists each distinct error once, in brackets if there are several."""
+    """Return a 422 for an object that is not valid.
+
+    The message lists each distinct error once, in brackets if there are several; the causes list them all. Both are
+    limited by `error_limits.py`.
+
+    Args:
+        kind: the kind of the object.
+        name: the name of the object.
+        errors: the errors.
+    """
     listed, rest = shown(errors)
     causes: list[Object] = [{"reason": error.type, "message": body, "field": error.field} for error, body in listed]
     texts = list(dict.fromkeys(f"{error.field}: {body}" for error, body in listed))
@@ -166,12 +190,17 @@ def invalid(kind: GroupKind, name: str, errors: Sequence[FieldError]) -> StatusE
 
 
 def bad_request(message: str) -> StatusError:
-    """Return a 400."""
+    """Return a 400 with reason BadRequest."""
     return StatusError(400, "BadRequest", message)
 
 
 def too_many_requests(message: str, retry_after: int) -> StatusError:
-    """Return a 429."""
+    """Return a 429.
+
+    Args:
+        message: the message.
+        retry_after: seconds after which the client should retry; 0 leaves them out.
+    """
     return StatusError(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after} if retry_after else {})
 
 
@@ -179,51 +208,69 @@ def service_unavailable(message: str, retry_after: int = 0) -> StatusError:
     """Return a 503.
 
     Args:
-        retry_after: seconds. Set it only if the request has certainly had no effect, because client-go then repeats it
-            for every method.
+        message: the message.
+        retry_after: seconds; 0 leaves them out. Set it only if the request has certainly had no effect, because
+            client-go then repeats it for every method.
     """
     return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after} if retry_after else {})
 
 
 def method_not_supported(resource: GroupResource, action: str) -> StatusError:
-    """Return a 405 for a verb that a resource does not support."""
+    """Return a 405 for a verb that a resource does not support. `action` is the verb that the message names."""
     message = f"{action} is not supported on resources of kind {go_quote(str(resource))}"
     return StatusError(405, "MethodNotAllowed", message, _details(*resource, ""))
 
 
 def server_timeout(resource: GroupResource, operation: str, retry_after: int) -> StatusError:
-    """Return a 500 with reason ServerTimeout, for an operation that the client should retry."""
+    """Return a 500 with reason ServerTimeout, for an operation that the client should retry.
+
+    Args:
+        resource: the resource.
+        operation: the verb, such as "list".
+        retry_after: seconds after which the client should retry.
+    """
     message = f"The {operation} operation against {resource} could not be completed at this time, please try again."
     return StatusError(500, "ServerTimeout", message, _details(*resource, operation, retryAfterSeconds=retry_after))
 
 
 def timeout(message: str, retry_after: int = 0) -> StatusError:
-    """Return a 504."""
+    """Return a 504 with reason Timeout.
+
+    Args:
+        message: the message, which follows `Timeout: `.
+        retry_after: seconds after which the client should retry; 0 leaves them out.
+    """
     details = {"retryAfterSeconds": retry_after} if retry_after else {}
     return StatusError(504, "Timeout", f"Timeout: {message}", details)
 
 
 def internal_error(message: str) -> StatusError:
-    """Return a 500."""
+    """Return a 500 with reason InternalError.
+
+    The message follows `Internal error occurred: `, and is also the only cause.
+    """
     text = f"Internal error occurred: {message}"
     return StatusError(500, "InternalError", text, {"causes": [{"message": message}]})
 
 
 def request_entity_too_large(message: str) -> StatusError:
-    """Return a 413."""
+    """Return a 413. The message follows `Request entity too large: `."""
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
 def not_acceptable(message: str) -> StatusError:
-    """Return a 406."""
+    """Return a 406, for an Accept header that no response can satisfy."""
     return StatusError(406, "NotAcceptable", message)
 
 
 def unsupported_media_type(message: str) -> StatusError:
-    """Return a 415."""
+    """Return a 415, for the Content-Type of a body that the server cannot decode."""
     return StatusError(415, "UnsupportedMediaType", message)
 
 
 def unknown_path() -> StatusError:
-    """Return a 404 for a version or resource that a served group does not have. Upstream: NewGenericServerResponse."""
+    """Return a 404 for a path whose version or resource is not served, in a group that is.
+
+    Upstream: NewGenericServerResponse.
+    """
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})

@@ -1,4 +1,4 @@
-"""The string formats of custom resources' schemas.
+"""The string formats of custom resources' schemas, such as `date-time` and `ipv4`.
 
 Dashes in the name of a format are ignored. Unknown formats are not checked.
 
@@ -25,12 +25,19 @@ _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def known(name: str) -> bool:
-    """Return whether strings of this format are checked."""
+    """Return whether a format of this name is known, so that `matches` checks it. Dashes are ignored."""
     return name.replace("-", "") in _FORMATS
 
 
 def of_type(kind: str, name: str) -> str:
-    """Return the format if it is known for schemas of this type, else "". Upstream strips unknown formats."""
+    """Return the name of a format if it is known for schemas of a type, else "".
+
+    Upstream strips unknown formats from schemas.
+
+    Args:
+        kind: the type of the schema; "" is treated as "string".
+        name: the name of the format, or "".
+    """
     if not name:
         return ""
     recognized = known(name) if kind in ("", "string") else name in _NUMBERS.get(kind, ())
@@ -38,7 +45,7 @@ def of_type(kind: str, name: str) -> str:
 
 
 def matches(name: str, text: str) -> bool:
-    """Return whether a text matches a format. Unknown formats match every text."""
+    """Return whether a text matches the format of a name. Unknown formats match every text."""
     check = _FORMATS.get(name.replace("-", ""))
     return check is None or check(text)
 
@@ -70,7 +77,7 @@ def _is_date(text: str) -> bool:
 
 
 def _is_date_time(text: str) -> bool:
-    """Return whether a text is a date and time.
+    """Return whether a text is a date, `T`, and a time with a zone, in upper or lower case.
 
     As in upstream, a second `T` and the text after it are ignored, which is a bug there.
     """

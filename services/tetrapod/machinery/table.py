@@ -41,16 +41,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableConvertor:
-    """The columns of a kind, and the conversion of objects to rows.
+    """The columns of a kind's Tables, and the functions that compute the rows.
 
     Args:
-        row: returns the cells of an object, which it must not modify.
-        conditions: returns the conditions of a row, which mark objects that have ended.
-        null_rows: whether a Table without rows has null instead of an empty list.
-        of_list: returns the `row` function for a list, given all objects; for kinds whose cells depend on other objects
-            of the list.
+        columns: the columns.
+        row: returns the cells of an object, one for each column. It must not modify the object.
+        conditions: returns the conditions of a row, which mark objects that have ended (such as completed pods).
+        null_rows: whether `rows` of a Table without rows is null instead of an empty list.
+        of_list: returns the function to use as `row` for a list, given all its objects; for kinds whose cells depend on
+            other objects of the list.
         order: the sort key of rows; None keeps the order of the list.
-        described: the built-in resource (`deployments.apps`) whose column descriptions apply, if the columns have none.
+        described: the built-in resource (`deployments.apps`) whose column descriptions apply if the columns have none.
     """
 
     columns: Sequence[Column]

@@ -32,12 +32,12 @@ def now() -> datetime:
 
 
 def now_rfc3339() -> str:
-    """Return the current time as metav1.Time."""
+    """Return the current time in the text form of metav1.Time."""
     return format_time(datetime.now(UTC))
 
 
 def now_micro() -> str:
-    """Return the current time as metav1.MicroTime."""
+    """Return the current time in the text form of metav1.MicroTime."""
     return format_micro(datetime.now(UTC))
 
 
@@ -56,7 +56,9 @@ def format_micro(moment: datetime) -> str:
 
 
 def parse(text: str) -> datetime:
-    """Parse RFC 3339 with or without a fraction.
+    """Parse an RFC 3339 time, with or without a fraction of a second, and return it in UTC.
+
+    Digits of a second beyond six are dropped.
 
     Raises:
         ValueError: the text is invalid; with Go's text.
@@ -79,6 +81,10 @@ def _explain(text: str, layout: tuple[tuple[str, str], ...]) -> str:
     """Return Go's error text for a time that does not match a layout.
 
     It names the unparsed rest of the text, and the element of the layout that the rest does not match.
+
+    Args:
+        text: the text.
+        layout: the elements of the layout, each with its text in Go and its pattern.
     """
     shown = f"parsing time {go_quote(text)}"
     rest = text
@@ -92,7 +98,11 @@ def _explain(text: str, layout: tuple[tuple[str, str], ...]) -> str:
 
 
 def parse_micro(text: str) -> datetime:
-    """Parse a MicroTime, which must have at least six digits of a second. Raises ValueError with Go's text."""
+    """Parse the text form of metav1.MicroTime, which has at least six digits of a second, and return it in UTC.
+
+    Raises:
+        ValueError: the text is invalid; with Go's text.
+    """
     match = _rfc3339(text)
     if match is None or len(match[7] or "") < _MICRO_DIGITS:
         raise ValueError(_explain(text, _MICRO_LAYOUT))
@@ -100,9 +110,9 @@ def parse_micro(text: str) -> datetime:
 
 
 def age(text: str | None) -> str:
-    """Return the time since a timestamp as tables show it.
+    """Return the time since a timestamp as `kubectl get` shows it, such as `5d3h`.
 
-    The result is `<unknown>` if the timestamp is missing, and `<invalid>` if it cannot be parsed.
+    The result is `<unknown>` if the timestamp is missing or empty, and `<invalid>` if it cannot be parsed.
     """
     if not text:
         return "<unknown>"

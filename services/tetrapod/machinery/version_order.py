@@ -1,6 +1,8 @@
 """The order of API versions: v10, v2, v1, v11beta2, v3alpha1, then all others by name.
 
-Discovery sorts the versions of a group by it. Upstream: k8s.io/apimachinery/pkg/version/helpers.go.
+Discovery sorts the versions of a group in this order.
+
+Upstream: k8s.io/apimachinery/pkg/version/helpers.go.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ _STAGES: Final = {"alpha": 0, "beta": 1, None: 2}
 
 
 def parse_kube_version(text: str) -> tuple[int, int, int] | None:
-    """Return (stage, major, minor) of a version such as `v1` or `v2beta3`, or None for other texts."""
+    """Return (stage, major, minor) of a version such as `v1` or `v2beta3`, or None for other texts.
+
+    The stage is 0 for alpha, 1 for beta and 2 for stable versions. The minor number is that after the stage, or 0.
+    Numbers beyond int64 count as other texts.
+    """
     match = _version(text)
     if match is None:
         return None
@@ -27,9 +33,10 @@ def parse_kube_version(text: str) -> tuple[int, int, int] | None:
 
 
 def compare(a: str, b: str) -> int:
-    """Return a positive number if `a` is more stable or newer than `b`.
+    """Return a positive number if `a` is preferred to `b`, a negative one if `b` is preferred, and 0 if they are equal.
 
-    The result is negative if `a` is less so, and 0 if they are equal.
+    Stable versions are preferred to beta, beta to alpha, alpha to other texts, and higher numbers to lower ones. Among
+    other texts, the alphabetically first is preferred.
 
     Upstream: CompareKubeAwareVersionStrings.
     """
