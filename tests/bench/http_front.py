@@ -18,9 +18,9 @@ import uvicorn
 import uvloop
 
 from tetrapod.generic.certificates import Pki, write_pki
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
-from tetrapod.generic.request import Request, Response
 
 BODY = b"x" * 1024
 CONNECTIONS = 32

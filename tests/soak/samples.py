@@ -13,7 +13,7 @@ from soak.worlds import Process
 
 _HEAP: Final = "/debug/pprof/heap?debug=2"
 WATCHED: Final[Mapping[str, tuple[str, ...]]] = {
-    "requests": ("tetrapod.generic.request.Request",),
+    "requests": ("tetrapod.generic.http.request.Request",),
     "frames": ("builtins.frame", "builtins.traceback"),
     "tasks": ("_asyncio.Task", "asyncio.tasks.Task", "builtins.coroutine"),
     "connections": (

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tetrapod.generic.request import BytesBody, Request, Response
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.http.request import BytesBody, Request, Response
 from tetrapod.machinery import requestinfo
+from tetrapod.machinery.user import UserInfo
 
 
 class Answer(NamedTuple):

@@ -7,15 +7,15 @@ import zlib
 
 import pytest
 
-from tetrapod.generic.peers.packed_headers import pack, take_out
-from tetrapod.generic.request import Response
+from tetrapod.generic.http.peers import pack_header, take_out_headers
+from tetrapod.generic.http.request import Response
 
 HEADER = b"x-packed"
 
 
 def test_packed_headers_are_unpacked() -> None:
-    response = Response(200, [(HEADER, pack({"a": [1]})), (b"x", b"y"), (HEADER, pack("b"))])
-    assert take_out(response, HEADER) == [{"a": [1]}, "b"]
+    response = Response(200, [(HEADER, pack_header({"a": [1]})), (b"x", b"y"), (HEADER, pack_header("b"))])
+    assert take_out_headers(response, HEADER) == [{"a": [1]}, "b"]
     assert response.headers == [(b"x", b"y")]
 
 
@@ -25,7 +25,7 @@ def test_packed_headers_are_unpacked() -> None:
         b"",
         b"?",
         base64.b64encode(b"no zlib"),
-        pack("cut off")[:-8],
+        pack_header("cut off")[:-8],
         base64.b64encode(zlib.compress(b"no JSON")),
         base64.b64encode(zlib.compress(b" " * (65 << 20))),
     ],
@@ -33,5 +33,5 @@ def test_packed_headers_are_unpacked() -> None:
 )
 def test_invalid_packed_headers_are_ignored(value: bytes) -> None:
     response = Response(200, [(HEADER, value)])
-    assert take_out(response, HEADER) == []
+    assert take_out_headers(response, HEADER) == []
     assert response.headers == []

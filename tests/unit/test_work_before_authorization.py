@@ -14,10 +14,10 @@ from tetrapod.generic.authorization.selector_attributes import requirements_of
 from tetrapod.generic.filters.impersonation import requested_user
 from tetrapod.generic.http.limits import excess
 from tetrapod.generic.http.negotiation.accept import DEFAULT_OFFER, choose, parse_media_type
+from tetrapod.generic.http.request import HeaderList, Request
 from tetrapod.generic.http.request_target import parse_target
 from tetrapod.generic.observability.tracing.trace_endpoint import asked_form, without_parameter
 from tetrapod.generic.proxy.headers import pass_through_headers
-from tetrapod.generic.request import HeaderList, Request
 from tetrapod.machinery import field_selectors, labels, requestinfo
 from tetrapod.machinery.golang.durations import parse_duration
 from tetrapod.machinery.status import StatusError

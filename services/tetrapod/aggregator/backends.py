@@ -14,8 +14,8 @@ from tetrapod.generic.certificates.bundles import UnusableBundle, authorities
 from tetrapod.generic.proxy import BackendConnection, BackendError, BackendPool, ClientTLS, Endpoint
 from tetrapod.generic.proxy.headers import identity_headers
 from tetrapod.generic.proxy.resolver import Resolver
-from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 
 AGGREGATOR: Final = UserInfo("system:kube-aggregator", groups=(SYSTEM_MASTERS,))
 """The identity with which the aggregator requests discovery and OpenAPI documents."""

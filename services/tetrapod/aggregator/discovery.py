@@ -21,7 +21,7 @@ from tetrapod.generic.client.workqueue import WorkQueue
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.handlers import DiscoverySource
 from tetrapod.generic.discovery.negotiation import is_aggregated
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendError
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.machinery.gvk import GroupVersion, Object

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from tetrapod.aggregator.apiservice import is_available
 from tetrapod.aggregator.backends import Backends
 from tetrapod.generic.certificates.bundles import UnusableBundle
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.proxy import BackendError, NotUpgraded, forward
 from tetrapod.generic.proxy.headers import (
     DROPPED_FOR_BROWSERS,
@@ -26,7 +27,6 @@ from tetrapod.generic.proxy.headers import (
     upgrade_of,
 )
 from tetrapod.generic.proxy.resolver import Unresolvable
-from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.golang.query import encoded_query
 from tetrapod.machinery.gvk import Object

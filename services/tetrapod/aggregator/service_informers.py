@@ -7,7 +7,7 @@ from typing import Final
 
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.resolver import SERVICE_NAME
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 

@@ -14,10 +14,10 @@ from tetrapod.apps.wiring.flow_control import build_flow_control
 from tetrapod.apps.wiring.kubernetes_endpoint import build_presence
 from tetrapod.apps.wiring.openapi import install_openapi
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.kubernetes_service.identity import SERVER
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.openapi.source import DocumentSource, JoinedSource
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.server.kubernetes_service.identity import SERVER
 
 
 class SeparateAggregator(SeparateService):

@@ -14,7 +14,7 @@ from tetrapod.core.service import CoreService
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.nearest_client import SplitClient
 from tetrapod.generic.client.token_requests import RemoteTokenRequestRest, remote_secret_signer
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 
 
 class SeparateCore(SeparateService):

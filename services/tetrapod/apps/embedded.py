@@ -34,10 +34,10 @@ from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.certificates.kubeconfig import kubeconfig, write_kubeconfig
 from tetrapod.generic.certificates.pki import FRONT_PROXY_CLIENT, Pki, renew_leaves, write_pki
 from tetrapod.generic.client.inprocess import in_process_client
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.http.tls import CertificatePair
 from tetrapod.generic.openapi.source import JoinedSource
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.machinery.golang.ip_addresses import join_host_port

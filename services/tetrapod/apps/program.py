@@ -20,13 +20,13 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
+from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.kubernetes_service.presence import EndpointPresence
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.request import Handler
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.scheduling.offload import restore_collector
+from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory

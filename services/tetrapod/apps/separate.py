@@ -28,12 +28,12 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.http import http_client
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest import RestClient
+from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.kubernetes_service.identity import IdentityLease
 from tetrapod.generic.proxy.balanced_pool import BalancedPool
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.request import Handler
+from tetrapod.generic.server.kubernetes_service.identity import IdentityLease
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 
 LINGER: Final = 5.0

@@ -1,6 +1,6 @@
 """The internal API of the auth service, for the other three services only.
 
-It serves rule sets, token requests and tokens for secrets. Paths and callers are named in generic/peers/protocol.py.
+It serves rule sets, token requests and tokens for secrets. Paths and callers are named in generic/http/peers.py.
 `InternalAuthorizer` is the first authorizer of auth: on these paths it allows members of SERVICES_GROUP and denies all
 other users, system:masters included. Tokens are issued to core alone.
 """
@@ -21,11 +21,11 @@ from tetrapod.generic.authentication.delegating import TOKEN_REVIEWS
 from tetrapod.generic.authorization.delegating import SUBJECT_ACCESS_REVIEWS
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.authorization.rules import RuleSet
-from tetrapod.generic.peers.protocol import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
+from tetrapod.generic.http.peers import CORE, RULES_PATH, SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.request import Handler, Request, Response
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.status import bad_request
+from tetrapod.machinery.user import SERVICES_GROUP, UserInfo
 
 _PREFIX: Final = "/internal/tetrapod/"
 _SIGNING: Final = frozenset({TOKEN_REQUESTS_PATH, SECRET_TOKENS_PATH})

@@ -44,14 +44,13 @@ from tetrapod.generic.authorization.interface import RuleResolver
 from tetrapod.generic.authorization.union import Named
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.leaderelection.leadership import ALONE, Leadership, lead
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.peers.protocol import SERVICES_GROUP
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.server.controllers import enabled
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.user import SERVICES_GROUP, UserInfo
 
 if TYPE_CHECKING:
     from tetrapod.auth.oidc.authenticators import JwtAuthenticators

@@ -76,7 +76,7 @@ def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
     """
     import asyncio
 
-    from tetrapod.generic.lifecycle.unavailable import Unavailable
+    from tetrapod.generic.lifecycle import Unavailable
     from tetrapod.generic.storage.backend import CannotOpen
     from tetrapod.generic.storage.backup.contents import BackupError
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 if TYPE_CHECKING:
-    from tetrapod.generic.request import HeaderList
+    from tetrapod.generic.http.request import HeaderList
 
 _TYPES: Final = {"PATCH": "application/merge-patch+json"}
 _TIMEOUT: Final = 100.0

@@ -18,7 +18,7 @@ from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.custom.definition import SUBRESOURCE_VERBS, VERBS
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import answer_document
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery.gvk import GroupVersion, GroupVersionKind, Object
 from tetrapod.machinery.version_order import priority_key
 

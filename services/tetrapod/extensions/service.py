@@ -19,7 +19,7 @@ from tetrapod.extensions.resources import STORAGE, definitions
 from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.metrics.series import restore, retire
 from tetrapod.generic.registry.builtin import forget_facts
 from tetrapod.generic.registry.definition import ResourceDefinition

@@ -7,7 +7,7 @@ from typing import Final
 
 from tetrapod.apps.embedded import Embedded
 from tetrapod.apps.options.options import Options
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 from tetrapod.generic.storage.sqlite.snapshots import Snapshot
 from tetrapod.machinery.requestinfo import is_long_running

@@ -17,20 +17,20 @@ from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.rest import RestClient
+from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.registry.builtin import builtin
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.status import SpecStatusStrategy, StatusStrategy
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.user import UserInfo
 
 __all__ = ["pki", "serve", "tls"]
 

@@ -13,11 +13,11 @@ from integration.aggregator.conftest import External, World
 from support.openapi import document_of
 from tetrapod.aggregator.apiservice import APISERVICES
 from tetrapod.aggregator.service_informers import ENDPOINT_SLICES, SERVICES
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.openapi.document_chunks import JsonForm
 from tetrapod.generic.openapi.v2 import swagger
-from tetrapod.generic.request import Request
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.requestinfo import parse
 

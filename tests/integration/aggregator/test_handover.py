@@ -11,9 +11,9 @@ import pytest
 
 from support.openapi import document_of
 from tetrapod.aggregator.delegation.peer import PeerService
+from tetrapod.generic.http.request import Request, StreamResponse
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.proxy import BackendPool, ClientTLS
-from tetrapod.generic.request import Request, StreamResponse
 from tetrapod.machinery.status import StatusError
 
 NAME = "apis/example.com/v1"

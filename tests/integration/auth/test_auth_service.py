@@ -23,17 +23,17 @@ from tetrapod.generic.authorization.rbac_storage import (
     ROLE_BINDINGS,
     ROLES,
 )
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.peers.protocol import RULES_PATH, SERVICES_GROUP
+from tetrapod.generic.http.peers import RULES_PATH
+from tetrapod.generic.http.request import BytesBody, Request
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.request import BytesBody, Request
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.generic.storage.sqlite import SqliteBackend
-from tetrapod.generic.user import LOOPBACK, UserInfo
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import LOOPBACK, SERVICES_GROUP, UserInfo
 
 EVE = UserInfo("eve", groups=("system:authenticated",))
 GROUP = "rbac.authorization.k8s.io"

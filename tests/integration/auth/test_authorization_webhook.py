@@ -19,9 +19,9 @@ from tetrapod.generic.authorization.metrics import DECISIONS, EVALUATIONS, FAIL_
 from tetrapod.generic.authorization.union import AlwaysAllow, Named, UnionAuthorizer
 from tetrapod.generic.authorization.webhook import WebhookAuthorizer, WebhookOptions
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 from tetrapod.generic.webhook.review_client import Backoff
+from tetrapod.machinery.user import UserInfo
 
 JANE = UserInfo("jane", "7", ("a", "b"), {"k": ("v",)})
 PODS = Attributes(JANE, "list", namespace="ns", version="v1", resource="pods", resource_request=True)

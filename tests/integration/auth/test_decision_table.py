@@ -23,11 +23,11 @@ from tetrapod.auth.service import AuthOptions, AuthService
 from tetrapod.auth.tokens.bound_objects import PODS
 from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.generic.storage.sqlite import SqliteBackend
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 SEED = 1
 NAMESPACES = ("red", "green", "kube-system")

@@ -24,7 +24,7 @@ from support.webhook import Answer
 from tetrapod.auth.oidc.authenticator import JwtAuthenticator
 from tetrapod.generic.authentication.interface import InvalidToken
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 BY_SUBJECT: dict[str, Any] = {"username": {"claim": "sub", "prefix": "oidc:"}}
 

@@ -15,9 +15,9 @@ from support.webhook import Answer, WebhookServer, webhook_server
 from tetrapod.generic.authentication.interface import InvalidToken, TokenAuthenticator
 from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 from tetrapod.generic.webhook.review_client import Backoff
+from tetrapod.machinery.user import UserInfo
 
 API = ("api",)
 

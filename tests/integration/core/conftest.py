@@ -16,9 +16,9 @@ from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.http.request import Handler, Request, Response
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient

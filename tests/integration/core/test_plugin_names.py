@@ -9,7 +9,7 @@ from tetrapod.core.admission.plugins import ORDERED, plugin_flag_errors, plugins
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.client.inprocess import in_process_client
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.generic.webhook.services import StoredServices

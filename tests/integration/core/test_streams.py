@@ -12,13 +12,13 @@ from integration.http.test_requests import echo
 from tetrapod.core.subresources.locations import UNVERIFIED, Backends
 from tetrapod.core.v1.nodes import proxy as node_proxy
 from tetrapod.core.v1.services.proxy import ServiceProxyRest
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.request import Request, Response
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import GroupVersionResource
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import UserInfo
 
 
 @pytest.fixture

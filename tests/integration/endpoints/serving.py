@@ -17,19 +17,19 @@ from tetrapod.generic.endpoints.handler import ResourceHandler
 from tetrapod.generic.endpoints.router import GroupVersionRouter
 from tetrapod.generic.endpoints.scale import ScalePaths
 from tetrapod.generic.http.negotiation.documents import write_status
+from tetrapod.generic.http.request import Handler, Request, Response, StreamResponse
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse
 from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.interface import StorageConfig
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import types
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema.structural import build
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import UserInfo
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 JSON = "application/json"

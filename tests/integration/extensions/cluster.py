@@ -15,16 +15,16 @@ from tetrapod.extensions.service import ExtensionsService
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.http.negotiation.documents import write_status
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.request import StreamResponse
+from tetrapod.generic.http.request import StreamResponse
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.cacher import CachingStorageFactory
 from tetrapod.generic.storage.sqlite import SqliteBackend
-from tetrapod.generic.user import LOOPBACK
 from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.generic.webhook.services import StoredServices
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import LOOPBACK
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "example.com"

@@ -13,9 +13,9 @@ import uvloop
 from tetrapod.generic.certificates import Pki, write_pki
 from tetrapod.generic.http.connection_state import OPEN, TRANSITIONS, ConnectionState
 from tetrapod.generic.http.protocol import HttpProtocol
+from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
-from tetrapod.generic.request import Handler
 
 Serve = Callable[..., Awaitable[HttpServer]]
 

@@ -10,9 +10,7 @@ import pytest
 
 from integration.http.conftest import Client, Serve, client_context
 from tetrapod.generic.certificates import Pki
-from tetrapod.generic.http.server import HttpServer
-from tetrapod.generic.http.tls import ServingTLS
-from tetrapod.generic.request import (
+from tetrapod.generic.http.request import (
     ClientGone,
     Hijacked,
     Request,
@@ -21,6 +19,8 @@ from tetrapod.generic.request import (
     StreamWriter,
     UpgradeResponse,
 )
+from tetrapod.generic.http.server import HttpServer
+from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.machinery.status import too_many_requests
 
 

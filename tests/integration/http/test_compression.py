@@ -8,7 +8,7 @@ import pytest
 
 from support.openapi import BufferWriter
 from tetrapod.generic.filters.compression import THRESHOLD, with_compression
-from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery.requestinfo import parse
 
 BODY = b"x" * 2 * THRESHOLD

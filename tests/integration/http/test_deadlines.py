@@ -12,7 +12,7 @@ import pytest
 
 from tetrapod.generic.filters.audit_id import new_audit_id
 from tetrapod.generic.filters.deadline import with_request_deadline
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import parse
 
 

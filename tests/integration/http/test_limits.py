@@ -12,8 +12,8 @@ from integration.http.conftest import Client, Serve, client_context
 from support.waiting import eventually
 from tetrapod.generic.certificates import Pki
 from tetrapod.generic.http.limits import MAX_HEAD, MAX_HEADER, MAX_HEADERS, MAX_PATH, MAX_QUERY
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.tls import ServingTLS
-from tetrapod.generic.request import Request, Response
 
 _HEAD = b"GET /%b HTTP/1.1\r\nHost: x\r\n%b\r\n"
 _BEYOND = {

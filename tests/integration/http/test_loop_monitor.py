@@ -8,10 +8,10 @@ import time
 import pytest
 
 from integration.http.conftest import Client, Serve
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import every, reset
 from tetrapod.generic.observability.exposition.text import render
-from tetrapod.generic.request import Request, Response
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 _WARNING = 0.05
 

@@ -9,8 +9,8 @@ import pytest
 
 from integration.http.conftest import Client, Serve, client_context
 from tetrapod.generic.certificates import Pki
+from tetrapod.generic.http.request import ClientGone, Request, Response
 from tetrapod.generic.http.tls import ServingTLS
-from tetrapod.generic.request import ClientGone, Request, Response
 
 
 async def echo(request: Request) -> Response:

@@ -18,9 +18,9 @@ from cryptography.x509.oid import NameOID
 from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.apps.wiring.tls import serving_tls
 from tetrapod.generic.certificates.authority import Authority
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.request import Request, Response
 from tetrapod.generic.rpc import Channel, RpcError
 from tetrapod.generic.storage.etcd.connection import Credentials
 

@@ -16,8 +16,8 @@ from integration.http.conftest import Client, Serve
 from support.chains import subordinate
 from tetrapod.generic.certificates.authority import Authority
 from tetrapod.generic.http import openssl
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
-from tetrapod.generic.request import Request, Response
 
 USERS = Authority.create("users")
 STRANGERS = Authority.create("users")

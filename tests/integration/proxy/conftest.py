@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from integration.http.conftest import Client, Serve, pki, pytest_asyncio_loop_factories, serve, tls
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, forward
-from tetrapod.generic.request import Handler, Request, Response
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 __all__ = ["pki", "pytest_asyncio_loop_factories", "serve", "tls"]
 

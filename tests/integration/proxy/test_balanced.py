@@ -13,11 +13,11 @@ from integration.http.conftest import Serve
 from integration.proxy.conftest import RawBackend
 from support.waiting import eventually
 from tetrapod.generic.filters.draining import Draining, with_draining
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.server import HttpServer
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy import BackendError, ClientTLS, replicas
 from tetrapod.generic.proxy.balanced_pool import BalancedPool
-from tetrapod.generic.request import Request, Response
 
 
 class Replica:

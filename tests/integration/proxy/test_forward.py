@@ -14,9 +14,9 @@ from integration.http.test_answers import upgrading
 from integration.http.test_requests import echo
 from integration.proxy.conftest import Front, RawBackend, endpoint_of
 from tetrapod.generic.certificates import Pki
+from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.http.tls import ServingTLS
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS, Endpoint
-from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
 
 
 async def test_method_path_query_body_and_identity_arrive(serve: Serve, front: Front) -> None:

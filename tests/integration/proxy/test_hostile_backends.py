@@ -13,10 +13,10 @@ import pytest
 from integration.http.conftest import Client, Serve
 from integration.proxy.conftest import Front, RawBackend, endpoint_of, forwarding
 from tetrapod.generic.filters.deadline import with_request_deadline
-from tetrapod.generic.peers.protocol import RESPONSE_HEADERS
+from tetrapod.generic.http.peers import RESPONSE_HEADERS
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.proxy import BackendPool, forward
 from tetrapod.generic.proxy.headers import DROPPED_FROM_BACKENDS, DROPPED_FROM_PEERS
-from tetrapod.generic.request import Handler, Request, Response
 
 BROKEN = "net/http: HTTP/1.x transport connection broken: "
 OK = b"HTTP/1.1 200 OK\r\n"

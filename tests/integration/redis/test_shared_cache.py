@@ -26,8 +26,8 @@ from tetrapod.generic.authentication.webhook import webhook_authenticator
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision
 from tetrapod.generic.authorization.webhook import WebhookAuthorizer, WebhookOptions
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
+from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 
 SECRET = b"what replicas share"
 ALICE = Authenticated(UserInfo("alice", "u1", ("developers",), {"example.com/x": ("1", "2")}), ("api",))

@@ -19,10 +19,10 @@ from tetrapod.generic.observability.exposition.text import render
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
-from tetrapod.generic.user import LOOPBACK
 from tetrapod.machinery import labels
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError, bad_request
+from tetrapod.machinery.user import LOOPBACK
 
 
 def attributes(operation: str = "CREATE", **more: Any) -> Attributes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.registry.errors import Translated, TranslatedRead
 from tetrapod.generic.storage.interface import (
     KeyExists,

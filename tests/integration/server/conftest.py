@@ -8,8 +8,8 @@ import pytest
 
 from tetrapod.generic.admission.chain import Chain
 from tetrapod.generic.http.negotiation.documents import write_status
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.request import BytesBody, Request, Response
+from tetrapod.generic.http.request import BytesBody, Request, Response
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.server.server import GenericAPIServer
 from tetrapod.generic.storage.cacher.factory import CachingStorageFactory
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend

@@ -13,7 +13,7 @@ from tetrapod.apps.options.options import Options
 from tetrapod.apps.options.serving import ServingFlags
 from tetrapod.apps.options.tetrapod import PeerFlags
 from tetrapod.apps.wiring.addresses import external_address, reachable_address
-from tetrapod.generic.kubernetes_service.presence import may_be_endpoint
+from tetrapod.generic.server.kubernetes_service.presence import may_be_endpoint
 
 ADDRESS = "192.0.2.2"
 

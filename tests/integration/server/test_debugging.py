@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from integration.server.conftest import Call
-from tetrapod.generic.request import Response
+from tetrapod.generic.http.request import Response
 from tetrapod.generic.server.server import GenericAPIServer
 
 

@@ -12,7 +12,7 @@ import pytest
 from support.server import Server, running
 
 REQUESTS = 300
-REQUEST = "tetrapod.generic.request.Request"
+REQUEST = "tetrapod.generic.http.request.Request"
 PATHS = (
     "/api/v1/namespaces/default",
     "/api/v1/namespaces/default/configmaps/missing",

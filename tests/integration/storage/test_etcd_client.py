@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from integration.storage.conftest import shared_etcd
 from support.etcd import Etcd, etcd_36
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Compacted
 from tetrapod.generic.storage.etcd import EtcdBackend
 from tetrapod.generic.storage.etcd.connection import progress_reliable

@@ -12,7 +12,7 @@ import pytest_asyncio
 from integration.storage.objects import PODS, Events, create, labelled, names, pod, reached, setting
 from support.etcd import Etcd, EtcdCluster, etcd_36
 from support.waiting import eventually
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.cacher import Cacher
 from tetrapod.generic.storage.etcd import EtcdBackend
 from tetrapod.generic.storage.interface import ListQuery, WatchQuery

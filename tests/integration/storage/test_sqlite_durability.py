@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.server import SERVICES
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.sqlite import DatabaseInUse, SqliteBackend, UnsupportedDatabase
 
 

@@ -12,7 +12,7 @@ from tetrapod.generic.audit.objects import compact_json, encoded, response_objec
 from tetrapod.generic.audit.peer_audit import parse_request_header
 from tetrapod.generic.audit.policy import Auditing, Level
 from tetrapod.generic.audit.request_fields import source_addresses
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery import protobuf
 
 MANAGED = [{"manager": "m"}]

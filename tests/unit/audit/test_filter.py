@@ -13,7 +13,7 @@ from tetrapod.generic.audit.audit import Audit
 from tetrapod.generic.audit.event import Event
 from tetrapod.generic.audit.policy_file import policy_of
 from tetrapod.generic.filters.audit import with_audit, with_rejection_audit
-from tetrapod.generic.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.generic.http.request import ClientGone, Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.gvk import GroupResource
 from tetrapod.machinery.status import StatusError, forbidden

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tetrapod.generic.audit.policy import Level
 from tetrapod.generic.audit.policy_file import policy_of
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import requestinfo
+from tetrapod.machinery.user import UserInfo
 
 TIM = UserInfo("tim", groups=("humans", "developers"))
 REQUESTS = {

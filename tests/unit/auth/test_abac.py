@@ -8,7 +8,7 @@ import pytest
 
 from tetrapod.auth.abac.policies import AbacAuthorizer, read_policies
 from tetrapod.generic.authorization.interface import Attributes, Decision
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 V1 = '{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Policy","spec":'
 EVERYBODY = ("system:authenticated",)

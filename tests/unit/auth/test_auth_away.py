@@ -11,10 +11,10 @@ from tetrapod.generic.authentication.interface import InvalidToken
 from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, SubjectAccessReviewer
 from tetrapod.generic.authorization.interface import Attributes
 from tetrapod.generic.client.token_requests import RemoteTokenRequestRest
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.status import StatusError, service_unavailable, unauthorized
+from tetrapod.machinery.user import UserInfo
 
 
 class Away:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tetrapod.generic.authorization.interface import Attributes
 from tetrapod.generic.authorization.message import forbidden_error, forbidden_message
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 CAROL = UserInfo("carol")
 

@@ -14,9 +14,9 @@ from tetrapod.generic.authorization.delegating import RuleSetCache
 from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 RULE = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 WIRE: dict[str, Any] = {

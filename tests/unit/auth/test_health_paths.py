@@ -6,7 +6,7 @@ import pytest
 
 from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.union import HealthPaths
-from tetrapod.generic.user import ANONYMOUS
+from tetrapod.machinery.user import ANONYMOUS
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.authorization.union import Named, PrivilegedGroup, UnionAuthorizer
 from tetrapod.generic.filters.impersonation import with_impersonation
-from tetrapod.generic.request import Handler, Request, Response
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import UserInfo
 
 SA = UserInfo(
     "system:serviceaccount:ns:default",

@@ -15,8 +15,8 @@ from tetrapod.auth.rbac.policy import bootstrap_policy
 from tetrapod.auth.rbac.validation import validate_binding, validate_binding_update, validate_role
 from tetrapod.generic.authorization.interface import Attributes
 from tetrapod.generic.authorization.rules import allows
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.garbage_collection import only_owners_and_finalizers_differ
+from tetrapod.machinery.user import UserInfo
 
 EVE = UserInfo("eve")
 rules = st.one_of(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tetrapod.generic.authorization.interface import Attributes, Decision
 from tetrapod.generic.authorization.rules import Grant, RuleSet, allows
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 VERBS = ["get", "list", "*", "create"]
 GROUPS = ["", "apps", "*"]

@@ -20,9 +20,9 @@ from tetrapod.generic.authentication.requestheader import HeaderNames, RequestHe
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator, ExpiringCache
 from tetrapod.generic.authentication.union import UnionAuthenticator
 from tetrapod.generic.authentication.x509 import UID_OID, X509Authenticator
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.http.request import Request
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import UserInfo
 
 NOW = datetime.now(UTC)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from tetrapod.auth.internal_api import InternalAuthorizer
 from tetrapod.auth.rbac.policy import bootstrap_policy
 from tetrapod.generic.authorization.interface import Attributes, Decision
-from tetrapod.generic.peers.protocol import CORE, RULES_PATH, SECRET_TOKENS_PATH, SERVICES_GROUP, TOKEN_REQUESTS_PATH
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.http.peers import CORE, RULES_PATH, SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
+from tetrapod.machinery.user import SERVICES_GROUP, UserInfo
 
 
 def names(services_apart: bool) -> set[tuple[str, str]]:

@@ -5,7 +5,7 @@ pieces.
 from __future__ import annotations
 
 from tetrapod.generic.client.inprocess import InProcessTransport
-from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
 
 
 async def test_a_body_has_a_length() -> None:

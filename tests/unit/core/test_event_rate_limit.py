@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tetrapod.core.admission.event_rate_limit import EventRateLimit, Limit, TokenBucket, read_limits
 from tetrapod.generic.admission.interface import Attributes
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import UserInfo
 
 
 class Clock:

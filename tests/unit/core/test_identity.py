@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any, cast
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.kubernetes_service.identity import IdentityLease
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
+from tetrapod.generic.server.kubernetes_service.identity import IdentityLease
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import format_micro, now

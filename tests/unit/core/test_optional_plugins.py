@@ -15,9 +15,9 @@ from tetrapod.core.admission.images import AlwaysPullImages
 from tetrapod.core.admission.tolerations import ExtendedResourceToleration
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.admission.plugins.always_deny import AlwaysDeny
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import UserInfo
 
 
 def written(obj: Any, old: Any = None, resource: str = "pods", subresource: str = "") -> Attributes:

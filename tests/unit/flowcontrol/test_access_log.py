@@ -9,10 +9,10 @@ import pytest
 from tetrapod.generic.filters import access_log
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.flowcontrol.work_estimator import Estimate
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.observability.logs import ACCESS
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import requestinfo
+from tetrapod.machinery.user import UserInfo
 
 
 @pytest.fixture

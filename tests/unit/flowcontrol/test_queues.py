@@ -10,8 +10,8 @@ import pytest
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Queuing, Ticket
 from tetrapod.generic.flowcontrol.shuffle_sharding import deal, flow_hash
 from tetrapod.generic.flowcontrol.work_estimator import LEAST, Estimate
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.user import UserInfo
 
 INFO = RequestInfo(True, "/api/v1/pods", "list", resource="pods")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tetrapod.generic.http.exchange import Connection, Exchange
 from tetrapod.generic.http.head_validation import framing_lines, validate_headers
-from tetrapod.generic.request import HeaderList, Request
+from tetrapod.generic.http.request import HeaderList, Request
 
 _HOST = (b"host", b"x")
 _DATE = b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"

@@ -12,7 +12,7 @@ import pytest
 
 from tetrapod.generic.http import loop_monitor
 from tetrapod.generic.http.loop_monitor import LoopMonitor, RunDelay
-from tetrapod.generic.request import Request
+from tetrapod.generic.http.request import Request
 
 
 async def _await_failed_connection() -> None:

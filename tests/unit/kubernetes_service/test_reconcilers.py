@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.kubernetes_service.leases import PeerLeases
-from tetrapod.generic.kubernetes_service.objects import KubernetesEndpoints
-from tetrapod.generic.kubernetes_service.presence import may_be_endpoint
-from tetrapod.generic.kubernetes_service.reconcilers import CountReconciler, LeaseReconciler
+from tetrapod.generic.server.kubernetes_service.leases import PeerLeases
+from tetrapod.generic.server.kubernetes_service.objects import KubernetesEndpoints
+from tetrapod.generic.server.kubernetes_service.presence import may_be_endpoint
+from tetrapod.generic.server.kubernetes_service.reconcilers import CountReconciler, LeaseReconciler
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.sqlite.backend import SqliteBackend
 from tetrapod.machinery.gvk import Object

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.openapi import BufferWriter, document_of, merged
+from tetrapod.generic.http.request import StreamResponse
 from tetrapod.generic.openapi.custom import CustomKind, custom_parts
 from tetrapod.generic.openapi.document_chunks import FormV3, JsonForm, JsonFormV3, encode_v3, join_small, join_to_chunks
 from tetrapod.generic.openapi.operation_ids import operation_id, tag
@@ -19,7 +20,6 @@ from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.source import BuiltinSource, DocumentSource, JoinedSource, SinglePartSource
 from tetrapod.generic.openapi.transfer import hand_over, received_parts
 from tetrapod.generic.openapi.v2 import swagger
-from tetrapod.generic.request import StreamResponse
 from tetrapod.machinery.gvk import GroupVersion
 
 FACTS = Path(__file__).parents[2] / "facts/openapi"

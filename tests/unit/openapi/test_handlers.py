@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from support.openapi import BufferWriter
+from tetrapod.generic.http.request import Request, Response, StreamResponse
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.openapi.source import BuiltinSource
-from tetrapod.generic.request import Request, Response, StreamResponse
 
 V3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"

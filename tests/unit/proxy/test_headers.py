@@ -18,7 +18,7 @@ from tetrapod.generic.proxy.headers import (
     returned_trailers,
     upgrade_of,
 )
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 ALICE = UserInfo("alice", "u1", ("a", "system:authenticated"), {"authentication.kubernetes.io/node-name": ("n1", "n2")})
 

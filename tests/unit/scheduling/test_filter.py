@@ -9,7 +9,7 @@ import asyncio
 import pytest
 
 from tetrapod.generic.filters.fair_scheduling import with_fair_scheduling
-from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.http.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.scheduling.scheduler import FairScheduler
 from tetrapod.machinery.requestinfo import RequestInfo
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from support.waiting import eventually
-from tetrapod.generic.request import ForwardingWriter, Response, StreamResponse, StreamWriter
+from tetrapod.generic.flowcontrol.flow_limit import MANY, READ, WRITE, FlowLimiter, InFlight, local_weight
+from tetrapod.generic.http.request import ForwardingWriter, Response, StreamResponse, StreamWriter
 from tetrapod.generic.scheduling.config import DEFAULT
-from tetrapod.generic.scheduling.flow_limit import MANY, READ, WRITE, FlowLimiter, InFlight, local_weight
 
 MOST = DEFAULT.in_flight // READ
 

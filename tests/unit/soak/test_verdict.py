@@ -11,7 +11,7 @@ from soak.settings import Settings
 from soak.verdict import growths, judged, slope
 
 MIB = 1 << 20
-REQUEST = "tetrapod.generic.request.Request"
+REQUEST = "tetrapod.generic.http.request.Request"
 
 
 def samples(bytes_per_request: float = 0.0, requests_kept: float = 0.0, files_kept: float = 0.0) -> list[Sample]:

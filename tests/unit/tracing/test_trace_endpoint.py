@@ -9,14 +9,22 @@ import orjson
 import pytest
 
 from tetrapod.generic.filters.tracing import with_traces
+from tetrapod.generic.http.peers import TRACE_SPANS
+from tetrapod.generic.http.request import (
+    Handler,
+    Hijacked,
+    Request,
+    Response,
+    StreamResponse,
+    StreamWriter,
+    UpgradeResponse,
+)
 from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.trace_endpoint import asked_form, with_permission, without_parameter
-from tetrapod.generic.peers.protocol import TRACE_SPANS
 from tetrapod.generic.proxy.splice import Splice
-from tetrapod.generic.request import Handler, Hijacked, Request, Response, StreamResponse, StreamWriter, UpgradeResponse
-from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 
 ADMIN = UserInfo("admin", groups=(SYSTEM_MASTERS,))
 

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.connection import BackendConnection
 from tetrapod.generic.proxy.endpoint import parse_url
 from tetrapod.generic.proxy.headers import identity_headers
-from tetrapod.generic.request import HeaderList
-from tetrapod.generic.user import LOOPBACK
+from tetrapod.machinery.user import LOOPBACK
 
 _TIMEOUT: Final = 5.0
 _CHUNK_TIMEOUT: Final = 30.0

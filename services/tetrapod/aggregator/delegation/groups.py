@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.request import Request
+from tetrapod.generic.http.request import Request
 from tetrapod.machinery.types import groups as builtin_groups
 
 AUTH_GROUPS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io", "rbac.authorization.k8s.io"})

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tetrapod.aggregator.delegation.groups import group_of
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.server.server import GenericAPIServer
 
 

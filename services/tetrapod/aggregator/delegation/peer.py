@@ -13,13 +13,13 @@ from tetrapod.aggregator.delegation.documents import PeerDocuments
 from tetrapod.aggregator.delegation.groups import AGGREGATOR_GROUP, service_of
 from tetrapod.generic.discovery import documents
 from tetrapod.generic.discovery.negotiation import AGGREGATED
-from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS
+from tetrapod.generic.http.request import Request, Response
+from tetrapod.generic.lifecycle import RETRY_SECONDS
 from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.spans import current, start
 from tetrapod.generic.proxy import BackendError, BackendPool, ClientTLS
 from tetrapod.generic.proxy.forward import forward
 from tetrapod.generic.proxy.headers import DROPPED_FROM_PEERS, Unsendable, forwarded_headers
-from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import groups as builtin_groups

@@ -14,8 +14,8 @@ from tetrapod.aggregator.delegation.groups import AGGREGATOR_GROUP, group_of, se
 from tetrapod.aggregator.delegation.peer import PeerService
 from tetrapod.generic.client.inprocess import in_process_client
 from tetrapod.generic.client.rest import RestClient
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, Request, Response
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.server.server import GenericAPIServer
 
 _START_TIMEOUT: Final = 20.0

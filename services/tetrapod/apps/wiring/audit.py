@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tetrapod.apps.options.audit import AuditFlags, DeliveryFlags
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.request import Handler
+from tetrapod.generic.http.request import Handler
+from tetrapod.generic.lifecycle import Lifecycle
 
 if TYPE_CHECKING:
     from tetrapod.generic.audit.audit import Audit

@@ -19,7 +19,7 @@ from tetrapod.auth.tokens.keys import PrivateKey, VerificationKey, load_signing_
 from tetrapod.auth.tokens.oidc import JWKS_PATH
 from tetrapod.auth.tokens.static import read_token_file
 from tetrapod.generic.authentication.certificates import CertificatePool
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 _SHORTEST_TOKEN: Final = 3600
 _LONGEST_TOKEN: Final = 1 << 32

@@ -16,7 +16,7 @@ import click
 from tetrapod.apps.wiring.files import read_file
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.configuration.watching import watch
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from tetrapod.generic.authorization.delegating import DelegatingAuthorizer, Rule
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.authorization.union import HealthPaths, Named, UnionAuthorizer
 from tetrapod.generic.client.rest import RestClient
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tetrapod.apps.options.etcd import EtcdFlags
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 
 if TYPE_CHECKING:
     from tetrapod.generic.storage.encryption.encryption import Encryption

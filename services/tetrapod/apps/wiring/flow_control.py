@@ -10,7 +10,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.flowcontrol import dump
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.flowcontrol.work_estimator import Stats
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.server.routes import Routes
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tetrapod.apps.options.etcd import EtcdFlags
 from tetrapod.generic.admission.plugins.namespace_lifecycle import NAMESPACES
-from tetrapod.generic.lifecycle.lifecycle import Check, Lifecycle
+from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.machinery.timestamps import now

@@ -12,10 +12,10 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.flowcontrol.controller import FlowControl
+from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import ServingTLS
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.request import Handler
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.scheduling.config import FairScheduling
 from tetrapod.generic.scheduling.scheduler import FairScheduler
 

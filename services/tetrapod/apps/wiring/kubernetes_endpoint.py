@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tetrapod.apps.options.options import Options
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.kubernetes_service.leases import PeerLeases
-from tetrapod.generic.kubernetes_service.objects import KubernetesEndpoints
-from tetrapod.generic.kubernetes_service.presence import EndpointPresence, may_be_endpoint
-from tetrapod.generic.kubernetes_service.reconcilers import (
+from tetrapod.generic.server.kubernetes_service.leases import PeerLeases
+from tetrapod.generic.server.kubernetes_service.objects import KubernetesEndpoints
+from tetrapod.generic.server.kubernetes_service.presence import EndpointPresence, may_be_endpoint
+from tetrapod.generic.server.kubernetes_service.reconcilers import (
     CountReconciler,
     EndpointReconciler,
     LeaseReconciler,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.openapi.source import DocumentSource
-from tetrapod.generic.request import Request, Response
 from tetrapod.generic.server.routes import Routes
 
 if TYPE_CHECKING:

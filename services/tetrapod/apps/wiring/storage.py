@@ -15,7 +15,7 @@ from tetrapod.apps.options.options import Options
 from tetrapod.apps.wiring.tls import check_pair
 from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.http.tls import CertificatePair
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Backend, CannotOpen
 from tetrapod.generic.storage.keys import prefix_end
 

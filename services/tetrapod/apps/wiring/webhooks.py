@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tetrapod.apps.options.options import Options
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.interface import StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 from tetrapod.generic.webhook.services import StoredServices

@@ -17,10 +17,10 @@ from tetrapod.generic.authorization.interface import Attributes, AuthorizationRe
 from tetrapod.generic.configuration.files import read
 from tetrapod.generic.configuration.loading import Kinds, NotRegistered, check, load
 from tetrapod.generic.configuration.schemas import boolean, kind, string, struct
-from tetrapod.generic.user import ALL_AUTHENTICATED, UserInfo
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.serializer import json, yaml
 from tetrapod.machinery.serializer.type_meta import recognize
+from tetrapod.machinery.user import ALL_AUTHENTICATED, UserInfo
 
 log = logging.getLogger(__name__)
 

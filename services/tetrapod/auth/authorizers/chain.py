@@ -28,7 +28,7 @@ from tetrapod.generic.authorization.union import (
 from tetrapod.generic.authorization.webhook import Conditions, WebhookAuthorizer, WebhookOptions
 from tetrapod.generic.configuration.metrics import ReloadMetrics
 from tetrapod.generic.configuration.watching import watch
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.webhook.kubeconfig import read_kubeconfig
 from tetrapod.machinery.field import aggregate

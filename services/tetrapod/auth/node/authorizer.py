@@ -14,8 +14,8 @@ from tetrapod.auth.rbac.policy import node_rules
 from tetrapod.generic.authentication.serviceaccount import NODE_PREFIX, NODES_GROUP
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, Decision, ResolvedRules
 from tetrapod.generic.authorization.rules import allows
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.user import UserInfo
 
 _ALLOW: Final = AuthorizationResult(Decision.ALLOW)
 _SILENT: Final = AuthorizationResult(Decision.NO_OPINION)

@@ -33,9 +33,9 @@ from tetrapod.generic.authentication.interface import Authenticated, InvalidToke
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
 from tetrapod.generic.configuration.server_identity import label_hash
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from tetrapod.generic.authentication.interface import Authenticated, TokenAuthen
 from tetrapod.generic.authentication.tokencache import CachedTokenAuthenticator
 from tetrapod.generic.configuration.metrics import ReloadMetrics
 from tetrapod.generic.configuration.watching import watch
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.machinery import field
 from tetrapod.machinery.field import aggregate

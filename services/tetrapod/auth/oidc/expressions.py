@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.cel import declarations, types
 from tetrapod.machinery.cel.declarations import DeclType, list_decl, map_decl, object_decl
 from tetrapod.machinery.cel.environment import Environment, Program
@@ -19,6 +18,7 @@ from tetrapod.machinery.cel.errors import CelError, CompileError
 from tetrapod.machinery.cel.escaping import unescape
 from tetrapod.machinery.cel.values import ObjectLike
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.user import UserInfo
 
 CLAIMS: Final = "claims"
 USER: Final = "user"

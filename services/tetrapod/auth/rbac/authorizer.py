@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tetrapod.auth.rbac.index import RbacIndex
 from tetrapod.generic.authorization.interface import Attributes, AuthorizationResult, ResolvedRules
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 
 class RbacAuthorizer:

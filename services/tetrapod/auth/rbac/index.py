@@ -15,10 +15,10 @@ from tetrapod.generic.authorization.list_watch import Following
 from tetrapod.generic.authorization.rbac_storage import CLUSTER_ROLES, RBAC_STORAGES, ROLES
 from tetrapod.generic.authorization.rules import Grant, RuleSet
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.user import UserInfo
 
 _GRANT_BYTES: Final = 500
 """Estimated bytes of a grant with its reason. Its rules are shared with the index."""

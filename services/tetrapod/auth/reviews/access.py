@@ -13,11 +13,11 @@ from tetrapod.generic.authorization.interface import Attributes, AuthorizationRe
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.scheduling.offload import offloaded
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.status import StatusError, bad_request, invalid
+from tetrapod.machinery.user import UserInfo
 
 GROUP: Final = "authorization.k8s.io"
 _ONE_OF: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"

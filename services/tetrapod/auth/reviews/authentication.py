@@ -11,13 +11,12 @@ from tetrapod.generic.authentication.bearer import INVALID_BEARER_TOKEN, bearer_
 from tetrapod.generic.authentication.delegating import annotations_to_wire, user_to_wire
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken, TokenAuthenticator
 from tetrapod.generic.authentication.union import with_authenticated_group
-from tetrapod.generic.peers.protocol import SERVICES_GROUP
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.user import ANONYMOUS
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request, internal_error
 from tetrapod.machinery.timestamps import now_rfc3339
+from tetrapod.machinery.user import ANONYMOUS, SERVICES_GROUP
 
 GROUP: Final = "authentication.k8s.io"
 

@@ -15,9 +15,9 @@ from typing import Final
 from tetrapod.auth.tokens.bound_objects import SECRETS, Objects
 from tetrapod.auth.tokens.serviceaccounts import secret_value
 from tetrapod.generic.authentication.interface import Authenticated
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import parse
+from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
 

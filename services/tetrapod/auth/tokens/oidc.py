@@ -14,7 +14,7 @@ import orjson
 
 from tetrapod.auth.tokens.keys import VerificationKey
 from tetrapod.generic.http.negotiation.media_types import check_route_accept
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery.gvk import Object
 
 log = logging.getLogger(__name__)

@@ -31,10 +31,10 @@ from tetrapod.generic.authentication.serviceaccount import (
     make_username,
 )
 from tetrapod.generic.storage.interface import StorageConfig
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.timestamps import parse
+from tetrapod.machinery.user import UserInfo
 
 LEEWAY: Final = 60.0
 """Tolerated difference between clocks, in seconds. Objects that are being deleted also stay valid for this long."""

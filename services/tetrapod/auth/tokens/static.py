@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from tetrapod.generic.authentication.interface import Authenticated
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.reads import get_or_none
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.timestamps import now

@@ -6,8 +6,8 @@ from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.authorization.interface import Attributes as AuthorizationAttributes
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import Object
+from tetrapod.machinery.user import UserInfo
 
 NODE_PREFIX: Final = "system:node:"
 _GROUP: Final = "system:nodes"

@@ -16,10 +16,10 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.rest_mapper import find_resource
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
-from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery import field
 from tetrapod.machinery.gvk import GroupKind, GroupVersion, Object
 from tetrapod.machinery.status import invalid
+from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 
 GROUP: Final = "admissionregistration.k8s.io"
 

@@ -23,8 +23,8 @@ from tetrapod.core.bootstrap.flow_control import FLOW_SCHEMAS, PRIORITY_LEVELS, 
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.keep_writing import periodic_hook
 from tetrapod.generic.client.reads import get_or_none
-from tetrapod.generic.kubernetes_service.identity import SERVER, IdentityLease
-from tetrapod.generic.lifecycle.lifecycle import Hook, Lifecycle
+from tetrapod.generic.lifecycle import Hook, Lifecycle
+from tetrapod.generic.server.kubernetes_service.identity import SERVER, IdentityLease
 from tetrapod.machinery.golang.ip_addresses import join_host_port
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError

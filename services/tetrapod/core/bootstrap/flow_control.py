@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.peers.protocol import SERVICES_GROUP
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import SERVICES_GROUP
 
 _GROUP: Final = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMAS: Final = GroupVersionResource(_GROUP, "v1", "flowschemas")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 GROUP: Final = "certificates.k8s.io"
 

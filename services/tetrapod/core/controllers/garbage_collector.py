@@ -19,7 +19,7 @@ from tetrapod.core.controllers.discovered import DiscoveredResource, Discovery
 from tetrapod.core.controllers.ownership_nodes import Node, NodeReflector
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.presence import Presence
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError

@@ -19,9 +19,9 @@ from tetrapod.generic.client.events import EventRecorder
 from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import labels
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
+from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
 

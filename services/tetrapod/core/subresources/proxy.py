@@ -12,11 +12,11 @@ from tetrapod.core.subresources.links import Links
 from tetrapod.core.subresources.locations import Backends, not_upgraded, unreachable
 from tetrapod.core.subresources.stores import Stores
 from tetrapod.generic.client.inprocess import QueueWriter
+from tetrapod.generic.http.request import Request, Response, StreamResponse
 from tetrapod.generic.proxy import BackendError, BackendPool, Endpoint, forward
 from tetrapod.generic.proxy.headers import DROPPED_FOR_BROWSERS, forwarded_uri, pass_through_headers, upgrade_of
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.request import Request, Response, StreamResponse
 
 _SAFE: Final = "/:@!$&'()*+,;=~-._"
 

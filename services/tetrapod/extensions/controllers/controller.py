@@ -11,7 +11,7 @@ from tetrapod.extensions.crds import Crd, Crds
 from tetrapod.extensions.resources import CRDS
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.workqueue import WorkQueue
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

@@ -18,7 +18,7 @@ from tetrapod.extensions.conditions import ESTABLISHED, NAMES_ACCEPTED, conditio
 from tetrapod.extensions.controllers.controller import CrdController
 from tetrapod.extensions.crds import Crd, Crds, Names
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.conditions import find_condition
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

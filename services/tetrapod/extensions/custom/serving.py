@@ -25,8 +25,8 @@ from tetrapod.generic.admission.interface import AdmissionChain
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.endpoints.conversion import type_prefix
 from tetrapod.generic.endpoints.handler import ResourceHandler
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.generic.webhook.client import WebhookClient
 

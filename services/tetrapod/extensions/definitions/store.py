@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tetrapod.extensions.conditions import CLEANUP_FINALIZER, TERMINATING, condition, put
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.entry import Unstored
 from tetrapod.generic.registry.errors import Translated

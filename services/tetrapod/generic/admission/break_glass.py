@@ -13,7 +13,7 @@ from typing import Final
 
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
-from tetrapod.generic.user import SYSTEM_MASTERS
+from tetrapod.machinery.user import SYSTEM_MASTERS
 
 log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupResource, GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.schema_node import SchemaNode
 from tetrapod.machinery.status import StatusError
 from tetrapod.machinery.status import forbidden as _forbidden
+from tetrapod.machinery.user import UserInfo
 
 DETAILED_ANNOTATIONS: Final = "audit annotations of level Request"
 """The key of these annotations in `Request.state`."""

@@ -25,7 +25,7 @@ from tetrapod.generic.authorization.delegating import SubjectAccessReviewer
 from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.authorization.union import HealthPaths, Named, PrivilegedGroup, UnionAuthorizer
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource
 from tetrapod.machinery.status import StatusError
 

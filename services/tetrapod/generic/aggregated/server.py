@@ -20,7 +20,7 @@ from tetrapod.generic.filters.chain import ChainConfig, build_handler_chain
 from tetrapod.generic.filters.draining import Draining
 from tetrapod.generic.http.server import HttpServer
 from tetrapod.generic.http.tls import CertificatePair, ServingTLS
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.openapi.custom import custom_parts
 from tetrapod.generic.openapi.handlers import OpenAPIHandlers
 from tetrapod.generic.openapi.source import gv_name, hash_of

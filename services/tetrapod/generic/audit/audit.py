@@ -9,8 +9,8 @@ from tetrapod.generic.audit.backend import Backend
 from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.metrics import LEVEL_TOTAL
 from tetrapod.generic.audit.policy import LEVEL_NAMES, Level, Policy
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.http.request import Request
+from tetrapod.machinery.user import UserInfo
 
 DECIDED_KEY: Final = "audit policy was asked"
 """The key in `Request.state` that is set once the policy has been evaluated."""

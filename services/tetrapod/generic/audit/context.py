@@ -18,11 +18,11 @@ from tetrapod.generic.audit.objects import compact_json, encoded, may_be_status,
 from tetrapod.generic.audit.policy import LEVEL_NAMES, REQUEST_RECEIVED, Auditing, Level
 from tetrapod.generic.audit.request_fields import head_of, identity_of, origin_of, reference_of, user_info
 from tetrapod.generic.http.negotiation.documents import takes_status
-from tetrapod.generic.peers.audit_headers import OMIT_MANAGED_FIELDS
-from tetrapod.generic.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.http.peers import AUDIT_OMIT_MANAGED_FIELDS
+from tetrapod.generic.http.request import ForwardingWriter, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery.golang.durations import format_duration
 from tetrapod.machinery.gvk import GroupVersionResource, Object
+from tetrapod.machinery.user import UserInfo
 
 _SLOW: Final = 0.5
 """Seconds from which on the event of a request includes its latency by layer."""
@@ -197,7 +197,7 @@ class AuditContext:
         The response is seen here, so the level is at most Request.
         """
         return LEVEL_NAMES[min(self.level, Level.REQUEST)] + (
-            OMIT_MANAGED_FIELDS if self.auditing.omit_managed_fields else ""
+            AUDIT_OMIT_MANAGED_FIELDS if self.auditing.omit_managed_fields else ""
         )
 
     def findings(self) -> Object:

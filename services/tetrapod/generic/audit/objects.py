@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from tetrapod.generic.request import Response
+from tetrapod.generic.http.request import Response
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.schema import decode as typed

@@ -13,9 +13,14 @@ from typing import Final
 
 from tetrapod.generic.audit.context import AuditContext
 from tetrapod.generic.audit.policy import LEVELS, Auditing
-from tetrapod.generic.peers.audit_headers import OMIT_MANAGED_FIELDS, REQUEST_HEADER, RESPONSE_HEADER
-from tetrapod.generic.peers.packed_headers import pack, take_out
-from tetrapod.generic.request import Auditor, HeaderList, Request, Response
+from tetrapod.generic.http.peers import (
+    AUDIT_OMIT_MANAGED_FIELDS,
+    AUDIT_REQUEST_HEADER,
+    AUDIT_RESPONSE_HEADER,
+    pack_header,
+    take_out_headers,
+)
+from tetrapod.generic.http.request import Auditor, HeaderList, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 
 _LIMIT: Final = 512 * 1024
@@ -27,28 +32,28 @@ _TRUNCATED: Final = {"audit.k8s.io/truncated": "true"}
 
 def request_header(audit: Auditor) -> HeaderList:
     """Return the request header that asks a service for audit data."""
-    return [(REQUEST_HEADER, audit.requested_level().encode())]
+    return [(AUDIT_REQUEST_HEADER, audit.requested_level().encode())]
 
 
 def parse_request_header(text: str) -> Auditing | None:
     """Parse the request header; None if it is malformed."""
-    level = LEVELS.get(text.removesuffix(OMIT_MANAGED_FIELDS))
-    return None if level is None else Auditing(level, omit_managed_fields=text.endswith(OMIT_MANAGED_FIELDS))
+    level = LEVELS.get(text.removesuffix(AUDIT_OMIT_MANAGED_FIELDS))
+    return None if level is None else Auditing(level, omit_managed_fields=text.endswith(AUDIT_OMIT_MANAGED_FIELDS))
 
 
 def response_header(context: AuditContext) -> HeaderList:
     """Return the audit data as a response header; the object is left out if the header would be too long."""
     data = context.findings()
-    encoded = pack(data)
+    encoded = pack_header(data)
     if len(encoded) > _LIMIT:
         del data["requestObject"]
-        encoded = pack({**data, "annotations": {**data["annotations"], **_TRUNCATED}})
-    return [(RESPONSE_HEADER, encoded)] if len(encoded) <= _LIMIT else []
+        encoded = pack_header({**data, "annotations": {**data["annotations"], **_TRUNCATED}})
+    return [(AUDIT_RESPONSE_HEADER, encoded)] if len(encoded) <= _LIMIT else []
 
 
 def take_response(audit: Auditor, request: Request, response: Response) -> None:
     """Take the audit data out of a service's response, and record the object in the response."""
-    for data in take_out(response, RESPONSE_HEADER):
+    for data in take_out_headers(response, AUDIT_RESPONSE_HEADER):
         audit.take(data)
     info = request.info
     if info is not None and (info.is_resource_request or info.path.startswith("/api")) and not is_long_running(info):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.user import UserInfo
 
 
 class Level(IntEnum):

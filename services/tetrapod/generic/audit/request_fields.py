@@ -8,11 +8,11 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.http.request import Request
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.user import UserInfo
 
 _MAX_USER_AGENT: Final = 1024
 

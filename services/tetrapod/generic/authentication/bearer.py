@@ -18,8 +18,8 @@ from tetrapod.generic.authentication.interface import (
     Rejected,
     TokenAuthenticator,
 )
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.http.websocket import is_websocket_request
-from tetrapod.generic.request import Request
 
 INVALID_BEARER_TOKEN: Final = "invalid bearer token"
 _EXTRA_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"

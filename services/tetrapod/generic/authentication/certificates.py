@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from tetrapod.generic.request import Request
+from tetrapod.generic.http.request import Request
 from tetrapod.machinery.boundedcache import BoundedCache
 from tetrapod.machinery.golang import x509_errors
 

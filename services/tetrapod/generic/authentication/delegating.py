@@ -12,10 +12,10 @@ import orjson
 
 from tetrapod.generic.authentication.interface import Authenticated, InvalidToken
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS, Unavailable
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.lifecycle import RETRY_SECONDS, Unavailable
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError, service_unavailable
+from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.http.request import Request
+from tetrapod.machinery.user import UserInfo
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -17,10 +17,10 @@ from cryptography.x509.oid import NameOID
 
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
+from tetrapod.generic.http.peers import AUDIT_REQUEST_HEADER, AUDIT_STATE_KEY
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.observability.tracing import peer_traces
-from tetrapod.generic.peers.audit_headers import REQUEST_HEADER, STATE_KEY
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 _STANDARD: Final = b"x-remote-"
 """The prefix of the headers that the authentication filter removes in any case."""
@@ -77,8 +77,8 @@ class RequestHeaderAuthenticator:
         if not name:
             return None
         user = UserInfo(name, self._first(request, self._uid_headers), self._groups(request), self._extra(request))
-        if audit_request := self._first(request, (REQUEST_HEADER,)):
-            request.state[STATE_KEY] = audit_request
+        if audit_request := self._first(request, (AUDIT_REQUEST_HEADER,)):
+            request.state[AUDIT_STATE_KEY] = audit_request
         if trace_request := self._first(request, (peer_traces.REQUEST_HEADER,)):
             request.state[peer_traces.STATE_KEY] = trace_request
         return Authenticated(user)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from tetrapod.generic.authentication.interface import Authenticated, TokenAuthenticator
 from tetrapod.generic.metrics.collectors import Counter, Gauge, Histogram
-from tetrapod.generic.user import weigh_user
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.failure import result_of
+from tetrapod.machinery.user import weigh_user
 
 if TYPE_CHECKING:
     from tetrapod.generic.authentication.sharedtokens import SharedTokens

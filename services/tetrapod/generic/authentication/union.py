@@ -16,11 +16,11 @@ from tetrapod.generic.authentication.interface import (
     Rejected,
     TokenAuthenticator,
 )
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
+from tetrapod.generic.http.request import Request
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.status import StatusError, unauthorized
+from tetrapod.machinery.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, UserInfo
 
 
 class UnionAuthenticator:

@@ -18,10 +18,10 @@ from cryptography.x509.oid import NameOID
 from tetrapod.generic.authentication.certificates import CertificatePool
 from tetrapod.generic.authentication.interface import REJECTED, Authenticated, Rejected
 from tetrapod.generic.authentication.serviceaccount import CREDENTIAL_ID_KEY
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.collectors import Histogram
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import UserInfo, weigh_user
 from tetrapod.machinery.boundedcache import BoundedCache
+from tetrapod.machinery.user import UserInfo, weigh_user
 
 UID_OID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 _EXPIRATION: Final = Histogram(

@@ -24,14 +24,14 @@ from tetrapod.generic.authorization.rbac_storage import RBAC_STORAGES
 from tetrapod.generic.authorization.rules import RuleSet
 from tetrapod.generic.authorization.selector_attributes import parse_large
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS, Unavailable
-from tetrapod.generic.peers.protocol import RULES_PATH
+from tetrapod.generic.http.peers import RULES_PATH
+from tetrapod.generic.lifecycle import RETRY_SECONDS, Unavailable
 from tetrapod.generic.storage.interface import Entry, StorageFactory, WatchEvent
-from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.failure import result_of
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError, service_unavailable
+from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 
 SUBJECT_ACCESS_REVIEWS: Final = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
 _PARSED: Final = 5

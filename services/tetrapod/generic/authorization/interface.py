@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-from tetrapod.generic.user import UserInfo
+from tetrapod.machinery.user import UserInfo
 
 
 class Attributes(NamedTuple):

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.interface import (
     Entry,
     ListQuery,

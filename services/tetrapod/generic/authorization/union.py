@@ -19,7 +19,7 @@ from tetrapod.generic.authorization.interface import (
 )
 from tetrapod.generic.authorization.metrics import DECISIONS
 from tetrapod.generic.authorization.rules import aggregate
-from tetrapod.generic.user import SYSTEM_MASTERS, UserInfo
+from tetrapod.machinery.user import SYSTEM_MASTERS, UserInfo
 
 
 class Named(NamedTuple):

@@ -22,13 +22,13 @@ from tetrapod.generic.authorization.interface import Attributes, AuthorizationRe
 from tetrapod.generic.authorization.metrics import DURATIONS, EVALUATIONS, FAIL_OPEN
 from tetrapod.generic.authorization.selector_attributes import parse_large
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.user import UserInfo
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.responses import Expected
 from tetrapod.generic.webhook.review_client import TIMEOUT, Backoff, ReviewClient, ReviewFailed, pause
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.types import load
+from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
 

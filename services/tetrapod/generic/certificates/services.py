@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from tetrapod.generic.certificates.files import PRIVATE, PUBLIC, write_file
 from tetrapod.generic.certificates.pki import RENEW_BEFORE, Pki, write_pki
-from tetrapod.generic.peers.protocol import SERVICES_GROUP
+from tetrapod.machinery.user import SERVICES_GROUP
 
 if TYPE_CHECKING:
     from tetrapod.generic.certificates.authority import Authority

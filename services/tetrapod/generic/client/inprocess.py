@@ -12,11 +12,11 @@ from urllib.parse import unquote
 from tetrapod.generic.client.metrics import count_request
 from tetrapod.generic.client.rest import RestClient, error_from
 from tetrapod.generic.http.negotiation.documents import write_status
-from tetrapod.generic.metrics.requests import SELF, verb_of
-from tetrapod.generic.request import BytesBody, ClientGone, Handler, Request, Response, StreamResponse
-from tetrapod.generic.user import LOOPBACK, UserInfo
+from tetrapod.generic.http.request import BytesBody, ClientGone, Handler, Request, Response, StreamResponse
+from tetrapod.generic.observability.request_metrics import SELF, verb_of
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import LOOPBACK, UserInfo
 
 _HIGH_WATER: Final = 1 << 20
 _HOST: Final = "in-process"

@@ -11,8 +11,7 @@ import asyncio
 import logging
 from typing import Final
 
-from tetrapod.generic.lifecycle.lifecycle import Hook, Lifecycle
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Hook, Lifecycle, Unavailable
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.status import StatusError
 

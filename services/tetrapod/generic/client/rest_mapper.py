@@ -7,7 +7,7 @@ from typing import NamedTuple
 import orjson
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource
 from tetrapod.machinery.status import StatusError
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 import orjson
 
 from tetrapod.generic.client.interface import Client
-from tetrapod.generic.lifecycle.unavailable import RETRY_SECONDS, Unavailable
-from tetrapod.generic.peers.protocol import SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
+from tetrapod.generic.http.peers import SECRET_TOKENS_PATH, TOKEN_REQUESTS_PATH
+from tetrapod.generic.lifecycle import RETRY_SECONDS, Unavailable
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.machinery.gvk import Object

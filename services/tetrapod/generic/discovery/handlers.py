@@ -15,8 +15,8 @@ import orjson
 from tetrapod.generic.discovery.negotiation import aggregated_media_type, answer_document, check_route_accept
 from tetrapod.generic.http.negotiation.documents import encode_document
 from tetrapod.generic.http.negotiation.media_types import wants_pretty
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import Counter
-from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import status
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import method_not_allowed

@@ -10,7 +10,7 @@ from typing import Final
 from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, Offer, parse_accept
 from tetrapod.generic.http.negotiation.documents import encode_document
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, negotiate
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.gvk import Object
 

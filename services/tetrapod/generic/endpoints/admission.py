@@ -14,8 +14,8 @@ from tetrapod.generic.authorization.interface import Attributes as Authorization
 from tetrapod.generic.authorization.interface import Decision
 from tetrapod.generic.authorization.message import forbidden_status
 from tetrapod.generic.endpoints.scope import Scope, request_info
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.request import Request
 from tetrapod.machinery.fieldmanager import entries
 from tetrapod.machinery.gvk import Object
 

@@ -13,9 +13,9 @@ from tetrapod.generic.endpoints.admission import Admitting
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, Offer
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, negotiate
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.http.websocket_stream import reader_handshake, serve_bytes
-from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from tetrapod.generic.endpoints.scheme import SCHEME, is_registered, not_registered, same_family, unknown_conversion
 from tetrapod.generic.http.negotiation.accept import JSON, PROTOBUF
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.collectors import Histogram
-from tetrapod.generic.request import Request
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.error_limits import more, recorded

@@ -17,7 +17,7 @@ from tetrapod.generic.endpoints.options import (
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import JSON, PROTOBUF
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.gvk import GroupVersionKind, Object
 from tetrapod.machinery.serializer import json as json_serializer

@@ -11,7 +11,7 @@ from tetrapod.generic.endpoints.list import list_query, selection_of
 from tetrapod.generic.endpoints.options import decode_list_options, validate_delete_options
 from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.http.negotiation.media_types import negotiate
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery.gvk import Object
 
 

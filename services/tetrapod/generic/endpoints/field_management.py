@@ -15,9 +15,9 @@ from functools import cache
 from typing import Final, TypeVar
 
 from tetrapod.generic.endpoints.conversion import Conversion
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.request import Request
 from tetrapod.generic.scheduling.offload import offloaded
 from tetrapod.machinery.copying import copy_object
 from tetrapod.machinery.fieldmanager import fieldset

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from tetrapod.generic.endpoints.options import parse_bool
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.media_types import negotiate
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery.status import bad_request
 
 

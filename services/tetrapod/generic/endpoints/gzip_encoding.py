@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Final
 
-from tetrapod.generic.request import HeaderList, Request
+from tetrapod.generic.http.request import HeaderList, Request
 
 HEADERS: Final[HeaderList] = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 _OFFLOAD: Final = 256 * 1024

@@ -23,12 +23,12 @@ from tetrapod.generic.endpoints.scope import Scope, request_info
 from tetrapod.generic.endpoints.scopes import Scopes
 from tetrapod.generic.endpoints.trace_attributes import span_attributes, span_of
 from tetrapod.generic.endpoints.update import update
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import Gauge
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.status import method_not_supported, not_found
 
 Verb = Callable[[Scope, Request], Awaitable[Response]]

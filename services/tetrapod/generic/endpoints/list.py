@@ -12,8 +12,8 @@ from tetrapod.generic.endpoints.options import ListOptions, decode_list_options,
 from tetrapod.generic.endpoints.scope import Scope, request_info, request_name
 from tetrapod.generic.endpoints.watch import watch
 from tetrapod.generic.http.negotiation.media_types import negotiate
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.predicate import Selection, parse_fields, select
-from tetrapod.generic.request import Request, Response
 from tetrapod.generic.storage.interface import ListQuery
 from tetrapod.machinery import field_selectors, labels
 from tetrapod.machinery.status import bad_request

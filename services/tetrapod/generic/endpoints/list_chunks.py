@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from tetrapod.generic.request import StreamWriter
+from tetrapod.generic.http.request import StreamWriter
 from tetrapod.generic.storage.interface import Entry
 from tetrapod.machinery.status import StatusError
 

@@ -19,7 +19,7 @@ from tetrapod.generic.endpoints.patch_types import JSONPatching, MergePatching, 
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.endpoints.update import Writing
 from tetrapod.generic.http.negotiation.media_types import negotiate, unsupported_media_type
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import bad_request, conflict

@@ -41,9 +41,9 @@ from tetrapod.generic.http.negotiation.accept import (
     Accepted,
 )
 from tetrapod.generic.http.negotiation.documents import encode_document
+from tetrapod.generic.http.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.registry.definition import ResourceDefinition
-from tetrapod.generic.request import HeaderList, Response, StreamResponse
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, ListPage
 from tetrapod.machinery.gvk import Object

@@ -16,9 +16,9 @@ from tetrapod.generic.endpoints.handler import ResourceHandler, SubresourceHandl
 from tetrapod.generic.endpoints.patch import PATCH_TYPES
 from tetrapod.generic.http.negotiation.accept import MEDIA_TYPES, STREAM_TYPES
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, check_route_content_type
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import RequestInfo
 from tetrapod.machinery.status import method_not_allowed, unknown_path
 

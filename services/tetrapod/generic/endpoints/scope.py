@@ -13,12 +13,12 @@ from tetrapod.generic.endpoints.decoding import Decoder
 from tetrapod.generic.endpoints.field_management import Ownership
 from tetrapod.generic.endpoints.representation import Representation
 from tetrapod.generic.http.negotiation.accept import DEFAULT_OFFER, Offer
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.definition import ResourceDefinition, Subresource
 from tetrapod.generic.registry.rest import Rest
 from tetrapod.generic.registry.store import Store
 from tetrapod.generic.registry.strategy import Strategy
-from tetrapod.generic.request import Request
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
 from tetrapod.machinery.schema import empty_values

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tetrapod.generic.endpoints.scope import Scope, request_info
-from tetrapod.generic.request import Request
+from tetrapod.generic.http.request import Request
 from tetrapod.machinery.requestinfo import scope_of
 
 _SPANS: Final = {

@@ -17,9 +17,9 @@ from tetrapod.generic.endpoints.owner_references import dedup_owner_references
 from tetrapod.generic.endpoints.scope import Scope, request_name
 from tetrapod.generic.http.negotiation.accept import Accepted
 from tetrapod.generic.http.negotiation.media_types import body_media_type, negotiate
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.errors import StoredTooLarge
-from tetrapod.generic.request import Request, Response
 from tetrapod.generic.scheduling.offload import LARGE, offloaded
 from tetrapod.generic.storage.interface import Entry, Preconditions
 from tetrapod.machinery.copying import copy_object

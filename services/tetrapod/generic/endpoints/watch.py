@@ -39,10 +39,10 @@ from tetrapod.generic.http.negotiation.accept import (
     YAML,
     Accepted,
 )
+from tetrapod.generic.http.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.http.websocket import is_websocket_request
 from tetrapod.generic.http.websocket_stream import serve_messages, watch_handshake
 from tetrapod.generic.registry.predicate import Selection
-from tetrapod.generic.request import ClientGone, HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.storage.cacher.counters import counters_of
 from tetrapod.generic.storage.interface import Entry, Watch, WatchEvent, WatchQuery
 from tetrapod.machinery import protobuf

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from tetrapod.generic.flowcontrol.controller import Flow
 from tetrapod.generic.flowcontrol.work_estimator import Estimate
-from tetrapod.generic.metrics.requests import verb_of
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.observability.logs import ACCESS
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.observability.request_metrics import verb_of
 from tetrapod.machinery.golang.durations import format_duration
+from tetrapod.machinery.user import UserInfo
 
 _access: Final = logging.getLogger(ACCESS)
 _FLOW_FIELDS: Final = "access log"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import random
 from typing import Final
 
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.generic.observability.logs import AUDIT_ID
-from tetrapod.generic.request import Handler, Request, Response
 
 _bits: Final = random.Random().getrandbits
 """Audit IDs need not be unpredictable, and reading random bytes from the kernel for each costs more than generating

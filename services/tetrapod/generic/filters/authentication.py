@@ -12,7 +12,7 @@ import time
 from tetrapod.generic.authentication.interface import RequestAuthenticator
 from tetrapod.generic.filters.auth_metrics import authenticated, not_authenticated
 from tetrapod.generic.filters.filter_metrics import FilterLatency
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery import status
 
 

@@ -5,7 +5,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/cachecontrol.go
 
 from __future__ import annotations
 
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, Request, Response
 
 
 def with_cache_control(handler: Handler) -> Handler:

@@ -34,9 +34,9 @@ from tetrapod.generic.filters.request_info import with_request_info
 from tetrapod.generic.filters.tracing import spanned, with_traces, with_tracing
 from tetrapod.generic.filters.warnings import with_warnings
 from tetrapod.generic.flowcontrol.controller import FlowControl
+from tetrapod.generic.http.request import Handler
 from tetrapod.generic.observability.tracing.provider import Tracing
 from tetrapod.generic.observability.tracing.trace_endpoint import with_permission
-from tetrapod.generic.request import Handler
 from tetrapod.generic.scheduling.scheduler import FairScheduler
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import zlib
 from typing import Final
 
 from tetrapod.generic.endpoints.gzip_encoding import HEADERS, accepts_gzip, member_of
-from tetrapod.generic.request import (
+from tetrapod.generic.http.request import (
     ForwardingWriter,
     Handler,
     Request,

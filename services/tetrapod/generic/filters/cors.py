@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.request import Handler, HeaderList, Request, Response
+from tetrapod.generic.http.request import Handler, HeaderList, Request, Response
 
 _METHODS: Final = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
 _HEADERS: Final = (

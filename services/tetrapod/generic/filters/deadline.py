@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
-from tetrapod.generic.request import AnswerBroken, Handler, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.http.request import AnswerBroken, Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery import status
 from tetrapod.machinery.golang.durations import parse_duration
 from tetrapod.machinery.golang.quoting import go_quote

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from tetrapod.generic.peers.protocol import NOT_PROCESSED
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.peers import NOT_PROCESSED
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
 
 

@@ -14,7 +14,7 @@ import asyncio
 import logging
 
 from tetrapod.generic.http.negotiation.documents import write_status
-from tetrapod.generic.request import ClientGone, Handler, Request, Response
+from tetrapod.generic.http.request import ClientGone, Handler, Request, Response
 from tetrapod.machinery.depth import is_depth_error
 from tetrapod.machinery.status import StatusError, internal_error
 

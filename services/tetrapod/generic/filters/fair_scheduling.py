@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
 
-from tetrapod.generic.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter
+from tetrapod.generic.http.request import ForwardingWriter, Handler, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.scheduling.scheduler import FairScheduler
 
 _USER: Final = b"x-remote-user"

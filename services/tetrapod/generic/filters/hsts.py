@@ -5,7 +5,7 @@ Upstream: staging/src/k8s.io/apiserver/pkg/server/filters/hsts.go
 
 from __future__ import annotations
 
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, Request, Response
 
 
 def with_hsts(handler: Handler, directives: tuple[str, ...]) -> Handler:

@@ -21,12 +21,12 @@ from tetrapod.generic.filters.filter_metrics import (
     count_rejected_impersonation,
 )
 from tetrapod.generic.filters.impersonation_modes import Impersonated, Mode, all_modes
-from tetrapod.generic.request import Handler, Request, Response
-from tetrapod.generic.user import UserInfo
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery.boundedcache import BoundedCache
 from tetrapod.machinery.failure import Failure
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.status import StatusError, bad_request
+from tetrapod.machinery.user import UserInfo
 
 USER: Final = b"impersonate-user"
 UID: Final = b"impersonate-uid"

@@ -22,9 +22,9 @@ from tetrapod.generic.authentication.serviceaccount import (
 )
 from tetrapod.generic.authorization.interface import Attributes, Authorizer, Decision
 from tetrapod.generic.authorization.message import forbidden_error
-from tetrapod.generic.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, SYSTEM_MASTERS, UserInfo
 from tetrapod.machinery.domain_paths import domain_prefixed_path
 from tetrapod.machinery.golang.quoting import go_quote
+from tetrapod.machinery.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, SYSTEM_MASTERS, UserInfo
 
 _GROUP: Final = "authentication.k8s.io"
 _ASSOCIATED_NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"

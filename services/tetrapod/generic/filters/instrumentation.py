@@ -1,4 +1,4 @@
-"""Counts and times every request (metrics/requests.py) and logs it (access_log.py).
+"""Counts and times every request (observability/request_metrics.py) and logs it (access_log.py).
 
 Upstream: staging/src/k8s.io/apiserver/pkg/endpoints/metrics, pkg/server/httplog
 """
@@ -11,7 +11,8 @@ import weakref
 from typing import Any
 
 from tetrapod.generic.filters import access_log
-from tetrapod.generic.metrics.requests import (
+from tetrapod.generic.http.request import Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.generic.observability.request_metrics import (
     ABORTS,
     FIELD_VALIDATION,
     LONG_RUNNING,
@@ -21,9 +22,8 @@ from tetrapod.generic.metrics.requests import (
     in_flight,
     verb_of,
 )
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
-from tetrapod.generic.user import LOOPBACK
 from tetrapod.machinery.requestinfo import is_long_running
+from tetrapod.machinery.user import LOOPBACK
 
 _VALIDATED = frozenset({"POST", "PUT", "PATCH"})
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.request import Request, Response
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.machinery.golang.quoting import go_quote
 
 _HEADERS: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"x-content-type-options", b"nosniff"))

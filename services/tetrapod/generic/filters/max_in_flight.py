@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from tetrapod.generic.filters.too_many_requests import too_many_requests
-from tetrapod.generic.request import Handler, Request, Response
-from tetrapod.generic.user import SYSTEM_MASTERS
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery.requestinfo import is_long_running
+from tetrapod.machinery.user import SYSTEM_MASTERS
 
 _READ_ONLY: Final = frozenset({"get", "list", "watch"})
 

@@ -5,8 +5,8 @@ The front proxy writes the audit events (audit/peer_audit.py).
 
 from __future__ import annotations
 
-from tetrapod.generic.peers.audit_headers import STATE_KEY
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.peers import AUDIT_STATE_KEY
+from tetrapod.generic.http.request import Handler, Request, Response
 from tetrapod.machinery.status import StatusError
 
 
@@ -14,7 +14,7 @@ def with_audit_findings(handler: Handler) -> Handler:
     """Collect the data that the front proxy requested, and return it in response headers."""
 
     async def audit_findings(request: Request) -> Response:
-        requested = request.state.get(STATE_KEY)
+        requested = request.state.get(AUDIT_STATE_KEY)
         if requested is None:
             return await handler(request)
         from tetrapod.generic.audit.context import AuditContext

@@ -19,11 +19,11 @@ from tetrapod.generic.filters.filter_metrics import FilterLatency
 from tetrapod.generic.filters.too_many_requests import too_many_requests
 from tetrapod.generic.flowcontrol import metrics
 from tetrapod.generic.flowcontrol.controller import Flow, FlowControl
+from tetrapod.generic.flowcontrol.flow_limit import InFlight
 from tetrapod.generic.flowcontrol.queueset import QueueSet, Ticket
 from tetrapod.generic.flowcontrol.work_estimator import LEAST, MUTATING, estimate
-from tetrapod.generic.metrics.requests import IN_QUEUE, kind_of
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
-from tetrapod.generic.scheduling.flow_limit import InFlight
+from tetrapod.generic.http.request import Handler, Request, Response, StreamResponse, UpgradeResponse
+from tetrapod.generic.observability.request_metrics import IN_QUEUE, kind_of
 from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.status import StatusError
 

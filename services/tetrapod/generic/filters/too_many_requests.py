@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.request import HeaderList, Response
+from tetrapod.generic.http.request import HeaderList, Response
 
 _BODY: Final = b"Too many requests, please try again later.\n"
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
+from tetrapod.generic.http.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.observability.tracing import trace_endpoint
 from tetrapod.generic.observability.tracing.provider import Tracing
 from tetrapod.generic.observability.tracing.report import FILTER
 from tetrapod.generic.observability.tracing.spans import SERVER, Span, Trace, arm, current, start
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 
 _SCOPE: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 

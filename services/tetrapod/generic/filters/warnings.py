@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tetrapod.generic.request import Handler, HeaderList, Request, Response
+from tetrapod.generic.http.request import Handler, HeaderList, Request, Response
 from tetrapod.machinery.status import StatusError
 
 TOTAL_LIMIT: Final = 4 * 1024

@@ -18,21 +18,21 @@ from tetrapod.generic.client.informer import Informer
 from tetrapod.generic.client.interface import Client
 from tetrapod.generic.flowcontrol import metrics, state_metrics
 from tetrapod.generic.flowcontrol.allocation import Claim, allocate, round_seats
+from tetrapod.generic.flowcontrol.flow_limit import FlowLimiter, forwarded_weight, local_weight
 from tetrapod.generic.flowcontrol.level import Level, queuing_of
 from tetrapod.generic.flowcontrol.queueset import QueueSet
 from tetrapod.generic.flowcontrol.rule_matching import Matcher, level_name, matcher
 from tetrapod.generic.flowcontrol.shuffle_sharding import deal, flow_hash
 from tetrapod.generic.flowcontrol.status import FLOW_SCHEMAS, GROUP, FlowSchemaStatus
 from tetrapod.generic.flowcontrol.work_estimator import Stats, Watches
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.metrics.series import restore, retire
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
-from tetrapod.generic.scheduling.flow_limit import FlowLimiter, forwarded_weight, local_weight
 from tetrapod.generic.scheduling.scheduler import FairScheduler
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.boundedcache import BoundedCache, weigh
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.user import UserInfo
 
 log = logging.getLogger(__name__)
 

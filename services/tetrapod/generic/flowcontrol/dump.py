@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from tetrapod.generic.flowcontrol.controller import FlowControl
 from tetrapod.generic.flowcontrol.queueset import Ticket
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.http.request import Handler, Request, Response
 
 PREFIX: Final = "/debug/api_priority_and_fairness/"
 _LEVELS: Final = (

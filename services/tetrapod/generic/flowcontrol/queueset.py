@@ -28,8 +28,8 @@ from tetrapod.generic.flowcontrol import metrics
 from tetrapod.generic.flowcontrol.integrator import Results
 from tetrapod.generic.flowcontrol.utilization import Limits, Utilization
 from tetrapod.generic.flowcontrol.work_estimator import Estimate
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.user import UserInfo
 
 _LEFT_TO_OTHERS: Final = 8
 """One of this many seats is reserved for other flows."""

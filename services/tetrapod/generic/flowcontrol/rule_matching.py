@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.user import UserInfo
 
 Matcher = Callable[[UserInfo, RequestInfo], bool]
 

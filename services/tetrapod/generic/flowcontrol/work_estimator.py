@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tetrapod.generic.request import Request
+from tetrapod.generic.http.request import Request
 from tetrapod.machinery.requestinfo import RequestInfo
 
 _MOST_LIST_SEATS: Final = 100

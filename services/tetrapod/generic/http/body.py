@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from tetrapod.generic.request import ClientGone
+from tetrapod.generic.http.request import ClientGone
 from tetrapod.machinery.status import StatusError, request_entity_too_large
 
 HIGH_WATER: Final = 65536

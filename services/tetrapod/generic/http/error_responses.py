@@ -11,8 +11,8 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.request import HeaderList, Response
 from tetrapod.generic.http.response_head import STATUS_LINES
-from tetrapod.generic.request import HeaderList, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

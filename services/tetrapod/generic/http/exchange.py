@@ -16,8 +16,7 @@ from typing import Final, Protocol
 from tetrapod.generic.http.body import Carrier, IncomingBody
 from tetrapod.generic.http.error_responses import panic_response, status_response
 from tetrapod.generic.http.loop_monitor import LoopMonitor
-from tetrapod.generic.http.response_head import render, render_trailers
-from tetrapod.generic.request import (
+from tetrapod.generic.http.request import (
     AnswerBroken,
     ClientGone,
     Handler,
@@ -28,6 +27,7 @@ from tetrapod.generic.request import (
     StreamResponse,
     UpgradeResponse,
 )
+from tetrapod.generic.http.response_head import render, render_trailers
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)

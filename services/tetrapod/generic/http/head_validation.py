@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tetrapod.generic.http.error_responses import bad_request, expectation_failed
 from tetrapod.generic.http.exchange import Exchange
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.http.request_target import valid_host
-from tetrapod.generic.request import HeaderList
 
 
 def validate_headers(exchange: Exchange, date: bytes) -> bytes | None:

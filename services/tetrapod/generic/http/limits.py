@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.request import HeaderList
+from tetrapod.generic.http.request import HeaderList
 
 MAX_HEAD: Final = 512 << 10
 MAX_PATH: Final = 16 << 10

@@ -24,8 +24,8 @@ from collections.abc import Callable, Coroutine, Generator, Iterable
 from itertools import islice
 from typing import Any, Final
 
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.collectors import RESETS, GaugeFunction, Histogram
-from tetrapod.generic.request import Request
 
 log = logging.getLogger(__name__)
 

@@ -38,9 +38,9 @@ from tetrapod.generic.http.hijacked import HijackedConnection
 from tetrapod.generic.http.leniency import escape_target, replace_method
 from tetrapod.generic.http.limits import MAX_AROUND_BODY, MAX_HEAD, MAX_HEADERS, WITHIN_LIMITS, excess
 from tetrapod.generic.http.loop_monitor import NOTICED
+from tetrapod.generic.http.request import Handler, Hijacked, Request, Response
 from tetrapod.generic.http.request_target import parse_target
 from tetrapod.generic.http.server_state import HttpServerState
-from tetrapod.generic.request import Handler, Hijacked, Request, Response
 from tetrapod.generic.scheduling.eager_tasks import start_eagerly
 
 HEAD_TIMEOUT: Final = 32.0

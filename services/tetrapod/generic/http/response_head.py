@@ -5,7 +5,7 @@ from __future__ import annotations
 import http
 from typing import Final
 
-from tetrapod.generic.request import HeaderList
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.machinery.boundedcache import bounded
 
 

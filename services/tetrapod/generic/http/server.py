@@ -18,9 +18,9 @@ import uvicorn
 
 from tetrapod.generic.http.buffered_protocol import Buffered
 from tetrapod.generic.http.protocol import HttpProtocol
+from tetrapod.generic.http.request import Handler
 from tetrapod.generic.http.server_state import HttpServerState
 from tetrapod.generic.http.tls import ServingContext, ServingTLS
-from tetrapod.generic.request import Handler
 
 log = logging.getLogger(__name__)
 

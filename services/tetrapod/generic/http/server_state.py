@@ -8,8 +8,8 @@ from collections.abc import Callable
 from uvicorn.server import ServerState
 
 from tetrapod.generic.http.loop_monitor import LoopMonitor
+from tetrapod.generic.http.request import Handler, Request
 from tetrapod.generic.http.unread_responses import UnreadResponses
-from tetrapod.generic.request import Handler, Request
 
 
 class HttpServerState(ServerState):

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from typing import Final
 
-from tetrapod.generic.request import HeaderList
+from tetrapod.generic.http.request import HeaderList
 
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 CONTINUATION: Final = 0

@@ -13,6 +13,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from tetrapod.generic.http.request import (
+    ClientGone,
+    HeaderList,
+    Hijacked,
+    Request,
+    Response,
+    StreamWriter,
+    UpgradeResponse,
+)
 from tetrapod.generic.http.websocket import (
     BINARY,
     CLOSE,
@@ -25,7 +34,6 @@ from tetrapod.generic.http.websocket import (
     frame,
     switching_protocols_head,
 )
-from tetrapod.generic.request import ClientGone, HeaderList, Hijacked, Request, Response, StreamWriter, UpgradeResponse
 
 Encode = Callable[[bytes], bytes]
 """A function that returns the frame of a message."""

@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 import orjson
 
 from tetrapod.generic.http.negotiation.accept import Clause, parse_accept
+from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.openapi import transfer
 from tetrapod.generic.openapi.document_chunks import JsonForm, JsonFormV3, encode_v3, join_small
 from tetrapod.generic.openapi.protobuf_v2 import ProtobufForm
@@ -24,7 +25,6 @@ from tetrapod.generic.openapi.protobuf_v3 import ProtobufFormV3
 from tetrapod.generic.openapi.responses import BY_CODING, Content
 from tetrapod.generic.openapi.source import DocumentSource, hash_of
 from tetrapod.generic.openapi.v2 import swagger
-from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery.failure import result_of
 
 Build: TypeAlias = Callable[[], Awaitable[Iterable[bytes] | None]]

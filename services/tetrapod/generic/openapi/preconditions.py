@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Final
 
-from tetrapod.generic.request import Request
+from tetrapod.generic.http.request import Request
 
 INVALID: Final = "invalid range"
 NO_OVERLAP: Final = "invalid range: failed to overlap"

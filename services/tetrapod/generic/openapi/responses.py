@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Final
 
+from tetrapod.generic.http.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.openapi.document_chunks import join_to_chunks
 from tetrapod.generic.openapi.preconditions import NO_OVERLAP, BadRange, Outcome, outcome, range_of, ranges
-from tetrapod.generic.request import HeaderList, Request, Response, StreamResponse, StreamWriter
 
 BY_CODING: Final = (b"vary", b"Accept-Encoding")
 

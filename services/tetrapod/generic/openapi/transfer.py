@@ -13,9 +13,9 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.request import Response, StreamResponse, StreamWriter
 from tetrapod.generic.openapi.document_chunks import Turns
 from tetrapod.generic.openapi.source import DocumentSource
-from tetrapod.generic.request import Response, StreamResponse, StreamWriter
 from tetrapod.machinery.gvk import Object
 
 MEDIA_TYPE: Final = "application/json;stream=parts"

@@ -15,14 +15,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.peers.protocol import NOT_PROCESSED
+from tetrapod.generic.http.peers import NOT_PROCESSED
+from tetrapod.generic.http.request import BodyReader, HeaderList
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.pool import REPLAYABLE, BackendPool
 from tetrapod.generic.proxy.replicas import Address, Replicas
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.request import BodyReader, HeaderList
 
 DIAL_SECONDS: Final = 3.0
 """Seconds to connect to a replica if there are others to try. Shorter than for other backends, in case its host is

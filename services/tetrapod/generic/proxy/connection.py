@@ -15,6 +15,7 @@ import httptools
 
 from tetrapod.generic.http.buffered_protocol import read_buffer
 from tetrapod.generic.http.closed_transport import CLOSED_TRANSPORT
+from tetrapod.generic.http.request import HeaderList, StreamWriter
 from tetrapod.generic.proxy.malformed_responses import (
     TOO_LARGE,
     TOO_MANY_1XX,
@@ -23,7 +24,6 @@ from tetrapod.generic.proxy.malformed_responses import (
     malformed_status,
     unsupported_encoding,
 )
-from tetrapod.generic.request import HeaderList, StreamWriter
 from tetrapod.machinery.failure import Failure
 
 HIGH_WATER: Final = 256 * 1024

@@ -14,6 +14,17 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
+from tetrapod.generic.http.request import (
+    AnswerBroken,
+    BodyReader,
+    HeaderList,
+    Hijacked,
+    Request,
+    Response,
+    StreamResponse,
+    StreamWriter,
+    UpgradeResponse,
+)
 from tetrapod.generic.http.response_head import render
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
@@ -27,17 +38,6 @@ from tetrapod.generic.proxy.headers import (
 )
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.splice import Splice
-from tetrapod.generic.request import (
-    AnswerBroken,
-    BodyReader,
-    HeaderList,
-    Hijacked,
-    Request,
-    Response,
-    StreamResponse,
-    StreamWriter,
-    UpgradeResponse,
-)
 
 log = logging.getLogger(__name__)
 

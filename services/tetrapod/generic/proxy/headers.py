@@ -11,11 +11,11 @@ import re
 from collections.abc import Collection
 from typing import Final
 
+from tetrapod.generic.http.peers import RESPONSE_HEADERS
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.http.response_head import canonical
-from tetrapod.generic.peers.protocol import RESPONSE_HEADERS
-from tetrapod.generic.request import HeaderList
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.boundedcache import bounded
+from tetrapod.machinery.user import UserInfo
 
 _HOP_BY_HOP: Final = frozenset(
     {

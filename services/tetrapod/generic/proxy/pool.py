@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
+from tetrapod.generic.http.request import BodyReader, HeaderList
 from tetrapod.generic.observability.tracing.propagation import outgoing
 from tetrapod.generic.proxy.connection import BackendConnection, BackendError
 from tetrapod.generic.proxy.dialing import dial
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.headers import render_request
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.request import BodyReader, HeaderList
 
 IDLE_TIMEOUT: Final = 60.0
 """Seconds. Shorter than the 90 s of upstream's servers, so that this side closes idle connections."""

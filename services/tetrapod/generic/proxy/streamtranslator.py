@@ -14,6 +14,7 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 from tetrapod.generic.http.websocket import (
     BINARY,
     CLOSE,
@@ -33,7 +34,6 @@ from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.spdy import Session
 from tetrapod.generic.proxy.streamtunnel import without_websocket
 from tetrapod.generic.proxy.transformed_ends import PipeEnd, pipe_ends
-from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 from tetrapod.machinery.gvk import Object
 
 PROTOCOL: Final = "v5.channel.k8s.io"

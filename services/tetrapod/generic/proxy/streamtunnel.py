@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from tetrapod.generic.http.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 from tetrapod.generic.http.websocket import (
     BINARY,
     CLOSE,
@@ -28,7 +29,6 @@ from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.headers import returned_headers
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.transformed_ends import pipe_ends
-from tetrapod.generic.request import HeaderList, Hijacked, Request, Response, UpgradeResponse
 
 _TUNNELS: Final = Counter(
     "apiserver_stream_tunnel_requests_total",

@@ -8,8 +8,8 @@ from typing import ParamSpec
 
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.scheduling.offload import in_thread
-from tetrapod.generic.user import LOOPBACK, UserInfo
 from tetrapod.machinery.long_work import TakesTooLong
+from tetrapod.machinery.user import LOOPBACK, UserInfo
 
 
 @dataclass(slots=True)

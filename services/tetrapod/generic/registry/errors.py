@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Final
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import RequestTooLarge
 from tetrapod.generic.storage.interface import (
     KeyExists,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.registry.context import Context
-from tetrapod.generic.request import Request, Response
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.table import TableConvertor
 

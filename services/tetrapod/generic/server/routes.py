@@ -13,9 +13,9 @@ import orjson
 
 from tetrapod.generic.configuration.version import version_info
 from tetrapod.generic.http.negotiation.media_types import check_route_accept
-from tetrapod.generic.lifecycle.health import Health
+from tetrapod.generic.http.request import Handler, HeaderList, Request, Response
 from tetrapod.generic.observability.exposition import metrics_response
-from tetrapod.generic.request import Handler, HeaderList, Request, Response
+from tetrapod.generic.server.health import Health
 from tetrapod.machinery import status
 
 

@@ -16,13 +16,13 @@ from tetrapod.generic.authorization.interface import Authorizer
 from tetrapod.generic.discovery.handlers import DiscoveryHandlers, DiscoverySource
 from tetrapod.generic.discovery.source import DefinitionSource
 from tetrapod.generic.endpoints.router import GroupVersionRouter
-from tetrapod.generic.lifecycle.health import Health
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.http.request import Handler, Request, Response
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.observability.debugging import profiles, verbosity, zpages
 from tetrapod.generic.openapi.source import BuiltinSource
 from tetrapod.generic.registry.definition import ResourceDefinition
 from tetrapod.generic.registry.store import Store
-from tetrapod.generic.request import Handler, Request, Response
+from tetrapod.generic.server.health import Health
 from tetrapod.generic.server.routes import Routes, health_handler, metrics, not_found, slis, version
 from tetrapod.generic.storage.interface import StorageConfig, StorageFactory
 from tetrapod.machinery import status

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Final, Protocol
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.interface import ResourceStorage, WatchEvent, WatchQuery
 
 log = logging.getLogger(__name__)

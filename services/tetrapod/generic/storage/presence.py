@@ -12,7 +12,7 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Backend, Compacted, FutureRevision
 from tetrapod.generic.storage.keys import prefix_end
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.machinery.gvk import GroupResource
 
 ENCRYPTED: Final = b"k8s:enc:"

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.certificate_metrics import CertificateFailures
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint
 from tetrapod.generic.proxy.pool import BackendPool
 from tetrapod.generic.proxy.resolver import Unresolvable
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.request import HeaderList
 from tetrapod.generic.webhook.client_config import ClientConfig
 from tetrapod.generic.webhook.credentials import Identity
 from tetrapod.generic.webhook.errors import CallFailed

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tetrapod.generic.request import HeaderList
+from tetrapod.generic.http.request import HeaderList
 
 
 @dataclass(frozen=True, slots=True)

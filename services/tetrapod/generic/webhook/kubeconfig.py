@@ -18,10 +18,10 @@ from typing import Final
 from tetrapod.generic.configuration.files import file_error_text
 from tetrapod.generic.configuration.loading import check, not_registered
 from tetrapod.generic.configuration.schemas import base64_bytes, boolean, kind, list_of, raw, string, struct
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.endpoint import Endpoint, parse_url
 from tetrapod.generic.proxy.tls import ClientTLS
-from tetrapod.generic.request import HeaderList
 from tetrapod.generic.webhook.credentials import NOBODY, Identity
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.gvk import Object

@@ -13,9 +13,9 @@ from typing import Final
 
 import orjson
 
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.proxy.connection import BackendError
 from tetrapod.generic.proxy.pool import BackendPool
-from tetrapod.generic.request import HeaderList
 from tetrapod.generic.webhook.errors import CallFailed
 from tetrapod.generic.webhook.kubeconfig import Target
 from tetrapod.generic.webhook.responses import Expected, HttpResponse, decode, header

@@ -16,7 +16,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.leaderelection.config import ElectionConfig
 from tetrapod.generic.client.leaderelection.elector import Elector
 from tetrapod.generic.client.leaderelection.lock import LeaseLock
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError
 

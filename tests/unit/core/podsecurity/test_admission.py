@@ -10,9 +10,9 @@ import pytest
 from tetrapod.core.admission.pod_security import Exemptions, PodSecurity
 from tetrapod.generic.admission.interface import Attributes
 from tetrapod.generic.storage.interface import ListQuery, StorageConfig, StorageFactory
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery.gvk import GroupVersionKind, GroupVersionResource, Object
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import UserInfo
 
 PREFIX = "pod-security.kubernetes.io/"
 HOST_PID = "host namespaces (hostPID=true)"

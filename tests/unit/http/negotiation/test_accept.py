@@ -19,7 +19,7 @@ from tetrapod.generic.http.negotiation.accept import (
 )
 from tetrapod.generic.http.negotiation.documents import write_status
 from tetrapod.generic.http.negotiation.media_types import check_route_accept, negotiate
-from tetrapod.generic.request import Request
+from tetrapod.generic.http.request import Request
 from tetrapod.machinery.status import StatusError, not_acceptable, too_many_requests
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

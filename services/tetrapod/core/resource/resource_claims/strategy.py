@@ -21,11 +21,11 @@ from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.lister import Lister
 from tetrapod.generic.registry.status import ALL_METADATA, StatusStrategy
 from tetrapod.generic.storage.interface import StorageFactory
-from tetrapod.generic.user import UserInfo
 from tetrapod.machinery import field
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.gvk import GroupKind, Object
 from tetrapod.machinery.status import invalid
+from tetrapod.machinery.user import UserInfo
 
 _LABEL: Final = "resource.kubernetes.io/admin-access"
 _NO_ACCESS: Final = f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace"

@@ -11,11 +11,11 @@ from urllib.parse import quote, urlencode
 
 from tetrapod.core.subresources.locations import Backends, kubelet_of, node_name
 from tetrapod.core.subresources.stores import PODS, Stores
+from tetrapod.generic.http.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy import BackendConnection, BackendError
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.request import Request, Response, StreamResponse, StreamWriter
 from tetrapod.machinery import field, status
 from tetrapod.machinery.field import FieldError
 from tetrapod.machinery.golang.integers import parse_int

@@ -15,12 +15,12 @@ from tetrapod.core.subresources.stores import PODS, Stores
 from tetrapod.core.v1.pods.logs import choose_container
 from tetrapod.generic.authorization.interface import Authorizer, Decision
 from tetrapod.generic.filters.authorization import attributes_of
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import Counter
 from tetrapod.generic.proxy import BackendError, Endpoint, forward
 from tetrapod.generic.proxy.headers import pass_through_headers, upgrade_of
 from tetrapod.generic.registry.context import Context
 from tetrapod.generic.registry.rest import Rest
-from tetrapod.generic.request import Request, Response
 from tetrapod.machinery import status
 from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.gvk import Object

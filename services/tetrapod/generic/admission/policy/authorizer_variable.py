@@ -17,9 +17,9 @@ from tetrapod.generic.authorization.interface import Attributes as Question
 from tetrapod.generic.authorization.interface import AuthorizationResult, Authorizer
 from tetrapod.generic.authorization.interface import Decision as Verdict
 from tetrapod.generic.authorization.selector_attributes import field_requirements, label_requirements
-from tetrapod.generic.user import ALL_AUTHENTICATED, UserInfo
 from tetrapod.machinery.cel.errors import Interrupt
 from tetrapod.machinery.cel.library.authorizer import AuthorizerValue, CheckAttributes, Decision
+from tetrapod.machinery.user import ALL_AUTHENTICATED, UserInfo
 
 
 class _Asked(Interrupt):

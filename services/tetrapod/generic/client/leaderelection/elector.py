@@ -18,7 +18,7 @@ from typing import Final
 from tetrapod.generic.client.leaderelection.config import JITTER, ElectionConfig
 from tetrapod.generic.client.leaderelection.leadership import Work
 from tetrapod.generic.client.leaderelection.lock import LeaseLock
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.metrics import collectors
 from tetrapod.machinery.gvk import Object
 from tetrapod.machinery.status import StatusError

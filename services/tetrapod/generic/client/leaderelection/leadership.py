@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final, Protocol
 
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import orjson
 
 from tetrapod.generic.http.negotiation.accept import PROTOBUF, YAML, Accepted, Offer, choose
 from tetrapod.generic.http.negotiation.media_types import wants_pretty
-from tetrapod.generic.request import HeaderList, Request, Response
+from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.machinery import protobuf
 from tetrapod.machinery.golang.json_numbers import without_exponents
 from tetrapod.machinery.gvk import Object

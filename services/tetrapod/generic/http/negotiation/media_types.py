@@ -23,7 +23,7 @@ from tetrapod.generic.http.negotiation.accept import (
     parse_media_type,
     readable,
 )
-from tetrapod.generic.request import Request
+from tetrapod.generic.http.request import Request
 from tetrapod.machinery.boundedcache import bounded
 from tetrapod.machinery.status import StatusError, not_acceptable
 

@@ -24,9 +24,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
+from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.observability.debugging import sampling, symbols
 from tetrapod.generic.observability.debugging.live_objects import live_objects
-from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery import status
 
 PREFIX: Final = "/debug/pprof/"

@@ -10,8 +10,8 @@ import asyncio
 from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Final
 
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.observability.debugging.live_objects import live_objects
-from tetrapod.generic.request import Request, Response
 
 _BODY_LIMIT: Final = 64 * 1024
 _MOST: Final = 1000

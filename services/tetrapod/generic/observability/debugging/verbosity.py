@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.observability.logs import set_verbosity
-from tetrapod.generic.request import HeaderList, Request, Response
 from tetrapod.machinery.golang.integers import parse_uint
 from tetrapod.machinery.golang.quoting import go_quote
 

@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tetrapod.generic.http.request import Request, Response
 from tetrapod.generic.metrics.collectors import STARTED, Metric
 from tetrapod.generic.observability.exposition.negotiation import negotiate
-from tetrapod.generic.request import Request, Response
 
 
 async def metrics_response(request: Request, metrics: Sequence[Metric], collectors: Sequence[Any] = ()) -> Response:

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.observability.tracing.spans import Span
 from tetrapod.generic.rpc import Channel, Code, RpcError
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from tetrapod.generic.http.peers import TRACE_SPANS as RESPONSE_HEADER
+from tetrapod.generic.http.peers import pack_header, take_out_headers
+from tetrapod.generic.http.request import HeaderList, Request, Response
 from tetrapod.generic.observability.tracing.report import span_document
 from tetrapod.generic.observability.tracing.spans import Nothing, Span
-from tetrapod.generic.peers.packed_headers import pack, take_out
-from tetrapod.generic.peers.protocol import TRACE_SPANS as RESPONSE_HEADER
-from tetrapod.generic.request import HeaderList, Request, Response
 
 REQUEST_HEADER: Final = b"x-remote-trace"
 STATE_KEY: Final = "what the front asks of traces"
@@ -50,13 +50,13 @@ def is_trusted(request: Request) -> bool:
 def add_response_header(response: Response, root: Span) -> None:
     """Add the spans below `root` to the response headers, unless they are too large."""
     root.end()
-    encoded = pack(span_document(root, root.started).get("spans", []), default=str)
+    encoded = pack_header(span_document(root, root.started).get("spans", []), default=str)
     if len(encoded) <= _LIMIT:
         response.headers.append((RESPONSE_HEADER, encoded))
 
 
 def graft(response: Response, step: Span | Nothing) -> None:
     """Remove the service's spans from its response and attach them to the span of the call."""
-    for spans in take_out(response, RESPONSE_HEADER):
+    for spans in take_out_headers(response, RESPONSE_HEADER):
         if isinstance(step, Span):
             step.grafts += spans

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple, cast
 
+from tetrapod.generic.http.request import HeaderList
 from tetrapod.generic.observability.tracing.spans import CLIENT, P, R, Span, current
-from tetrapod.generic.request import HeaderList
 
 TRACEPARENT: Final = b"traceparent"
 _SCOPE: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final
 
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.propagation import carried, extract
 from tetrapod.generic.observability.tracing.spans import Span, Trace
-from tetrapod.generic.request import Request
-from tetrapod.generic.user import SYSTEM_MASTERS
+from tetrapod.machinery.user import SYSTEM_MASTERS
 
 if TYPE_CHECKING:
     from tetrapod.generic.observability.tracing.configuration import TracingConfiguration

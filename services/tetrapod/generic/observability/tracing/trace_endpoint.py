@@ -15,16 +15,16 @@ from typing import Any, Final
 
 import orjson
 
+from tetrapod.generic.http.peers import TRACE_SPANS
+from tetrapod.generic.http.request import Handler, Request, Response, StreamResponse, UpgradeResponse
 from tetrapod.generic.observability.tracing import peer_traces
 from tetrapod.generic.observability.tracing.report import span_document, text
 from tetrapod.generic.observability.tracing.spans import Span, Trace, current, detail
-from tetrapod.generic.peers.protocol import TRACE_SPANS
-from tetrapod.generic.request import Handler, Request, Response, StreamResponse, UpgradeResponse
-from tetrapod.generic.user import SYSTEM_MASTERS
 from tetrapod.machinery import requestinfo
 from tetrapod.machinery.golang.quoting import go_quote
 from tetrapod.machinery.requestinfo import is_long_running
 from tetrapod.machinery.status import StatusError
+from tetrapod.machinery.user import SYSTEM_MASTERS
 
 JSON, TEXT = "1", "text"
 _FORMS: Final = {"1": JSON, "json": JSON, "text": TEXT}

@@ -13,7 +13,7 @@ import contextlib
 import logging
 from typing import Final
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Backend, BackendEvent, Compacted
 from tetrapod.generic.storage.cacher.cache import Cache
 from tetrapod.generic.storage.cacher.compressed_entry import packed

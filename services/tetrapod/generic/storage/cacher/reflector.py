@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 from tetrapod.generic.storage.backend import Backend, BackendEvent, BackendWatch, Compacted, FutureRevision, KeyValue
 from tetrapod.generic.storage.cacher.cache import Cache

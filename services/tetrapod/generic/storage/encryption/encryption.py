@@ -11,7 +11,7 @@ import logging
 from typing import Final
 
 from tetrapod.generic.configuration.watching import watch
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.generic.storage.backend import Backend
 from tetrapod.generic.storage.encryption.backend import EncryptedBackend
 from tetrapod.generic.storage.encryption.configuration import content, read_configuration

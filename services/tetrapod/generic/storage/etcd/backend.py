@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.rpc import RpcError
 from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, WriteResult
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb

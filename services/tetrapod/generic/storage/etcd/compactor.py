@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Compacted
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb
 

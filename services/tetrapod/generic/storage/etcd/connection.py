@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.observability.tracing.propagation import traceparent
 from tetrapod.generic.observability.tracing.spans import CLIENT, Span, current
 from tetrapod.generic.rpc import Call, Channel, RpcError

@@ -5,7 +5,7 @@ It relies on etcd's error texts, because the status codes are ambiguous.
 
 from __future__ import annotations
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.rpc import Code, RpcError
 from tetrapod.generic.storage.backend import Compacted, FutureRevision, LeaseNotFound, RequestTooLarge
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from itertools import count
 from typing import Final
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.rpc import Call, RpcError
 from tetrapod.generic.storage.backend import BackendEvent, Compacted, KeyValue, WatchBatch
 from tetrapod.generic.storage.etcd import etcd_pb2 as pb

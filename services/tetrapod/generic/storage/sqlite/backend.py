@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.observability.tracing.spans import traced
 from tetrapod.generic.storage.backend import BackendEvent, KeyValue, Range, RequestTooLarge, WriteResult
 from tetrapod.generic.storage.sqlite import reading, snapshots

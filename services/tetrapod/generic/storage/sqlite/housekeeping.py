@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Compacted, FutureRevision
 from tetrapod.generic.storage.sqlite.writer import Writer
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.sqlite.transaction import Transaction
 from tetrapod.machinery.failure import Failure
 

@@ -14,7 +14,6 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)
@@ -27,6 +26,12 @@ Check = Callable[[], Awaitable[None]]
 """Returns if healthy, and raises with the reason if not."""
 
 ENDPOINTS: Final = ("healthz", "livez", "readyz")
+
+
+RETRY_SECONDS: Final = 1
+"""Seconds in the Retry-After of requests that were not started, as of a server that stops (upstream:
+filters/with_retry_after.go).
+"""
 
 
 class Followed(Protocol):
@@ -171,3 +176,7 @@ class Lifecycle:
                 await hook()
             except Exception:
                 log.exception("pre-shutdown hook %s failed", name)
+
+
+class Unavailable(Exception):
+    """The store or service did not respond, or not in time; whether a write took effect is unknown."""

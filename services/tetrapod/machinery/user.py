@@ -26,6 +26,8 @@ def weigh_user(user: UserInfo) -> int:
 ALL_AUTHENTICATED: Final = "system:authenticated"
 ALL_UNAUTHENTICATED: Final = "system:unauthenticated"
 SYSTEM_MASTERS: Final = "system:masters"
+SERVICES_GROUP: Final = "system:tetrapod:services"
+"""The group of the four services, which certificates of users cannot grant."""
 ANONYMOUS: Final = UserInfo("system:anonymous", groups=(ALL_UNAUTHENTICATED,))
 LOOPBACK: Final = UserInfo("system:apiserver", groups=(SYSTEM_MASTERS, ALL_AUTHENTICATED))
 """The identity of the server's own controllers."""

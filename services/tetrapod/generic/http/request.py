@@ -12,10 +12,10 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
-from tetrapod.generic.user import ANONYMOUS, UserInfo
 from tetrapod.machinery.golang.query import Query
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.requestinfo import RequestInfo
+from tetrapod.machinery.user import ANONYMOUS, UserInfo
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 """Headers with lower-case names."""

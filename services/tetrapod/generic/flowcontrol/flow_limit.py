@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from tetrapod.generic.request import Response, StreamResponse, StreamWriter
+from tetrapod.generic.http.request import Response, StreamResponse, StreamWriter
 from tetrapod.generic.scheduling.config import DEFAULT, FairScheduling
 
 READ, WRITE, MANY = 1, 2, 4

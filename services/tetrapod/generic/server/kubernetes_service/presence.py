@@ -14,9 +14,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from tetrapod.generic.client.periodic import every
-from tetrapod.generic.kubernetes_service.reconcilers import EndpointReconciler
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Lifecycle, Unavailable
+from tetrapod.generic.server.kubernetes_service.reconcilers import EndpointReconciler
 from tetrapod.machinery.status import StatusError
 
 log = logging.getLogger(__name__)

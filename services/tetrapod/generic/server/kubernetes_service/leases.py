@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from tetrapod.generic.lifecycle.unavailable import Unavailable
+from tetrapod.generic.lifecycle import Unavailable
 from tetrapod.generic.storage.backend import Backend
 
 TTL: Final = 15

@@ -10,9 +10,9 @@ import asyncio
 import logging
 from typing import Final
 
-from tetrapod.generic.lifecycle.lifecycle import Check, Lifecycle
+from tetrapod.generic.http.request import HeaderList, Request, Response
+from tetrapod.generic.lifecycle import Check, Lifecycle
 from tetrapod.generic.metrics.collectors import HEALTHCHECK, HEALTHCHECKS_TOTAL
-from tetrapod.generic.request import HeaderList, Request, Response
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tetrapod.generic.kubernetes_service.leases import PeerLeases
-from tetrapod.generic.kubernetes_service.objects import KubernetesEndpoints
+from tetrapod.generic.server.kubernetes_service.leases import PeerLeases
+from tetrapod.generic.server.kubernetes_service.objects import KubernetesEndpoints
 
 
 class EndpointReconciler(Protocol):

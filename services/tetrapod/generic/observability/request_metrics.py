@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tetrapod.generic.http.request import Request
 from tetrapod.generic.metrics.collectors import LATENCY_BUCKETS, Counter, Gauge, Histogram
 from tetrapod.generic.metrics.series import on_change
-from tetrapod.generic.request import Request
 from tetrapod.machinery.golang.query import Query
 from tetrapod.machinery.requestinfo import RequestInfo, scope_of
 

@@ -20,7 +20,7 @@ from tetrapod.generic.client.interface import Client
 from tetrapod.generic.client.keep_writing import periodic_hook
 from tetrapod.generic.client.periodic import every
 from tetrapod.generic.client.reads import get_or_none
-from tetrapod.generic.lifecycle.lifecycle import Lifecycle
+from tetrapod.generic.lifecycle import Lifecycle
 from tetrapod.machinery.gvk import GroupVersionResource, Object
 from tetrapod.machinery.timestamps import now, now_micro, parse_micro
 

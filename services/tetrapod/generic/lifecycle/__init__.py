@@ -1,1 +1,0 @@
-"""Start-up, readiness, health checks and shutdown of a server."""
