@@ -1,4 +1,7 @@
-"""Cells that several kinds share: ages, selectors, containers, truncated lists."""
+"""Cells of Tables that several kinds share: ages, selectors, containers, truncated lists.
+
+The constants are columns (`NAME`, `AGE`, …) and the texts that kubectl shows for absent values (`NONE`, …).
+"""
 
 from __future__ import annotations
 
@@ -28,78 +31,87 @@ SELECTOR: Final = Column("Selector", priority=1)
 
 
 def name_of(obj: Object) -> str:
-    """Return the object's name, or ""."""
+    """Return metadata.name, or "" if it is not set."""
     name: str = obj["metadata"].get("name", "")
     return name
 
 
 def seconds(timestamp: str) -> float:
-    """Return a timestamp as seconds since the epoch."""
+    """Return an RFC 3339 timestamp as seconds since the epoch, raising ValueError for any other text."""
     return parse(timestamp).timestamp()
 
 
 def since(timestamp: str | None) -> str:
-    """Return the time since a timestamp in short form. Upstream: translateTimestampSince."""
+    """Return the time since a timestamp as kubectl shows ages ("5m3s"), or "<unknown>" without a timestamp.
+
+    Upstream: pkg/printers/internalversion/printers.go, translateTimestampSince
+    """
     if not timestamp:
         return UNKNOWN
     return human_duration(time.time() - seconds(timestamp))
 
 
 def until(timestamp: str | None) -> str:
-    """Return the time until a timestamp in short form."""
+    """Return the time until a timestamp as kubectl shows ages ("5m3s"), or "<unknown>" without a timestamp.
+
+    A timestamp more than two seconds in the past gives "<invalid>".
+    """
     if not timestamp:
         return UNKNOWN
     return human_duration(seconds(timestamp) - time.time())
 
 
 def age(obj: Object) -> str:
-    """Return the time since the object's creation in short form."""
+    """Return the time since metadata.creationTimestamp as kubectl shows it, or "<unknown>" if it is not set."""
     return since(obj["metadata"].get("creationTimestamp"))
 
 
 def labels_text(labels: Mapping[str, str] | None) -> str:
-    """Return labels as `a=b,c=d`, sorted, or "<none>"."""
+    """Return labels as `a=b,c=d`, sorted by key, or "<none>" if there are none."""
     if not labels:
         return NONE
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
 
 
 def selector_text(selector: Object | None) -> str:
-    """Format a LabelSelector. Upstream: metav1.FormatLabelSelector."""
+    """Format a LabelSelector as `a=b,c in (d,e)`: "<none>" if it is unset or empty, "<error>" if it is invalid.
+
+    Upstream: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go, FormatLabelSelector
+    """
     return format_label_selector(selector)
 
 
 def containers(template_spec: Object) -> tuple[str, str]:
-    """Return the names and the images of the containers, each joined by commas."""
+    """Return the names and the images of a pod spec's `containers`, each joined by commas; others are left out."""
     items = template_spec.get("containers") or []
     return ",".join(c.get("name", "") for c in items), ",".join(c.get("image", "") for c in items)
 
 
 def pod_template(obj: Object) -> Object:
-    """Return the spec of a workload's pod template."""
+    """Return spec.template.spec of a workload, or {} if there is none."""
     template_spec: Object = (obj.get("spec", {}).get("template") or {}).get("spec") or {}
     return template_spec
 
 
 def more(items: Iterable[str], limit: int, joiner: str = ",") -> str:
-    """Join the first `limit` items and append how many more there are."""
+    """Join the first `limit` items; if there are further ones, append their number as " + 2 more..."."""
     texts = list(items)
     text = joiner.join(texts[:limit])
     return f"{text} + {len(texts) - limit} more..." if len(texts) > limit else text
 
 
 def status_of(obj: Object) -> Object:
-    """Return the object's status, or {}."""
+    """Return the object's status itself, or a new {} if it has none."""
     status: Object = obj.get("status") or {}
     return status
 
 
 def spec_of(obj: Object) -> Object:
-    """Return the object's spec, or {}."""
+    """Return the object's spec itself, or a new {} if it has none."""
     spec: Object = obj.get("spec") or {}
     return spec
 
 
 def boolean(value: Any, default: bool = False) -> bool:
-    """Return the value as a bool, or the default if it is None."""
+    """Return the truth value of `value`, or `default` if `value` is None."""
     return bool(default if value is None else value)

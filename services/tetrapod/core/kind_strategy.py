@@ -23,15 +23,30 @@ NameCheck = Callable[[str, bool], list[str]]
 class KindStrategy(Strategy):
     """A strategy configured by its arguments.
 
+    Most of them set an attribute of `Strategy`, which describes it in full.
+
     Args:
-        default: the defaulting function, or one for each version.
+        default: the defaulting function for all versions, or one for each version; versions without one get no
+            defaults.
         validate: validates an object on create, and the new object on update.
-        validate_update: validates (new, old) on update, after `validate`.
+        validate_update: validates (new, old) on update; its errors follow those of `validate`.
         whole_update: validates (new, old) on update instead of `validate` and `validate_update`, where upstream has
             another order.
-        fields: maps the names of selectable fields to functions that read them.
-        template: the path of the kind's pod template, whose gated fields are dropped; () if it has none.
+        warnings: returns warnings about (new, old); old is None on create.
+        status: whether the kind has a `/status` subresource, so that other writes do not change the status.
+        initial_status: the status of new objects; None means {} if `status` is true, else no status.
+        generation: the top-level fields whose change increments metadata.generation; () means that it is not
+            maintained.
+        create_on_update: whether a PUT of a missing object creates it.
+        unconditional_update: whether an update may omit metadata.resourceVersion.
+        returns_deleted: whether DELETE responds with the object instead of a Status.
+        name: returns the errors of (name, whether it is generateName); None requires a DNS subdomain.
+        fields: maps the names of selectable fields to functions that read them from an object.
         ttl: seconds until an object is deleted; 0 means never.
+        metadata: see `Strategy.metadata_rules`; None keeps its default.
+        template: the path of the kind's pod template; () if it has none. Writes drop the template's fields behind
+            disabled feature gates, unless the stored template uses them.
+        revalidates_generate_name: see `Strategy.revalidates_generate_name`; None keeps its default.
     """
 
     def __init__(  # noqa: PLR0913 - a declaration by keywords
@@ -124,5 +139,9 @@ class KindStrategy(Strategy):
 
 
 def status_strategy(strategy: Strategy, **options: Any) -> StatusStrategy:
-    """Return the strategy of the `/status` subresource of a kind."""
+    """Return `StatusStrategy(strategy, **options)`, the strategy of a kind's `/status` subresource.
+
+    Args:
+        strategy: the strategy of the kind itself.
+    """
     return StatusStrategy(strategy, **options)

@@ -38,12 +38,12 @@ class Dependencies:
     """The objects that the definitions of core need.
 
     Args:
-        subresources: implementations of subresources and virtual resources by path, such as "pods/eviction" or
-            "bindings".
+        subresources: implementations of subresources and of resources that are not stored, by path, such as
+            "pods/eviction" or "bindings".
         addresses: allocates the cluster IPs of services.
         ports: allocates the node ports of services.
-        parameters: authorizes users to name the parameters of admission policies.
-        claims: authorizes the writers of resource claims.
+        parameters: checks that a writer of an admission policy or binding may read its parameters.
+        claims: checks that a writer of a resource claim may set its protected fields.
         authorizer: authorizes signers of pod certificates; None skips the check.
         event_ttl: seconds until an event is deleted.
     """
@@ -58,7 +58,10 @@ class Dependencies:
 
 
 def definitions(dependencies: Dependencies) -> list[ResourceDefinition]:
-    """Return the definitions of all resources of core."""
+    """Create the definitions of all resources of core, with new strategies.
+
+    The generated facts that `builtin` cached for them are dropped afterwards, to free memory.
+    """
     result = [
         *v1.definitions(dependencies.subresources, dependencies.addresses, dependencies.ports, dependencies.event_ttl),
         *apps.definitions(),

@@ -1,6 +1,6 @@
 """`CoreService`, the service of the built-in groups: resources, allocators, bootstrap and node-less controllers.
 
-The package `apps` passes in everything that it depends on. It does not know the other services.
+The package `apps` creates it and passes in everything that it depends on. It does not know the other services.
 """
 
 from __future__ import annotations
@@ -53,7 +53,23 @@ from tetrapod.generic.server.server import GenericAPIServer
 
 @dataclass(frozen=True, slots=True)
 class CoreConfig:
-    """The configuration of the service. `collection_delay` and `event_ttl` are in seconds."""
+    """The configuration of the service.
+
+    Attributes:
+        service_network: the CIDR of cluster IPs.
+        node_ports: the range of node ports, such as "30000-32767".
+        advertise_address: the address in the endpoints of the Service `kubernetes`.
+        port: the port in those endpoints.
+        ca: the PEM bundle that ConfigMaps `kube-root-ca.crt` and token Secrets contain.
+        authentication: returns the data of the ConfigMap `extension-apiserver-authentication`.
+        controllers: the value of `--controllers`.
+        kubelet: how to connect to kubelets.
+        collection_delay: seconds from a custom resource's first object until the garbage collector watches the
+            resource.
+        apart: the name of this process if core runs as a separate service, else "".
+        event_ttl: seconds until an event is deleted.
+        allow_privileged: whether containers may be privileged.
+    """
 
     service_network: str
     node_ports: str
@@ -70,17 +86,17 @@ class CoreConfig:
 
 
 class CoreService:
-    """The core service.
+    """The core service. The constructor installs its resources in `server`; `register` adds background tasks.
 
     Only the replica that holds `leadership` runs the controllers. Each replica maintains the bootstrap objects and
     repairs allocations, which upstream's kube-apiserver does itself.
 
     Args:
-        client: requests through the aggregator, as the server itself.
-        controller_client: requests through the aggregator, as the controllers.
+        client: sends requests through the aggregator as the server itself.
+        controller_client: sends requests through the aggregator as the controllers.
         token_rest: the subresource `serviceaccounts/token`.
         sign: requests a service account token from the auth service.
-        probes: additional health probes for componentstatuses.
+        probes: health probes for componentstatuses by name, besides those of the scheduler and the controller manager.
     """
 
     def __init__(
@@ -141,7 +157,10 @@ class CoreService:
         }
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the post-start hooks: bootstrap first, then the controllers and the repair of allocations."""
+        """Register the post-start hooks: bootstrap first, then the controllers and the repair of allocations.
+
+        The connections to kubelets, pods and services are closed at shutdown.
+        """
         self.bootstrap.register(lifecycle)
         lifecycle.on_shutdown("core-backends", self.backends.close)
 
@@ -161,13 +180,20 @@ class CoreService:
         lifecycle.on_start("start-service-ip-repair-controllers", repair)
 
     def _led(self) -> list[Controller]:
-        """Return the controllers of the leader, created for each leader term."""
+        """Create the controllers of one leader term.
+
+        These are the ones that `--controllers` selects, the namespace informer that they share, and `WebhookHazards`.
+        """
         namespaces = Informer(self._controller_client, NAMESPACES)
         enabled = selected(self.controllers(namespaces), self._config.controllers)
         return [Shared("namespaces", namespaces), *enabled, WebhookHazards(self._controller_client, namespaces)]
 
     def controllers(self, namespaces: Informer) -> list[Controller]:
-        """Return all controllers that `--controllers` can select."""
+        """Create all controllers that `--controllers` can select; they do not run yet.
+
+        Args:
+            namespaces: the informer that some of them share. The caller runs it.
+        """
         client = self._controller_client
         return [
             NamespaceController(client, namespaces),

@@ -1,4 +1,4 @@
-"""Binding. Its implementation is `pods/binding.py`, because a Binding in the path of its namespace does the same."""
+"""Binding. `pods/binding.py` implements it, because creating a Binding does the same as `pods/binding`."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tetrapod.generic.registry.strategy import Strategy
 
 
 def definition(rest: Rest) -> ResourceDefinition:
-    """Return the definition of bindings, which are only created."""
+    """Return the definition of bindings, which can only be created and are not stored."""
     return builtin("", "bindings", Strategy(), rest=rest)

@@ -1,6 +1,6 @@
 """ComponentStatus, which is deprecated and read-only.
 
-It shows the health of the store and of the components that upstream expects on this machine.
+It shows the health of the store and of the scheduler and the controller manager, probed on 127.0.0.1 at each request.
 
 Upstream: pkg/registry/core/componentstatus, pkg/probe/http.
 """
@@ -31,7 +31,11 @@ _PORTS: Final = {"controller-manager": 10257, "scheduler": 10259}
 
 
 def definition(rest: Rest) -> ResourceDefinition:
-    """Return the definition of componentstatuses, which are probed instead of stored."""
+    """Return the definition of componentstatuses, which are probed instead of stored.
+
+    Args:
+        rest: a `ComponentStatusRest`.
+    """
     return builtin(
         "",
         "componentstatuses",
@@ -72,7 +76,10 @@ class ComponentStatusRest(Rest):
 
 
 async def _component_status(name: str, probe: Probe) -> Object:
-    """Run the probe and return a ComponentStatus."""
+    """Run the probe and return a ComponentStatus.
+
+    Its condition Healthy is "True", or "False" with the error's text if the probe raised any exception.
+    """
     try:
         await probe()
         condition = {"type": "Healthy", "status": "True", "message": "ok"}
@@ -82,7 +89,10 @@ async def _component_status(name: str, probe: Probe) -> Object:
 
 
 def local_components() -> dict[str, Probe]:
-    """Return probes of the controller manager and the scheduler at their default addresses."""
+    """Return the probes "controller-manager" and "scheduler".
+
+    They request /healthz of the component's default port on 127.0.0.1.
+    """
     return {name: _health_at(port) for name, port in _PORTS.items()}
 
 
@@ -113,7 +123,7 @@ def _health_at(port: int) -> Probe:
 
 
 class ProbeError(Exception):
-    """The error of an unhealthy component; its text is the reason."""
+    """The error that a probe raises if the component is unhealthy or cannot be reached; its text is the reason."""
 
 
 def _component_status_row(obj: Object) -> list[Any]:

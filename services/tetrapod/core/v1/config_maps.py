@@ -51,5 +51,5 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ConfigMap."""
+    """Validate an updated ConfigMap. A stored `immutable: true` must stay, and the data must not change then."""
     return frozen(new, old, "data", "binaryData") + validate(new)

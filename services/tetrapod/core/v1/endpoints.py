@@ -49,7 +49,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of Endpoints."""
+    """Set the protocol of ports without one to TCP, in place."""
     for subset in obj.get("subsets") or ():
         for port in subset.get("ports") or ():
             if not port.get("protocol"):
@@ -57,12 +57,12 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new Endpoints object."""
+    """Validate the subsets of a new Endpoints object."""
     return _subsets(obj, [])
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated Endpoints object. Stored addresses in a legacy format are accepted."""
+    """Validate an updated Endpoints object. Addresses that the stored object contains may keep a legacy format."""
     return _subsets(new, _addresses(old))
 
 

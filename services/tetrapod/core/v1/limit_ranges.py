@@ -43,7 +43,10 @@ class LimitRangeStrategy(KindStrategy):
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the default limits and requests of a LimitRange from its bounds."""
+    """Complete `default` and `defaultRequest` of Container limits, and round quantities up to a thousandth, in place.
+
+    `default` is completed from `max`, then `defaultRequest` from `default` and `min`.
+    """
     for item in (obj.get("spec") or {}).get("limits") or ():
         for bound in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
             if quantities := item.get(bound):
@@ -65,7 +68,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a LimitRange, which has at most one item per type."""
+    """Validate a LimitRange: the types, which must not repeat, and the amounts of each item."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
@@ -119,7 +122,13 @@ def _item(item: Object, kind: str, path: str) -> list[FieldError]:
 
 
 def _relations(name: str, bounds: Amounts, path: str) -> list[FieldError]:
-    """Validate the order of one resource's amounts: min, defaultRequest, default, max, and maxLimitRequestRatio."""
+    """Validate the amounts of one resource: min ≤ defaultRequest ≤ default ≤ max, and maxLimitRequestRatio.
+
+    Args:
+        name: the resource, such as "cpu".
+        bounds: the amounts of this resource, by "min", "max", "default", "defaultRequest" and "maxLimitRequestRatio".
+        path: the field path of the LimitRange item.
+    """
     low, high, limit, request, ratio = (
         bounds.get(key) for key in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
     )

@@ -53,7 +53,7 @@ def definition() -> ResourceDefinition:
 class NamespaceStrategy(Strategy):
     """The strategy of Namespace.
 
-    It adds the finalizer `kubernetes` on create and keeps spec.finalizers on update.
+    Create adds the finalizer `kubernetes` to spec.finalizers; update keeps the stored spec.finalizers.
     """
 
     has_status = True
@@ -102,7 +102,7 @@ class NamespaceStrategy(Strategy):
 
 
 def _keep_finalizers(new: Object, old: Object) -> None:
-    """Copy spec.finalizers from the stored object."""
+    """Replace spec.finalizers of `new` by those of the stored object; `new` must have a spec."""
     finalizers = (old.get("spec") or {}).get("finalizers")
     new["spec"].pop("finalizers", None)
     if finalizers:
@@ -110,7 +110,7 @@ def _keep_finalizers(new: Object, old: Object) -> None:
 
 
 def validate_finalizers(obj: Object, *, indexed: bool = False) -> list[FieldError]:
-    """Validate spec.finalizers.
+    """Validate spec.finalizers: each must be `kubernetes` or a name with a domain.
 
     Args:
         indexed: whether error paths include the index of the finalizer. Only `/finalize` does this upstream.
@@ -169,7 +169,10 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
 
 
 class NamespaceStore(Store):
-    """A store that marks a namespace as Terminating before it removes it."""
+    """A store whose DELETE first sets deletionTimestamp and the phase Terminating of a namespace.
+
+    The namespace is removed only once both spec.finalizers and metadata.finalizers are empty.
+    """
 
     async def delete(
         self, ctx: Context, name: str, options: Object, validate: ValidateObject | None = None
@@ -227,7 +230,7 @@ class NamespaceStore(Store):
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a Namespace."""
+    """Set a missing phase to Active and, if there is a name, the label kubernetes.io/metadata.name, in place."""
     status = obj.setdefault("status", {})
     if not status.get("phase"):
         status["phase"] = "Active"

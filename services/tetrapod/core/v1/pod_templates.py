@@ -33,12 +33,12 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a PodTemplate."""
+    """Validate the pod template of a PodTemplate."""
     return pod_template_spec(obj.get("template") or {}, "template")
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a PodTemplate."""
+    """Return the warnings about the pod template; an update that does not change the generation gives none."""
     return [] if same_generation(obj, old) else template_warnings(obj.get("template"), "template")
 
 

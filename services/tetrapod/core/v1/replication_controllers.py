@@ -53,7 +53,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a ReplicationController."""
+    """Validate the spec and the name of a ReplicationController."""
     spec = obj.get("spec") or {}
     errors = _controller_template(spec.get("selector") or {}, spec.get("template"))
     # Rules that upstream declares in the schema come after the hand-written ones.
@@ -105,7 +105,10 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a ReplicationController."""
+    """Set the defaults of a ReplicationController in place.
+
+    The selector and the labels default to the labels of the pod template, and replicas to 1.
+    """
     spec = obj.setdefault("spec", {})
     default_pod_template(spec.get("template"))
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
@@ -118,7 +121,10 @@ def set_defaults(obj: Object) -> None:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a ReplicationController. As upstream, an update warns about the old template."""
+    """Return the warnings about the name and the pod template; none if an update does not change the generation.
+
+    As upstream, an update warns about the stored template instead of the new one.
+    """
     if same_generation(obj, old):
         return []
     return name_warnings(obj, old) + template_warnings(

@@ -57,7 +57,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Round the quantities of a ResourceQuota."""
+    """Round the quantities in spec.hard, status.hard and status.used up to a thousandth, in place."""
     for part, fields in (("spec", ("hard",)), ("status", ("hard", "used"))):
         for name in fields:
             if quantities := (obj.get(part) or {}).get(name):
@@ -65,12 +65,12 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ResourceQuota."""
+    """Validate the spec and the status of a new ResourceQuota."""
     return _spec(obj.get("spec") or {}) + validate_status(obj, {})
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ResourceQuota, whose scopes are immutable."""
+    """Validate the spec of an updated ResourceQuota, whose scopes are immutable; their order does not matter."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _spec(spec)
     if set(spec.get("scopes") or ()) != set(old_spec.get("scopes") or ()):
@@ -79,7 +79,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a ResourceQuota."""
+    """Validate the resource names and quantities of status.hard and status.used; `old` is not used."""
     status = new.get("status") or {}
     return [error for part in ("hard", "used") for error in _amounts(status.get(part), f"status.{part}")]
 
@@ -162,7 +162,10 @@ def _operator(operator: str, values: list[str], path: str) -> list[FieldError]:
 
 
 def warnings(quota: Object, old: Object | None) -> list[str]:
-    """Return warnings about request quotas that are larger than the limit quotas."""
+    """Warn about a new quota whose requests of cpu, memory or ephemeral-storage exceed its limits.
+
+    Updates give no warnings.
+    """
     if old is not None:
         return []
     hard = amounts((quota.get("spec") or {}).get("hard"))

@@ -41,12 +41,18 @@ from tetrapod.generic.registry.strategy import Strategy
 def definitions(
     subresources: Mapping[str, Rest | Strategy], addresses: ClusterIPs, ports: NodePorts, event_ttl: int
 ) -> list[ResourceDefinition]:
-    """Return the definitions of the group.
+    """Return the definitions of the core group.
 
     Args:
-        subresources: implementations of subresources and virtual resources by path: "pods/eviction", "bindings",
-            "componentstatuses", ….
+        subresources: implementations of subresources and of resources that are not stored, by path: "pods/eviction",
+            "bindings", "componentstatuses", ….
+        addresses: allocates the cluster IPs of services.
+        ports: allocates the node ports of services.
         event_ttl: seconds until an event is deleted.
+
+    Raises:
+        KeyError: an implementation is missing.
+        TypeError: "bindings" or "componentstatuses" is not a `Rest`.
     """
     return [
         bindings.definition(_rest(subresources, "bindings")),
@@ -77,7 +83,11 @@ def _rest(subresources: Mapping[str, Rest | Strategy], name: str) -> Rest:
 
 
 def streaming_subresources(stores: Stores, backends: Backends, authorizer: Authorizer | None) -> dict[str, Rest]:
-    """Return the streaming and proxying subresources by name."""
+    """Return the subresources that forward a request to a kubelet, pod, service or node, by path such as "pods/log".
+
+    Args:
+        authorizer: checks that users who open a stream may `create` the subresource; None skips the check.
+    """
     return {
         "pods/log": LogRest(stores, backends),
         "pods/exec": ExecRest(stores, backends, authorizer),

@@ -21,13 +21,17 @@ TABLE: Final = TableConvertor((NAME, AGE), lambda obj: [name_of(obj), age(obj)])
 
 
 def definition(token: Rest | Strategy) -> ResourceDefinition:
-    """Return the definition of serviceaccounts."""
+    """Return the definition of serviceaccounts.
+
+    Args:
+        token: the implementation of `serviceaccounts/token`.
+    """
     strategy = ServiceAccountStrategy(returns_deleted=True, warnings=warnings, revalidates_generate_name=True)
     return builtin("", "serviceaccounts", strategy, table=TABLE, subresources={"token": token})
 
 
 class ServiceAccountStrategy(KindStrategy):
-    """A strategy that keeps only the names of the referenced secrets."""
+    """A strategy that reduces each reference in `secrets` to its name."""
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         super().prepare_for_create(ctx, obj)
@@ -44,7 +48,7 @@ def _only_names(account: Object) -> None:
 
 
 def warnings(account: Object, old: Object | None) -> list[str]:
-    """Return a warning if the deprecated annotation is added."""
+    """Return a warning if a write adds the deprecated annotation kubernetes.io/enforce-mountable-secrets."""
     if ENFORCE not in (account["metadata"].get("annotations") or {}) or (
         old and ENFORCE in (old["metadata"].get("annotations") or {})
     ):

@@ -23,7 +23,11 @@ _NODE_INFO: Final = (
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a Node."""
+    """Set the defaults of a Node in place.
+
+    podCIDR and podCIDRs are made consistent, quantities are rounded up to a thousandth, and allocatable defaults to
+    capacity. Fields of status.nodeInfo and the kubelet's port get zero values.
+    """
     _alias_networks(obj.setdefault("spec", {}))
     status = obj.setdefault("status", {})
     kubelet = status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {})
@@ -39,7 +43,7 @@ def set_defaults(obj: Object) -> None:
 
 
 def _alias_networks(spec: Object) -> None:
-    """Make podCIDR the first of podCIDRs; podCIDR takes precedence if they differ."""
+    """Set podCIDR to the first of podCIDRs, or podCIDRs to [podCIDR] if podCIDR differs from its first entry."""
     first, cidrs = spec.get("podCIDR"), spec.get("podCIDRs")
     if first and (not cidrs or cidrs[0] != first):
         spec["podCIDRs"] = [first]

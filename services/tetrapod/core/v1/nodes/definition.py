@@ -18,7 +18,11 @@ from tetrapod.machinery.gvk import Object
 
 
 def definition(proxy: Rest | Strategy) -> ResourceDefinition:
-    """Return the definition of nodes."""
+    """Return the definition of nodes.
+
+    Args:
+        proxy: the implementation of `nodes/proxy`.
+    """
     strategy = NodeStrategy(
         default=set_defaults,
         status=True,
@@ -39,7 +43,7 @@ def definition(proxy: Rest | Strategy) -> ResourceDefinition:
 
 
 def warnings(node: Object, old: Object | None) -> list[str]:
-    """Return warnings about deprecated fields and non-canonical CIDRs."""
+    """Return warnings about spec.externalID, which is deprecated, and about podCIDRs that are not in canonical form."""
     spec = node.get("spec") or {}
     out = ["spec.externalID: this field is deprecated, and is unused by Kubernetes"] if spec.get("externalID") else []
     for i, cidr in enumerate(spec.get("podCIDRs") or ()):

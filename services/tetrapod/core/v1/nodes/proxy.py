@@ -10,7 +10,7 @@ from tetrapod.generic.registry.context import Context
 
 
 class NodeProxyRest(ProxyRest):
-    """The subresource `nodes/proxy`."""
+    """The subresource `nodes/proxy`, which forwards requests to the kubelet or to another port of the node."""
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "node")

@@ -12,7 +12,10 @@ from tetrapod.machinery.gvk import Object
 
 
 class NodeStrategy(KindStrategy):
-    """The strategy of Node. Kubelets register with a status, so a create stores the status that was sent."""
+    """The strategy of Node.
+
+    Kubelets register with a status, so a create stores the status that was sent. Updates keep the stored status.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -32,7 +35,7 @@ class NodeStrategy(KindStrategy):
 
 
 class NodeStatusStrategy(StatusStrategy):
-    """The strategy of `nodes/status`."""
+    """The strategy of `nodes/status`, which drops status.config unless the stored Node has it."""
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
@@ -42,10 +45,10 @@ class NodeStatusStrategy(StatusStrategy):
 
 
 def _drop_disabled(spec: Object, old_spec: Object) -> None:
-    """Drop fields that the stored spec does not have.
+    """Drop configSource and podPreemptionPolicy from `spec` unless `old_spec` has them.
 
-    They are configSource, whose feature was removed, and podPreemptionPolicy, behind the gate
-    InPlacePodVerticalScalingSchedulerPreemption.
+    The feature of configSource was removed. podPreemptionPolicy belongs to the feature gate
+    InPlacePodVerticalScalingSchedulerPreemption, which is off.
     """
     for key in ("configSource", "podPreemptionPolicy"):
         if old_spec.get(key) is None:

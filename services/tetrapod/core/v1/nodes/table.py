@@ -32,13 +32,13 @@ def _node_row(obj: Object) -> list[Any]:
 
 
 def _kernel(info: Object) -> str:
-    """Return the kernel version with the architecture, if it is known."""
+    """Return the kernel version, or "<unknown>", followed by the architecture in parentheses if it is set."""
     kernel, architecture = info.get("kernelVersion") or "<unknown>", info.get("architecture") or ""
     return f"{kernel} ({architecture})" if architecture else kernel
 
 
 def _roles(node: Object) -> list[str]:
-    """Return the node's roles from its labels, sorted."""
+    """Return the node's roles, sorted, from its labels node-role.kubernetes.io/ROLE and kubernetes.io/role=ROLE."""
     labels = node["metadata"].get("labels") or {}
     roles = set()
     for label, value in labels.items():

@@ -37,7 +37,7 @@ _ONCE: Final = 'node updates may not change podCIDR except from "" to valid'
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new Node."""
+    """Validate a new Node: annotations, taints, quantities of the status, declared features and podCIDRs."""
     spec = obj.get("spec") or {}
     errors = (
         _annotations(obj)
@@ -62,7 +62,11 @@ def _annotations(obj: Object) -> list[FieldError]:
 
 
 def taints(listed: list[Object], path: str) -> list[FieldError]:
-    """Validate node taints, which must be unique by key and effect."""
+    """Validate node taints, which must be unique by key and effect.
+
+    Args:
+        path: the field path of the list, for errors.
+    """
     errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for i, taint in enumerate(listed):
@@ -129,12 +133,18 @@ def _declared_features(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated Node."""
+    """Validate an updated Node: the rules for a new one and then those of `validate_status`."""
     return validate(new) + validate_status(new, old)
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the rules for every update of a Node, including status updates (upstream: ValidateNodeUpdate)."""
+    """Validate the rules for every update of a Node, of its status too.
+
+    podCIDRs and providerID cannot change once set, and externalID never. Addresses must not repeat. Annotations,
+    taints, quantities and declared features are validated as on create.
+
+    Upstream: pkg/apis/core/validation/validation.go, ValidateNodeUpdate
+    """
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = _annotations(new) + _resources(new) + _declared_features(new)
     addresses = [internal("NodeAddress", address) for address in (new.get("status") or {}).get("addresses") or ()]

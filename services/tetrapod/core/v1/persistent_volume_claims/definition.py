@@ -36,7 +36,7 @@ def definition() -> ResourceDefinition:
 
 
 def warnings(claim: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a PersistentVolumeClaim."""
+    """Return warnings about the storage class annotation, which is deprecated, and about the claim's spec."""
     out: list[str] = []
     if BETA_CLASS in (claim["metadata"].get("annotations") or {}):
         out.append(
@@ -46,7 +46,7 @@ def warnings(claim: Object, old: Object | None) -> list[str]:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a PersistentVolumeClaim."""
+    """Set the defaults of the claim's spec and a missing phase to Pending, in place."""
     default_claim_spec(obj.setdefault("spec", {}))
     status = obj.setdefault("status", {})
     if not status.get("phase"):

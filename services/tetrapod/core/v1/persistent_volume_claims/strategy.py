@@ -16,7 +16,7 @@ _KNOWN_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.i
 
 
 class ClaimStrategy(KindStrategy):
-    """The strategy of PersistentVolumeClaim, which keeps dataSource and dataSourceRef consistent."""
+    """The strategy of PersistentVolumeClaim, which sets a missing dataSource from dataSourceRef and the reverse."""
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         _complete_data_sources(obj["spec"], {})
@@ -28,7 +28,7 @@ class ClaimStrategy(KindStrategy):
 
 
 class ClaimStatusStrategy(StatusStrategy):
-    """The strategy of `persistentvolumeclaims/status`."""
+    """The strategy of `persistentvolumeclaims/status`, which drops healthStatus unless the stored status has it."""
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
@@ -37,7 +37,15 @@ class ClaimStatusStrategy(StatusStrategy):
 
 
 def _complete_data_sources(spec: Object, old_spec: Object) -> None:
-    """Drop data sources that are not supported and copy dataSource to dataSourceRef or the reverse."""
+    """Drop data sources that are not supported, then set a missing dataSource from dataSourceRef or the reverse.
+
+    A source is kept if the stored spec has one. Otherwise a dataSourceRef with a namespace is dropped, and so is a
+    dataSource that is neither a claim nor a volume snapshot.
+
+    Args:
+        spec: the new spec, changed in place.
+        old_spec: the stored spec; {} on create.
+    """
     ref = spec.get("dataSourceRef")
     if ref is not None and ref.get("namespace") and old_spec.get("dataSourceRef") is None:
         del spec["dataSourceRef"]  # feature gate CrossNamespaceVolumeDataSource is off
@@ -53,9 +61,9 @@ def _is_known(source: Object) -> bool:
 
 
 def _normalize(spec: Object) -> None:
-    """Set the missing one of dataSource and dataSourceRef from the other.
+    """Set the missing one of dataSource and dataSourceRef from the other, in place.
 
-    A cross-namespace reference cannot be a dataSource.
+    A dataSourceRef with a namespace is not copied, because dataSource has no namespace.
     """
     source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and ref is None:

@@ -37,15 +37,17 @@ _IMMUTABLE_SPEC: Final = (
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new PersistentVolumeClaim."""
+    """Validate the spec of a PersistentVolumeClaim."""
     return claim_spec(obj.get("spec") or {}, "spec")
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated claim.
+    """Validate an updated claim, whose spec is immutable with four exceptions.
 
-    The spec is immutable, except for resources.requests and volumeAttributesClassName of a bound claim, the setting of
-    volumeName, and the move of the storage class from the beta annotation into its field.
+    - resources.requests.storage of a bound claim may grow, or shrink to more than status.capacity.
+    - volumeAttributesClassName of a bound claim may change.
+    - volumeName may be set once.
+    - storageClassName may be set, if no storage class annotation contradicts it.
     """
     errors = validate(new)
     spec, old_copy = dict(new.get("spec") or {}), dict(old.get("spec") or {})
@@ -84,7 +86,14 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _class_from_annotation(old: Object, new: Object, old_class: str | None, new_class: str | None) -> bool:
-    """Return whether an update moves the storage class from the beta annotation into spec.storageClassName."""
+    """Return whether an update moves the storage class from the beta annotation into spec.storageClassName.
+
+    Args:
+        old: the stored annotations.
+        new: the new annotations.
+        old_class: the stored spec.storageClassName.
+        new_class: the new spec.storageClassName.
+    """
     if BETA_CLASS not in old or old_class is not None:
         return False
     annotated_class = old[BETA_CLASS]
@@ -92,7 +101,11 @@ def _class_from_annotation(old: Object, new: Object, old_class: str | None, new_
 
 
 def _keep_size_and_attributes(spec: Object, old_spec: Object) -> None:
-    """Copy the storage request and volumeAttributesClassName from `old_spec`, because a bound claim may change both."""
+    """Copy the storage request and volumeAttributesClassName from `old_spec` to `spec`, in place.
+
+    A bound claim may change both, and the comparison that follows then ignores them. Objects inside `spec` are not
+    changed.
+    """
     requests = (spec.get("resources") or {}).get("requests")
     if requests is not None:
         merged_requests = {**requests}
@@ -103,9 +116,9 @@ def _keep_size_and_attributes(spec: Object, old_spec: Object) -> None:
 
 
 def _comparable(spec: Object) -> Object:
-    """Return the spec in a form that compares as upstream's semantic equality does.
+    """Return a copy of the spec for a comparison with upstream's semantic equality.
 
-    The form has no empty values, and its quantities are parsed.
+    Empty values are left out, except of fields that are pointers upstream, and quantities are parsed.
     """
     semantic = {k: v for k, v in spec.items() if (v is not None if k in _POINTERS else v not in (None, "", [], {}))}
     if resources := semantic.get("resources"):
@@ -122,9 +135,14 @@ def _size(spec: Object) -> Quantity:
 
 
 def _shrinking(wanted: Object, had: Object, old: Object) -> list[FieldError]:
-    """Reject a smaller storage request, unless it stays above the actual capacity (status.capacity).
+    """Reject a smaller storage request, unless it is still larger than the actual capacity (status.capacity).
 
     That exception lets a user cancel a failed expansion.
+
+    Args:
+        wanted: the new spec.
+        had: the stored spec.
+        old: the stored claim.
     """
     if _size(wanted) >= _size(had):
         return []
@@ -135,7 +153,13 @@ def _shrinking(wanted: Object, had: Object, old: Object) -> list[FieldError]:
 
 
 def _attributes_class(new: str | None, had: str | None, old: Object) -> list[FieldError]:
-    """Reject the removal of volumeAttributesClassName once a class has taken effect; another class may be set."""
+    """Reject the removal of volumeAttributesClassName once status.currentVolumeAttributesClassName is set.
+
+    Args:
+        new: the new class; None or "" removes it.
+        had: the stored class.
+        old: the stored claim.
+    """
     if new == had or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
         return []
     text = (
@@ -146,7 +170,10 @@ def _attributes_class(new: str | None, had: str | None, old: Object) -> list[Fie
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a claim."""
+    """Validate the status of a claim: its capacity, and the names, amounts and states of allocated resources.
+
+    Upstream also requires spec.accessModes here. `old` is not used.
+    """
     errors: list[FieldError] = []
     if not (new.get("spec") or {}).get("accessModes"):
         errors.append(field.required("Spec.accessModes"))

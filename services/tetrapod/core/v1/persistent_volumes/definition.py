@@ -46,7 +46,7 @@ def definition() -> ResourceDefinition:
 
 
 def warnings(volume: Object, old: Object | None) -> list[str]:
-    """Return the warnings about a PersistentVolume."""
+    """Return warnings about deprecated annotations, reclaim policy, node labels and volume types."""
     spec, annotations = volume.get("spec") or {}, volume["metadata"].get("annotations") or {}
     out: list[str] = []
     if BETA_CLASS in annotations:
@@ -65,7 +65,11 @@ def warnings(volume: Object, old: Object | None) -> list[str]:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a PersistentVolume."""
+    """Set the defaults of a PersistentVolume in place.
+
+    They are the phase Pending, the reclaim policy Retain, the volume mode Filesystem, the type of a hostPath and the
+    file system of a scaleIO volume. The capacity is rounded up to a thousandth.
+    """
     spec = obj.setdefault("spec", {})
     status = obj.setdefault("status", {})
     if not status.get("phase"):

@@ -17,14 +17,17 @@ _SINCE: Final = "lastPhaseTransitionTime"
 
 
 class VolumeStrategy(KindStrategy):
-    """The strategy of PersistentVolume: new volumes are Pending."""
+    """The strategy of PersistentVolume. The status of a new volume is the phase Pending with the current time."""
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:
         obj["status"] = {"phase": "Pending", _SINCE: now_rfc3339()}
 
 
 class VolumeStatusStrategy(StatusStrategy):
-    """The strategy of `persistentvolumes/status`, which sets lastPhaseTransitionTime."""
+    """The strategy of `persistentvolumes/status`.
+
+    It sets lastPhaseTransitionTime to the current time if the phase changes and the client has not set another time.
+    """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)

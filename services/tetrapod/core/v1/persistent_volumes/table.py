@@ -18,13 +18,16 @@ _ACCESS_MODES: Final = {
 
 
 def modes_text(modes: list[str] | None) -> str:
-    """Return the access modes in short form. Upstream: GetAccessModesAsString."""
+    """Return access modes in short form, such as "RWO,ROX", in a fixed order and without repetitions.
+
+    Upstream: pkg/apis/core/v1/helper/helpers.go, GetAccessModesAsString
+    """
     present = set(modes or [])
     return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in present)
 
 
 def storage_class_of(obj: Object) -> str:
-    """Return the storage class of a volume or claim; the beta annotation takes precedence over the field."""
+    """Return the storage class of a volume or claim, or ""; the beta annotation takes precedence over the field."""
     annotations = obj["metadata"].get("annotations") or {}
     if BETA_CLASS in annotations:
         return str(annotations[BETA_CLASS])
@@ -32,7 +35,7 @@ def storage_class_of(obj: Object) -> str:
 
 
 def phase_of(obj: Object) -> str:
-    """Return the phase of a volume or claim, or "Terminating" while it is being deleted."""
+    """Return the phase of a volume or claim, or "" if it is unset; "Terminating" while the object is being deleted."""
     if obj["metadata"].get("deletionTimestamp"):
         return "Terminating"
     return status_of(obj).get("phase") or ""

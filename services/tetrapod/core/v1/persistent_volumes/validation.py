@@ -103,7 +103,7 @@ _SOURCES: Final[dict[str, tuple[str, str, _Check]]] = {
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a PersistentVolume."""
+    """Validate the spec of a PersistentVolume, which must have one volume source, and the mount options annotation."""
     spec, name = obj.get("spec") or {}, obj["metadata"].get("name") or ""
     errors = _common(spec)
     affinity = spec.get("nodeAffinity")
@@ -123,7 +123,12 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def inline_volume(spec: Object, path: str) -> list[FieldError]:
-    """Validate the inline volume of a VolumeAttachment: a csi volume without claim, capacity or class."""
+    """Validate the inline volume of a VolumeAttachment: a csi volume without claim, capacity or storage class.
+
+    Args:
+        spec: a PersistentVolumeSpec.
+        path: the field path of the spec, for errors.
+    """
     errors = [
         field.forbidden(f"{path}.{key}", f"may not be specified {_INLINE}")
         for key in ("claimRef", "capacity")
@@ -206,8 +211,11 @@ def _classes(spec: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated PersistentVolume, whose source, volumeMode and nodeAffinity are immutable.
 
-    Exceptions: controllerExpandSecretRef of a csi volume may be added, and beta label keys in nodeAffinity may change
-    to their GA names.
+    There are three exceptions:
+
+    - controllerExpandSecretRef of a csi volume may be added.
+    - nodeAffinity may be added, and its beta label keys may change to their GA names.
+    - volumeAttributesClassName may change, but not be removed.
     """
     errors = validate(new)
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
@@ -240,7 +248,7 @@ def _sources_of(spec: Object) -> Object:
 
 
 def _moves_beta_labels_to_ga(new: Any, old: Any) -> bool:
-    """Return whether two node affinities are equal except for beta label keys that changed to their GA names."""
+    """Return whether two node affinities are equal, not counting beta label keys that changed to their GA names."""
     if isinstance(new, dict) and isinstance(old, dict):
         if new.keys() != old.keys():
             return False

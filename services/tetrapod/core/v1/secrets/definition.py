@@ -36,7 +36,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the type of a Secret and merge stringData into data."""
+    """Move the entries of stringData, Base64-encoded, into data and set a missing type to Opaque, in place."""
     if (string_data := obj.pop("stringData", None)) is not None:
         data = obj.get("data") or {}
         for key, value in string_data.items():
@@ -48,7 +48,10 @@ def set_defaults(obj: Object) -> None:
 
 
 def warnings(secret: Object, old: Object | None) -> list[str]:
-    """Return a warning if the certificate and key of a TLS Secret do not match."""
+    """Return a warning if certificate and key of a kubernetes.io/tls Secret are unreadable or do not match.
+
+    `old` is not used: updates give the same warning.
+    """
     if secret.get("type") != "kubernetes.io/tls":
         return []
     from tetrapod.core.v1.secrets import key_pairs  # imported for the first TLS Secret

@@ -21,7 +21,10 @@ _KINDS: Final = (RSAPublicKey, EllipticCurvePublicKey, Ed25519PublicKey)
 
 
 def fault(certificate: bytes, key: bytes) -> str:
-    """Return the error of the PEM-encoded pair, or ""."""
+    """Return Go's error text if the PEM-encoded certificate and key cannot be parsed or do not match, else "".
+
+    The first certificate of a chain is compared.
+    """
     pem_blocks = blocks(certificate)
     chain = [block for block in pem_blocks if block.type == "CERTIFICATE"]
     if not chain:

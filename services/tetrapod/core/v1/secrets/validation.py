@@ -23,7 +23,7 @@ _REDACTED: Final = "<secret contents redacted>"
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a Secret: its keys, its size (at most 1 MiB) and the keys that its type requires."""
+    """Validate a Secret: its keys, the total size of its values (at most 1 MiB) and the keys that its type requires."""
     data = obj.get("data") or {}
     errors: list[FieldError] = []
     for key in sorted(data):
@@ -78,5 +78,5 @@ def _go_kind(value: object) -> str:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated Secret, whose type is immutable."""
+    """Validate an updated Secret, whose type is immutable. With `immutable: true` its data is immutable too."""
     return immutable(new.get("type", ""), old.get("type", ""), "type") + frozen(new, old, "data") + validate(new)
