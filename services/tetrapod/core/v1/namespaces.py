@@ -127,7 +127,7 @@ def validate_finalizers(obj: Object, *, indexed: bool = False) -> list[FieldErro
 
 
 class NamespaceStatusStrategy(NamespaceStrategy):
-    """The strategy of `namespaces/status`."""
+    """The strategy of `namespaces/status`. The phase must be Terminating exactly if deletionTimestamp is set."""
 
     has_status = False
     revalidates_generate_name = False

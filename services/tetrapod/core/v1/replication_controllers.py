@@ -85,7 +85,7 @@ def _controller_template(selector: Object, template: Object | None) -> list[Fiel
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a ReplicationController."""
+    """Validate the status: counts are not negative, none exceeds `replicas`, and only ready replicas are available."""
     status = new.get("status") or {}
     names = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
     number = {name: status.get(name) or 0 for name in names}

@@ -20,7 +20,7 @@ _ACCESS_MODES: Final = {
 def modes_text(modes: list[str] | None) -> str:
     """Return access modes in short form, such as "RWO,ROX", in a fixed order and without repetitions.
 
-    Upstream: pkg/apis/core/v1/helper/helpers.go, GetAccessModesAsString
+    Upstream: GetAccessModesAsString
     """
     present = set(modes or [])
     return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in present)

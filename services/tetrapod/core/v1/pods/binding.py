@@ -24,7 +24,13 @@ _BINDING: Final = GroupResource("", "pods/binding")
 
 
 class BindingRest(Rest):
-    """The resource `bindings`."""
+    """The resource `bindings`: creating a Binding assigns the pod with its name to a node.
+
+    Success is a Status with code 201.
+
+    Args:
+        stores: the stores by resource, among them that of pods.
+    """
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
@@ -52,10 +58,17 @@ class BindingRest(Rest):
         return dict(SUCCESS)
 
     async def _assign(self, ctx: Context, name: str, node: str, binding: Object) -> None:
-        """Set the pod's node and merge the binding's labels and annotations.
+        """Set spec.nodeName of the pod, merge the binding's labels and annotations, and set its condition PodScheduled.
+
+        uid and resourceVersion of the binding, if set, are preconditions on the pod.
+
+        Args:
+            name: the pod's name.
+            node: the node's name. The node need not exist.
 
         Raises:
-            StatusError: the pod cannot be assigned.
+            StatusError: 404, the pod does not exist; 409, it is being deleted, has a node or scheduling gates, or a
+                precondition does not hold.
         """
         store = self._stores[PODS]
 
@@ -83,7 +96,10 @@ class BindingRest(Rest):
 
 
 class PodBindingRest(BindingRest):
-    """The subresource `pods/binding`, where uid and resourceVersion of the Binding are preconditions on the pod."""
+    """The subresource `pods/binding`. In contrast to `bindings`, uid and resourceVersion sent by the client are kept.
+
+    They are preconditions on the pod.
+    """
 
     keeps_system_metadata = True
 
@@ -107,9 +123,11 @@ def _merge(meta: Object, key: str, more: Object | None) -> None:
 
 
 def set_condition(pod: Object, condition: Object) -> None:
-    """Replace the pod's condition of this type or add it. Upstream: UpdatePodCondition.
+    """Replace the pod's condition of the same type, or append it, in place.
 
-    lastTransitionTime is kept if the status has not changed.
+    lastTransitionTime is kept if the status of the condition has not changed, else it is the current time.
+
+    Upstream: UpdatePodCondition
     """
     conditions = pod.setdefault("status", {}).setdefault("conditions", [])
     for i, existing in enumerate(conditions):

@@ -9,9 +9,10 @@ from tetrapod.machinery.quantity import Quantity
 
 
 def set_defaults(pod: Object) -> None:
-    """Set the defaults of a Pod.
+    """Set the defaults of a Pod in place.
 
-    They are those of its spec, service links, host ports with the host network, and requests equal to limits.
+    They are the defaults of a pod spec, enableServiceLinks, host ports of a pod with host network, and container
+    requests equal to the limits. podIP and podIPs of the status are made consistent.
     """
     if status := pod.get("status"):
         _alias_addresses(status)
@@ -27,7 +28,7 @@ def set_defaults(pod: Object) -> None:
 
 
 def _alias_addresses(status: Object) -> None:
-    """Make podIP the first of podIPs; podIP takes precedence if they differ."""
+    """Set podIP to the first of podIPs, or podIPs to podIP alone if podIP differs from its first entry."""
     first, addresses = status.get("podIP"), status.get("podIPs")
     if first and (not addresses or addresses[0].get("ip") != first):
         status["podIPs"] = [{"ip": first}]
@@ -36,7 +37,7 @@ def _alias_addresses(status: Object) -> None:
 
 
 def _default_host_ports(spec: Object) -> None:
-    """Set hostPort of each container port to its containerPort, because the pod uses the host network."""
+    """Set an unset hostPort of each container port to its containerPort, because the pod uses the host network."""
     for container in each_container(spec, ephemeral=False):
         for port in container.get("ports") or ():
             if not port.get("hostPort"):
@@ -56,10 +57,13 @@ def _requests_from_limits(container: Object) -> None:
 
 
 def default_pod_resources(spec: Object) -> None:
-    """Set missing pod-level requests and limits of a pod that has some. Upstream: DefaultPodLevelResources.
+    """Complete spec.resources of a pod that has pod-level requests or limits; `spec` is changed in place.
 
-    Each step builds on the ones before: hugepage limits and cpu and memory requests are aggregated from the containers,
-    missing requests are set to the limits, and missing limits are aggregated if every container has one.
+    - Limits of hugepages, and requests of cpu and memory, default to the sum over the containers.
+    - Then requests default to the limits.
+    - Then limits default to the sum over the containers, but at least to the request, if every container has a limit.
+
+    Upstream: DefaultPodLevelResources
     """
     resources = spec.get("resources") or {}
     requests, limits = dict(resources.get("requests") or {}), dict(resources.get("limits") or {})

@@ -16,7 +16,7 @@ def definition(subresources: Mapping[str, Rest | Strategy]) -> ResourceDefinitio
     """Return the definition of pods.
 
     Args:
-        subresources: the implementations by path, such as "pods/eviction".
+        subresources: the implementations of all subresources except status, by path such as "pods/eviction".
     """
     strategy = PodStrategy()
     paths = ("attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize")

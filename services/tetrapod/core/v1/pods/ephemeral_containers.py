@@ -14,7 +14,7 @@ from tetrapod.machinery.gvk import Object
 
 
 class EphemeralContainersStrategy(PodStrategy):
-    """The strategy of `pods/ephemeralcontainers`: only spec.ephemeralContainers may change."""
+    """The strategy of `pods/ephemeralcontainers`. Changes of anything but spec.ephemeralContainers are ignored."""
 
     has_status = False
     tabular = False

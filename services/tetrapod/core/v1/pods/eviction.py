@@ -43,6 +43,9 @@ _BACKOFF: Final = 0.01
 class EvictionRest(Rest):
     """The subresource `pods/eviction`.
 
+    Creating an Eviction deletes the pod and takes one disruption from its budget. It is rejected with 429 if the budget
+    allows none.
+
     Args:
         client: the server's own client, so that managed fields show that the server updated the budget's status.
     """
@@ -74,7 +77,11 @@ class EvictionRest(Rest):
         return dict(SUCCESS)
 
     async def _budget_of(self, namespace: str, pod: Object) -> Object | None:
-        """Return the pod's budget, or None. Raises StatusError if there are several."""
+        """Return the PodDisruptionBudget whose selector matches the pod, or None.
+
+        Raises:
+            StatusError: 500, several budgets match.
+        """
         page = await self._stores[BUDGETS].list(Context(namespace=namespace), ListQuery(f"{namespace}/"))
         pod_labels = pod["metadata"].get("labels") or {}
         budgets = []
@@ -87,10 +94,17 @@ class EvictionRest(Rest):
         return budgets[0] if budgets else None
 
     async def _use(self, ctx: Context, budget: Object, pod: str) -> None:
-        """Take one disruption from the stored budget, raising StatusError if it allows none.
+        """Take one disruption from the stored budget.
 
-        In a dry run the budget is checked but not changed. A conflict is retried; the StatusError 409 of the last
-        attempt is raised.
+        A dry run checks the budget but does not change it. Conflicts of the status update are retried.
+
+        Args:
+            budget: the budget; only its name is used, and its status is read anew.
+            pod: the pod's name.
+
+        Raises:
+            StatusError: 429, no disruption is allowed now; 403, the budget's status is unusable; 409 after the last
+                attempt.
         """
         meta = budget["metadata"]
         for attempt in range(_ATTEMPTS):
@@ -107,9 +121,13 @@ class EvictionRest(Rest):
             await asyncio.sleep(_BACKOFF)
 
     async def _mark(self, ctx: Context, store: Store, name: str, wanted: Object) -> None:
-        """Set the condition DisruptionTarget of the pod.
+        """Set the condition DisruptionTarget of the pod, raising StatusError 409 if a precondition does not hold.
 
-        A resourceVersion in the preconditions of `wanted` is replaced by the new one.
+        This changes the pod's resourceVersion. If the preconditions in `wanted` name one, it is replaced by the new
+        one.
+
+        Args:
+            wanted: the delete options, changed in place.
         """
         preconditions = wanted.get("preconditions") or {}
 
@@ -126,7 +144,15 @@ class EvictionRest(Rest):
 
 
 def _delete_options(eviction: Object, name: str, options: Object) -> Object:
-    """Return the delete options of the eviction. Dry run may be set there or in the query."""
+    """Return a copy of the eviction's delete options, with dryRun from there or from the query.
+
+    Args:
+        name: the pod's name.
+        options: the options of the request's query.
+
+    Raises:
+        StatusError: 422, an option is not allowed for evictions; 500, the two dryRun values differ.
+    """
     delete_options = dict(eviction.get("deleteOptions") or {})
     unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential"
     if delete_options.get(unsafe):
@@ -142,7 +168,10 @@ def _delete_options(eviction: Object, name: str, options: Object) -> Object:
 
 
 def _check(preconditions: Object, pod: Object) -> None:
-    """Check the preconditions of the deletion for the preceding status update too, raising StatusError 409."""
+    """Compare the preconditions of the delete options with the pod, raising StatusError 409 if one does not hold.
+
+    The condition must not be set on a pod that will not be deleted.
+    """
     meta = pod["metadata"]
     for key, label, explanation in (
         ("uid", "UID", "have been deleted and then recreated"),
@@ -156,7 +185,15 @@ def _check(preconditions: Object, pod: Object) -> None:
 
 
 def _take(budget: Object, pod: str) -> None:
-    """Take one disruption from the budget's status in place, raising StatusError if it allows none."""
+    """Take one disruption from the budget's status and record the pod in disruptedPods, in place.
+
+    Args:
+        pod: the pod's name.
+
+    Raises:
+        StatusError: 429, the status is outdated or allows no disruption; 403, disruptionsAllowed is negative or
+            disruptedPods has too many entries.
+    """
     budget_status = budget.setdefault("status", {})
     name = budget["metadata"]["name"]
     if (budget_status.get("observedGeneration") or 0) < (budget["metadata"].get("generation") or 0):
@@ -182,7 +219,7 @@ class _Unchecked(Strategy):
 
 
 def _too_many_requests(message: str, retry_after: int) -> StatusError:
-    """Return the error 429.
+    """Return the error 429 with `message` as its cause.
 
     Args:
         retry_after: seconds, or 0 to leave it out.
@@ -195,7 +232,7 @@ def _too_many_requests(message: str, retry_after: int) -> StatusError:
 
 
 def _deny(budget: Object) -> None:
-    """Set the budget's condition DisruptionAllowed to False."""
+    """Set the budget's condition DisruptionAllowed to False, in place."""
     condition = {
         "type": "DisruptionAllowed",
         "status": "False",
@@ -209,7 +246,7 @@ def _deny(budget: Object) -> None:
 
 
 def _ignores_budgets(pod: Object) -> bool:
-    """Return whether the pod has ended, is pending or is being deleted, so that its eviction disrupts nothing."""
+    """Return whether the pod has finished, is pending or is being deleted, so that its eviction disrupts nothing."""
     pod_status = pod.get("status") or {}
     return pod_status.get("phase") in ("Succeeded", "Failed", "Pending") or bool(
         pod["metadata"].get("deletionTimestamp")
@@ -222,7 +259,10 @@ def _ready(pod: Object) -> bool:
 
 
 def _evicts_unhealthy(budget: Object) -> bool:
-    """Return whether the budget allows the eviction of a pod that is not ready."""
+    """Return whether a pod that is not ready may be evicted without taking a disruption from the budget.
+
+    True if unhealthyPodEvictionPolicy is AlwaysAllow, or if at least desiredHealthy (and one) pods are healthy.
+    """
     policy = (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy")
     if policy == "AlwaysAllow":
         return True

@@ -39,7 +39,10 @@ _UNVERIFIED: Final = Counter(
 
 
 class LogRest(Rest):
-    """The subresource `pods/log`."""
+    """The subresource `pods/log`, which responds with the log of one container as text/plain.
+
+    A pod without a node gives an empty response, 204.
+    """
 
     def __init__(self, stores: Stores, backends: Backends) -> None:
         self._stores = stores
@@ -73,7 +76,7 @@ class LogRest(Rest):
 
 
 def _log_response(connection: BackendConnection) -> Response:
-    """Return the response for the kubelet's: whole if it has been read completely, else streamed."""
+    """Return the kubelet's response as text/plain: whole if its body has arrived completely, else streamed."""
     whole = connection.complete_body()
     if whole is not None:
         return Response(200, list(_TEXT), whole)
@@ -89,7 +92,13 @@ def _log_response(connection: BackendConnection) -> Response:
 
 
 def _kubelet_error(code: int, text: str, name: str) -> status.StatusError:
-    """Return the error for an error response of the kubelet, as client-go would."""
+    """Return the StatusError for an error response of the kubelet, as client-go words it.
+
+    Args:
+        code: the kubelet's status code.
+        text: the kubelet's body, which only codes 400 and 500 show as the message.
+        name: the pod's name.
+    """
     if code == 500:
         return status.internal_error(text)
     if code == 400:
@@ -104,14 +113,17 @@ def _kubelet_error(code: int, text: str, name: str) -> status.StatusError:
 
 
 def _query(options: dict[str, list[str]]) -> str:
-    """Return the query of the kubelet's log URL with its leading "?", or "" if no option is set."""
+    """Return the query for the kubelet's log URL, with its leading "?", or "" if no option is set.
+
+    The options are those of PodLogOptions that the kubelet knows; others are left out.
+    """
     query = {name: "true" for name in _FLAGS if (options.get(name) or ["false"])[0].lower() not in ("false", "0")}
     query |= {name: options[name][0] for name in _PASSED if (options.get(name) or [""])[0]}
     return f"?{urlencode(sorted(query.items()))}" if query else ""
 
 
 def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
-    """Validate the query, raising StatusError 400 for values that cannot be parsed."""
+    """Return the errors of the PodLogOptions in the query, raising StatusError 400 for values that cannot be parsed."""
     errors: list[FieldError] = []
     for name, minimum in _NUMBERS.items():
         value = (options.get(name) or [""])[0]
@@ -134,11 +146,7 @@ def _log_errors(options: dict[str, list[str]]) -> list[FieldError]:
 
 
 def _check_time(text: str) -> None:
-    """Check a time.
-
-    Raises:
-        StatusError: 400, with Go's error text.
-    """
+    """Accept "" and RFC 3339 times, raising StatusError 400 with Go's error text for others."""
     if text:
         try:
             parse(text)
@@ -147,7 +155,10 @@ def _check_time(text: str) -> None:
 
 
 def choose_container(pod: Object, wanted: str) -> str:
-    """Return the requested container, the one in the pod's default-container annotation, or its only one.
+    """Return the container `wanted`, else the one in the pod's default-container annotation, else its only one.
+
+    Args:
+        wanted: the requested name, which may be that of an init or ephemeral container; "" if the request has none.
 
     Raises:
         StatusError: 400, the container does not exist or must be named.

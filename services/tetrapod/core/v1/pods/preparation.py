@@ -14,7 +14,10 @@ from tetrapod.machinery.gvk import Object
 
 
 def merge_label_keys(pod: Object) -> None:
-    """Turn `matchLabelKeys` and `mismatchLabelKeys` into selector expressions over the pod's own labels."""
+    """Turn `matchLabelKeys` and `mismatchLabelKeys` into expressions of the labelSelector beside them, in place.
+
+    The values are those of the pod's own labels; keys that it does not have are ignored.
+    """
     labels = pod["metadata"].get("labels") or {}
     spec = pod["spec"]
     for term in (*_affinity_terms(spec.get("affinity") or {}), *(spec.get("topologySpreadConstraints") or ())):
@@ -40,10 +43,10 @@ def _affinity_terms(affinity: Object) -> Iterator[Object]:
 
 
 def app_armor_into_fields(pod: Object) -> list[str]:
-    """Copy AppArmor profiles from the deprecated annotations into `appArmorProfile` fields.
+    """Copy AppArmor profiles from the deprecated annotations into unset `appArmorProfile` fields of containers.
 
     Returns:
-        Deprecation warnings.
+        A deprecation warning for each annotation that is used. Windows pods are left as they are.
     """
     annotations = pod["metadata"].get("annotations")
     if not annotations or not any(key.startswith(APP_ARMOR) for key in annotations):

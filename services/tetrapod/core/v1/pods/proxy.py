@@ -11,7 +11,10 @@ from tetrapod.machinery.gvk import Object
 
 
 class PodProxyRest(ProxyRest):
-    """The subresource `pods/proxy`."""
+    """The subresource `pods/proxy`, which forwards requests to the pod's first IP.
+
+    Without a port in the name, the first declared container port is used.
+    """
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "pod")
@@ -22,14 +25,14 @@ class PodProxyRest(ProxyRest):
 
 
 def pod_addresses(pod: Object) -> list[str]:
-    """Return the IP addresses of the pod."""
+    """Return the pod's IPs, primary first, from status.podIPs or else status.podIP; [] if it has none yet."""
     pod_status = pod.get("status") or {}
     pod_ips = [entry.get("ip", "") for entry in pod_status.get("podIPs") or ()]
     return pod_ips or ([pod_status["podIP"]] if pod_status.get("podIP") else [])
 
 
 def _first_port(pod: Object) -> str:
-    """Return the first declared container port, or ""."""
+    """Return the first containerPort of the first container that declares ports, or ""."""
     for container in (pod.get("spec") or {}).get("containers") or ():
         if container.get("ports"):
             return str(container["ports"][0].get("containerPort") or "")

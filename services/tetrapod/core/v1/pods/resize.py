@@ -18,7 +18,10 @@ _RESIZED: Final = ("resources", "resizePolicy")
 
 
 class ResizeStrategy(PodStrategy):
-    """The strategy of `pods/resize`: only resources and resize policies may change."""
+    """The strategy of `pods/resize`. Changes of anything but resources and resizePolicy are ignored.
+
+    If containers are added, removed, renamed or reordered, nothing is ignored and validation rejects the update.
+    """
 
     has_status = False
     tabular = False
@@ -50,9 +53,9 @@ class ResizeStrategy(PodStrategy):
 
 
 def _resized(wanted: list[Object], had: list[Object]) -> list[Object]:
-    """Return the old containers with the new resources and resize policies.
+    """Return copies of the stored containers `had` with resources and resizePolicy of the containers `wanted`.
 
-    The function returns the new containers if names or order differ.
+    If names or order differ, return `wanted` itself, which validation rejects. Both lists must have the same length.
     """
     if any(new.get("name") != old.get("name") for new, old in zip(wanted, had, strict=True)):
         return wanted

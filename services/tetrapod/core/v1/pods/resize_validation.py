@@ -19,7 +19,10 @@ _RESIZABLE: Final = ("cpu", "memory")
 
 
 def validate_resize(new: Object, old: Object) -> list[FieldError]:
-    """Validate a resize: only cpu and memory may change, and the QoS class must stay the same."""
+    """Validate a resize: only cpu and memory may change, and the QoS class must stay the same.
+
+    Static pods, Windows pods, and pods on a node without support cannot be resized.
+    """
     errors = metadata_and_spec(new)
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     if MIRROR in (old["metadata"].get("annotations") or {}):
@@ -57,7 +60,7 @@ def validate_resize(new: Object, old: Object) -> list[FieldError]:
 
 
 def _has_pod_level_resources(spec: Object) -> bool:
-    """Return whether a pod spec sets pod-level requests or limits."""
+    """Return whether a pod spec has pod-level requests or limits that are not empty."""
     resources = spec.get("resources") or {}
     return bool(resources.get("requests") or resources.get("limits"))
 
@@ -96,7 +99,10 @@ def _ordering(spec: Object, old_spec: Object) -> list[FieldError]:
 
 
 def _node_supports(pod: Object) -> bool:
-    """Return whether the pod's node supports resizing: its kubelet then reports the resources of running containers."""
+    """Return whether the kubelet of the pod's node supports resizing.
+
+    Such a kubelet reports the resources of running containers. True if no container is running yet.
+    """
     for status in (pod.get("status") or {}).get("containerStatuses") or ():
         if (status.get("state") or {}).get("running") is not None:
             return status.get("resources") is not None
@@ -112,7 +118,10 @@ def _removed(new: Object, old: Object, path: str, holder: str) -> list[FieldErro
 
 
 def _others(spec: Object, old_spec: Object) -> list[FieldError]:
-    """Reject changes other than cpu and memory."""
+    """Reject changes of containers other than cpu and memory, and of init containers that would have to be restarted.
+
+    Names and number of the containers must be equal.
+    """
     errors: list[FieldError] = []
     for container, old_container in zip(spec.get("containers") or (), old_spec.get("containers") or (), strict=True):
         if _rest(container) != _rest(old_container):
@@ -135,7 +144,7 @@ def _others(spec: Object, old_spec: Object) -> list[FieldError]:
 
 
 def _rest(container: Object) -> Object:
-    """Return a container without the cpu and memory that a resize may change."""
+    """Return a comparable copy of a container without cpu and memory in its requests and limits."""
     resources = container.get("resources") or {}
     other_resources = {
         kind: {name: quantity(value) for name, value in (resources.get(kind) or {}).items() if name not in _RESIZABLE}

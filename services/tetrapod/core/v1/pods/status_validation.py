@@ -38,7 +38,7 @@ _STATUSES: Final = {
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated status of a pod."""
+    """Validate an updated status of a pod, and that its annotations changed only as they may."""
     status, old_status = new.get("status") or {}, old.get("status") or {}
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
@@ -85,7 +85,14 @@ def _nominated(status: Object, old_status: Object, spec: Object) -> list[FieldEr
 
 
 def _transitions(new: list[Object], old: list[Object], name: str, spec: Object) -> list[FieldError]:
-    """Reject a container status that leaves the terminated state although the container is not restarted."""
+    """Reject container statuses that leave the terminated state although the container is not restarted.
+
+    Args:
+        new: the container statuses of one kind.
+        old: the stored ones.
+        name: their field in the status, such as "initContainerStatuses".
+        spec: the stored pod spec, whose restart policies apply.
+    """
     policy = "Never" if name == "ephemeralContainerStatuses" else spec.get("restartPolicy")
     if policy == "Always":
         return []
@@ -131,9 +138,13 @@ def _claim_statuses(status: Object, spec: Object) -> list[FieldError]:
 
 
 def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[FieldError]:
-    """Validate the claim that was created for extended resources that devices provide.
+    """Validate extendedResourceClaimStatus: the claim for extended resources that DRA devices provide.
 
-    Upstream: validatePodExtendedResourceClaimStatus.
+    Args:
+        claim: extendedResourceClaimStatus; None if it is not set.
+        spec: the pod's spec.
+
+    Upstream: pkg/apis/core/validation/validation.go, validatePodExtendedResourceClaimStatus
     """
     if claim is None:
         return []
@@ -165,7 +176,12 @@ def _extended_claim(claim: Object | None, spec: Object, path: str) -> list[Field
 
 
 def _addresses(status: Object, old_status: Object, name: str) -> list[FieldError]:
-    """Validate the pod or host IPs that are not stored yet, and that there is at most one per IP family."""
+    """Validate the list of pod or host IPs: at most one for each IP family, and none invalid.
+
+    Args:
+        old_status: the stored status. The IPs in it are not validated again.
+        name: the field of the list, "podIPs" or "hostIPs".
+    """
     path, ips = f"status.{name}", status.get(name) or []
     values, stored = ([ip.get("ip") or "" for ip in listed.get(name) or ()] for listed in (status, old_status))
     errors = [

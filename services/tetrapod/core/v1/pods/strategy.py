@@ -52,7 +52,7 @@ _SERVER_KEPT: Final = frozenset({"managedFields", "resourceVersion", "generation
 
 
 class PodStrategy(Strategy):
-    """The strategy of Pod."""
+    """The strategy of Pod, with graceful deletion. Updates keep the stored status."""
 
     has_status = True
     initial_status: Mapping[str, Any] = {}
@@ -110,9 +110,10 @@ class PodStrategy(Strategy):
         return validation.validate_update(new, old)
 
     def check_graceful_delete(self, ctx: Context, obj: Object, options: Object) -> bool:
-        """Set the grace period.
+        """Set gracePeriodSeconds of the delete options, and return True.
 
-        It is the one of the options or the spec, and 0 for a pod that is not assigned to a node or has finished.
+        It is that of the options, else that of the pod's spec, else 30. For a pod that has no node or has finished it
+        is 0. A negative value becomes 1.
         """
         spec = obj.get("spec") or {}
         period = options.get("gracePeriodSeconds")
@@ -141,7 +142,10 @@ class PodStrategy(Strategy):
 
 
 class PodStatusStrategy(StatusStrategy):
-    """The strategy of `pods/status`."""
+    """The strategy of `pods/status`, which also ignores changes of ownerReferences and deletionTimestamp.
+
+    Status fields that an older kubelet does not know are kept from the stored status if it leaves them unset.
+    """
 
     def prepare_for_update(self, ctx: Context, new: Object, old: Object) -> None:
         super().prepare_for_update(ctx, new, old)
@@ -179,14 +183,14 @@ class PodStatusStrategy(StatusStrategy):
 
 
 def _mounts(status: Object) -> Iterator[Object]:
-    """Yield the volume mount statuses of all containers."""
+    """Yield the volume mount statuses in the statuses of all containers."""
     for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for container in status.get(kind) or ():
             yield from container.get("volumeMounts") or ()
 
 
 def _keep_observed_generations(conditions: list[Object], old_conditions: list[Object]) -> None:
-    """Copy observedGeneration from the stored condition of the same type where the new condition leaves it unset."""
+    """Copy an unset observedGeneration of a new condition from the stored condition of the same type, in place."""
     generations_by_type: dict[str, list[int]] = {}
     for condition in old_conditions:
         generations_by_type.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
@@ -198,9 +202,9 @@ def _keep_observed_generations(conditions: list[Object], old_conditions: list[Ob
 
 
 def keep_metadata(new: Object, old: Object) -> None:
-    """Restore the stored metadata except managed fields, resource version and generation.
+    """Replace the metadata of `new` by the stored metadata, except managed fields, resource version and generation.
 
-    Only the subresource's part may change.
+    It is for subresources that change only a part of the spec.
     """
     meta = new["metadata"]
     for key in [k for k in meta if k not in _SERVER_KEPT]:

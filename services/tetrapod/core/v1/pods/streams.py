@@ -40,7 +40,11 @@ _WEBSOCKET_FEATURE: Final = "ExtendWebSocketsToKubelet"
 
 
 class _StreamRest(Rest):
-    """The base of the three subresources."""
+    """The base of `pods/exec`, `pods/attach` and `pods/portforward`.
+
+    Args:
+        authorizer: checks the verb `create` of requests that started as a GET; None skips the check.
+    """
 
     def __init__(self, stores: Stores, backends: Backends, authorizer: Authorizer | None) -> None:
         self._stores = stores
@@ -51,7 +55,7 @@ class _StreamRest(Rest):
         return (await self._stores[PODS].get(ctx, name)).peek()
 
     async def _may_create(self, request: Request) -> None:
-        """Authorize the verb `create` too.
+        """Authorize the verb `create` of a request with another verb, raising StatusError 403 if it is denied.
 
         A WebSocket starts with a GET, and users who may only read must not open a stream.
         """
@@ -64,10 +68,15 @@ class _StreamRest(Rest):
     async def _connect_to_kubelet(
         self, request: Request, pod: Object, path: str, query: list[tuple[str, str]], streams: Streams | None
     ) -> Response:
-        """Forward the request to the kubelet, raising StatusError.
+        """Forward the request to the kubelet of the pod's node, and return its response.
 
         Args:
+            path: the path on the kubelet.
+            query: the query on the kubelet.
             streams: the streams of exec and attach; None for portforward.
+
+        Raises:
+            StatusError: the pod has no node, the request is no upgrade, or the kubelet did not accept it.
         """
         if not node_name(pod):
             raise status.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
@@ -90,7 +99,14 @@ class _StreamRest(Rest):
     async def _forward(
         self, request: Request, kubelet: Endpoint, target: str, streams: Streams | None, *, translated: bool
     ) -> Response:
-        """Forward the request, translating WebSocket to SPDY if `translated`."""
+        """Forward the request to the kubelet, raising BackendError.
+
+        Args:
+            target: path and query on the kubelet.
+            streams: the streams of exec and attach; None for portforward.
+            translated: whether the kubelet lacks WebSocket support, so that a WebSocket connection is translated to
+                SPDY. An upgrade to SPDY is passed through in any case.
+        """
         from tetrapod.generic.http.websocket import offered_protocols
 
         # imported at the first request for a stream
@@ -108,7 +124,7 @@ class _StreamRest(Rest):
 
 
 class ExecRest(_StreamRest):
-    """The subresources `pods/exec` and `pods/attach`."""
+    """The subresources `pods/exec` and `pods/attach`; the request's subresource tells which."""
 
     async def connect(self, ctx: Context, name: str, path: str, request: Request) -> Response:
         from tetrapod.generic.proxy.streamtranslator import Streams
@@ -127,12 +143,19 @@ class ExecRest(_StreamRest):
 
 
 def _is_requested(options: dict[str, list[str]], name: str) -> bool:
-    """Return whether a boolean query parameter is set."""
+    """Return whether a boolean query parameter is true: any value except "false" and "0".
+
+    Args:
+        options: the values of each query parameter. The first one counts.
+    """
     return (options.get(name) or ["false"])[0].lower() not in ("false", "0")
 
 
 def _port(text: str) -> str:
-    """Parse a port as Go does, raising StatusError 400. Upstream: Convert_Slice_string_To_Slice_int32."""
+    """Return the decimal text of a port from 0 to 65535, raising StatusError 400 for other texts, as Go parses it.
+
+    Upstream: Convert_Slice_string_To_Slice_int32
+    """
     try:
         return str(parse_uint(text, 16))
     except ValueError as error:

@@ -17,7 +17,7 @@ _FAILED: Final[list[Object]] = [
 
 
 def pod_row(pod: Object) -> list[Any]:
-    """Return the cells of a pod."""
+    """Return the cells of a pod, in the order of the columns of `TABLE`."""
     spec, status = spec_of(pod), status_of(pod)
     sidecars = {c["name"] for c in spec.get("initContainers") or [] if c.get("restartPolicy") == "Always"}
     state = _PodState(pod, sidecars)
@@ -37,13 +37,21 @@ def pod_row(pod: Object) -> list[Any]:
 
 
 def _true_gates(gates: list[Object], status: Object) -> int:
-    """Return how many readiness gates have a true condition."""
+    """Return how many of the readiness gates have a condition with status "True"."""
     conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or []}
     return sum(conditions.get(gate.get("conditionType")) == "True" for gate in gates)
 
 
 class _PodState:
-    """The values of READY, STATUS and RESTARTS, computed together as in upstream's printPod."""
+    """The cells READY, STATUS and RESTARTS of a pod, computed together as in upstream's printPod.
+
+    Attributes:
+        total: the number of containers, sidecars included.
+        ready: how many of them are ready.
+        reason: the text of STATUS, such as "Init:0/1" or "CrashLoopBackOff".
+        restarts: the number of restarts.
+        last_restart: the RFC 3339 time of the last restart, or "".
+    """
 
     def __init__(self, pod: Object, sidecars: set[str]) -> None:
         spec, status = spec_of(pod), status_of(pod)
@@ -66,7 +74,7 @@ class _PodState:
             self.reason = "Terminating"
 
     def _read_init_containers(self, spec: Object, status: Object, sidecars: set[str]) -> bool:
-        """Process the init containers; return whether the pod is still initializing."""
+        """Update the attributes from the init containers, and return whether one of them is still to complete."""
         total = len(spec.get("initContainers") or [])
         for i, container in enumerate(status.get("initContainerStatuses") or []):
             self.restarts += container.get("restartCount", 0)
@@ -92,7 +100,10 @@ class _PodState:
         return False
 
     def _read_containers(self, status: Object) -> None:
-        """Process the containers. Restarts of init containers other than sidecars no longer count."""
+        """Update the attributes from the containers.
+
+        Only restarts of containers and sidecars count from now on; those of other init containers are dropped.
+        """
         self.restarts, self.last_restart = self._sidecar_restarts, self._sidecar_last
         running = False
         first_error = ""
@@ -119,7 +130,7 @@ class _PodState:
 
     @property
     def restarts_text(self) -> str:
-        """The number of restarts with the age of the last one."""
+        """The number of restarts, followed by the age of the last one ("3 (5m ago)") if it is known."""
         if self.restarts and self.last_restart:
             return f"{self.restarts} ({since(self.last_restart)} ago)"
         return str(self.restarts)
@@ -130,7 +141,7 @@ def _exit_text(terminated: Object) -> str:
 
 
 def _finished(state: Object | None) -> str:
-    """Return the time when the container terminated, or ""."""
+    """Return the RFC 3339 time when a container terminated, or "" if the state is not `terminated`."""
     return str(((state or {}).get("terminated") or {}).get("finishedAt") or "")
 
 
@@ -143,7 +154,10 @@ def _ready(status: Object) -> bool:
 
 
 def pod_conditions(pod: Object) -> list[Object]:
-    """Return the row's conditions, which mark finished pods so that `kubectl get` can hide them."""
+    """Return the condition Completed for the Table row of a succeeded or failed pod, or [].
+
+    `kubectl get` can hide such rows. The list must not be changed.
+    """
     return {"Succeeded": _SUCCEEDED, "Failed": _FAILED}.get(status_of(pod).get("phase", ""), [])
 
 

@@ -32,7 +32,7 @@ _NO_TOKEN: Final = "must not be specified when serviceAccountName is not set"
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new Pod."""
+    """Validate a new Pod, which must not have ephemeral containers, nor a node together with scheduling gates."""
     spec = obj.get("spec") or {}
     errors = metadata_and_spec(obj)
     if spec.get("ephemeralContainers"):
@@ -43,7 +43,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def metadata_and_spec(obj: Object) -> list[FieldError]:
-    """Validate the rules for a pod's metadata and spec that apply to creates and all updates."""
+    """Validate the rules for a pod's annotations and spec that apply to creates and all updates."""
     spec, meta = obj.get("spec") or {}, obj["metadata"]
     errors = pod_annotations(meta, spec, "metadata.annotations") if meta.get("annotations") else []
     errors += pod_spec(spec, "spec", pod=True, pod_name=meta.get("name") or "")
@@ -62,7 +62,8 @@ def metadata_and_spec(obj: Object) -> list[FieldError]:
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated Pod.
 
-    Only images, activeDeadlineSeconds, tolerations and scheduling fields may change.
+    In the spec, only these may change: images, activeDeadlineSeconds (set or lowered), tolerations (added), scheduling
+    gates (removed) and, while there are gates, node selector and node affinity (narrowed).
     """
     errors = metadata_and_spec(new)
     errors += annotation_changes(new["metadata"], old["metadata"], "metadata.annotations")
@@ -97,10 +98,10 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _deadline(new: int | None, old: int | None) -> tuple[list[FieldError], bool]:
-    """Validate a change of activeDeadlineSeconds, which may be set or lowered.
+    """Validate a change of activeDeadlineSeconds, which may be set or lowered but not removed.
 
     Returns:
-        The errors, and whether validation stops here, as upstream's does.
+        The errors, and whether the validation of the update must stop with them, as upstream's does.
     """
     path = "spec.activeDeadlineSeconds"
     if new is None:
@@ -138,7 +139,7 @@ def _gates(new: list[Object], old: list[Object]) -> list[FieldError]:
 
 
 def _with_mutable_fields_restored(spec: Object, old_spec: Object) -> Object:
-    """Return the new spec with the old values of all fields that may change."""
+    """Return a copy of the new spec with the old values of all fields that may change."""
     restored_spec = dict(spec)
     for kind in ("containers", "initContainers"):
         if restored_spec.get(kind):
@@ -158,10 +159,13 @@ def _with_mutable_fields_restored(spec: Object, old_spec: Object) -> Object:
 
 
 def _gated(restored_spec: Object, old_spec: Object) -> list[FieldError]:
-    """Validate changes of node selector and node affinity.
+    """Validate changes of node selector and node affinity, which may be narrowed while the pod has scheduling gates.
 
-    They may be narrowed while scheduling gates hold the pod back. The function restores the old values of
-    both in `restored_spec`, so that the comparison that follows ignores them.
+    `restored_spec` gets the old values of both, so that the comparison that follows ignores them.
+
+    Args:
+        restored_spec: the new spec, changed in place.
+        old_spec: the stored spec.
     """
     errors: list[FieldError] = []
     new, old = restored_spec.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
@@ -211,7 +215,10 @@ def _only_additions(new: Object, old: Object) -> bool:
 
 
 def validate_ephemeral_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an update of `pods/ephemeralcontainers`, which may only add ephemeral containers."""
+    """Validate an update of `pods/ephemeralcontainers`, which may only add ephemeral containers.
+
+    Existing ones can neither change nor be removed. Static pods support none.
+    """
     path = "spec.ephemeralContainers"
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [field.forbidden("[]", "static pods do not support ephemeral containers")]

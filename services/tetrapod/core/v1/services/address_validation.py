@@ -24,12 +24,16 @@ _PATH: Final = "spec.clusterIPs"
 
 
 def is_headless(spec: Object) -> bool:
-    """Return whether a Service is headless: its cluster IP is "None"."""
+    """Return whether a Service spec is headless: spec.clusterIPs is ["None"]."""
     return spec.get("clusterIPs") == ["None"]
 
 
 def addresses_and_families(spec: Object, old_spec: Object) -> list[FieldError]:
-    """Validate cluster IPs and IP families. `old_spec` is the stored spec, whose addresses may keep a legacy format."""
+    """Validate clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy of a Service spec; none for type ExternalName.
+
+    Args:
+        old_spec: the stored spec; {} on create. Addresses that it contains may keep a legacy format.
+    """
     if spec.get("type") == "ExternalName":
         return []
     ip, ips, ip_families = spec.get("clusterIP") or "", spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
@@ -80,7 +84,10 @@ def _each(ips: list[str], known_before: list[str]) -> list[FieldError]:
 
 
 def changed_addresses(spec: Object, old_spec: Object) -> list[FieldError]:
-    """Validate a change of cluster IPs: the primary one is immutable, a secondary one may be added and released."""
+    """Reject changes of the primary cluster IP; a secondary one may be added, or released with policy SingleStack.
+
+    Changes from or to type ExternalName, and of Services that stay headless, are accepted.
+    """
     if "ExternalName" in (spec.get("type"), old_spec.get("type")) or (is_headless(spec) and is_headless(old_spec)):
         return []
     new_ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
@@ -98,7 +105,10 @@ def changed_addresses(spec: Object, old_spec: Object) -> list[FieldError]:
 
 
 def changed_families(spec: Object, old_spec: Object) -> list[FieldError]:
-    """Validate a change of IP families: the primary one is immutable, a secondary one may be added and released."""
+    """Reject changes of the primary IP family; a secondary one may be added, or released with policy SingleStack.
+
+    Changes from or to type ExternalName or a headless Service are accepted.
+    """
     if "ExternalName" in (spec.get("type"), old_spec.get("type")) or is_headless(spec) or is_headless(old_spec):
         return []
     path = "spec.ipFamilies[0]"

@@ -31,7 +31,13 @@ _DUMMY_PORT_BASE: Final = 32768
 
 
 class Allocation:
-    """The allocations and releases of one write."""
+    """The cluster IPs and node ports that one write of a Service allocates and releases.
+
+    The caller calls `create` or `update` before the write, then `commit` if the write succeeded, else `revert`.
+
+    Args:
+        dry_run: whether nothing is allocated or released; the Service then gets placeholders.
+    """
 
     def __init__(self, addresses: ClusterIPs, ports: NodePorts, dry_run: bool) -> None:
         self._addresses, self._ports, self._dry_run = addresses, ports, dry_run
@@ -41,7 +47,7 @@ class Allocation:
         self._free_ports: list[int] = []
 
     async def create(self, new: Object) -> None:
-        """Allocate addresses and ports for a new Service.
+        """Allocate cluster IPs, node ports and the health check node port of a new Service, and set them in `new`.
 
         Raises:
             StatusError: an address or port is not available. The caller must `revert` what was allocated until then.
@@ -55,10 +61,12 @@ class Allocation:
             await self._health_port(spec)
 
     async def update(self, new: Object, old: Object) -> None:
-        """Allocate what the update needs, and note what it no longer needs, to be released by `commit`.
+        """Allocate the addresses and ports that the update adds, and set them in `new`.
+
+        Those that the new object no longer uses are released by `commit`.
 
         Raises:
-            StatusError: as for `create`.
+            StatusError: as for `create`. A repeated pair of protocol and node port is rejected too.
         """
         spec, old_spec = new["spec"], old.get("spec") or {}
         if not is_unchanged_dual_stack(spec, old_spec):
@@ -76,7 +84,7 @@ class Allocation:
             self._free_ports.append(old_spec.get("healthCheckNodePort") or 0)
 
     async def commit(self) -> None:
-        """Release what the old object used and the new one does not."""
+        """Release the addresses and ports that the old object used and the new one does not."""
         if not self._dry_run:
             await release(self._addresses, self._ports, self._free_addresses, self._free_ports)
 
@@ -86,7 +94,13 @@ class Allocation:
             await release(self._addresses, self._ports, self._taken_addresses, self._taken_ports)
 
     async def _take_addresses(self, new: Object) -> None:
-        """Allocate one address for each IP family: the requested one if there is one, else any."""
+        """Allocate one address for each of spec.ipFamilies, the requested one if there is one, and set them in `new`.
+
+        A headless Service gets none.
+
+        Raises:
+            StatusError: 422, a requested address is not available; 500, no address is free.
+        """
         spec = new["spec"]
         ips = list(spec.get("clusterIPs") or ())
         if ips[:1] == [HEADLESS]:
@@ -108,9 +122,14 @@ class Allocation:
         spec["clusterIP"], spec["clusterIPs"] = ips[0], ips
 
     async def _first_ports(self, new: Object) -> None:
-        """Allocate node ports on create; a port number served over several protocols gets one node port.
+        """Allocate node ports on create, and set them in `new`.
 
-        Upstream: initNodePorts.
+        A port number that is served over several protocols gets one node port for all of them.
+
+        Raises:
+            StatusError: 422, a requested port is not available; 500, no port is free.
+
+        Upstream: initNodePorts
         """
         spec = new["spec"]
         ports, node_port_of = spec.get("ports") or [], dict[int, int]()
@@ -131,7 +150,16 @@ class Allocation:
                 await self._take_node_port(new, i, requested)
 
     async def _more_ports(self, new: Object, old_ports: list[int]) -> None:
-        """Allocate the node ports that an update adds. Upstream: updateNodePorts."""
+        """Allocate the node ports that an update adds and set them in `new`; `commit` releases those that it removes.
+
+        Args:
+            old_ports: the node ports of the stored Service.
+
+        Raises:
+            StatusError: 422, a requested port is not available or repeated; 500, no port is free.
+
+        Upstream: updateNodePorts
+        """
         spec = new["spec"]
         seen: set[tuple[str, int]] = set()
         for i, port in enumerate(spec.get("ports") or ()):
@@ -150,7 +178,11 @@ class Allocation:
         self._free_ports += [port for port in old_ports if port not in kept]
 
     async def _health_port(self, spec: Object) -> None:
-        """Allocate the health check node port, raising StatusError."""
+        """Allocate the requested health check node port, or any, and set it in `spec`.
+
+        Raises:
+            StatusError: 422, the port is not available, or none is free.
+        """
         requested = spec.get("healthCheckNodePort") or 0
         try:
             if requested:
@@ -178,7 +210,10 @@ class Allocation:
             raise internal_error(f"failed to allocate a nodePort: {error}") from None
 
     async def _take_port(self, port: int) -> None:
-        """Allocate a port, raising PortError. Like upstream, a dry run does not check that the port is in the range."""
+        """Allocate this port, raising PortError if it is not available.
+
+        A dry run only checks that the port is free. Like upstream, it does not check that the port is in the range.
+        """
         if not self._dry_run:
             await self._ports.take(port)
         elif port in self._taken_ports or port in await self._ports.taken():
@@ -186,14 +221,14 @@ class Allocation:
         self._taken_ports.append(port)
 
     async def _any_port(self) -> int:
-        """Allocate and return any free port, raising PortError."""
+        """Allocate and return a free port, raising PortError if there is none; a dry run returns a placeholder."""
         port = max(self._taken_ports, default=_DUMMY_PORT_BASE) + 1 if self._dry_run else await self._ports.take_any()
         self._taken_ports.append(port)
         return port
 
 
 async def release(addresses: ClusterIPs, ports: NodePorts, free_addresses: list[str], free_ports: list[int]) -> None:
-    """Release addresses and ports."""
+    """Release `free_addresses` and `free_ports`, which may be empty, in the two allocators."""
     for address in free_addresses:
         await addresses.release(address)
     if free_ports:
@@ -201,7 +236,10 @@ async def release(addresses: ClusterIPs, ports: NodePorts, free_addresses: list[
 
 
 def _makes_ports(spec: Object) -> bool:
-    """Return whether ports without a node port get one. Upstream: shouldAllocateNodePorts."""
+    """Return whether service ports without a node port get one: type NodePort or allocateLoadBalancerNodePorts is true.
+
+    Upstream: shouldAllocateNodePorts
+    """
     return spec.get("type") == "NodePort" or bool(spec.get("allocateLoadBalancerNodePorts"))
 
 

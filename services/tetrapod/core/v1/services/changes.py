@@ -1,4 +1,4 @@
-"""Fields that an update of a Service keeps from the stored object or drops with a change of type.
+"""Fields of a Service that an update keeps from the stored object, or drops because the type has changed.
 
 Upstream: pkg/registry/core/service/{strategy.go,storage/storage.go}.
 """
@@ -14,15 +14,15 @@ WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
 
 
 def needs_address(spec: Object) -> bool:
-    """Return whether the Service has cluster IPs.
+    """Return whether a Service with this spec has cluster IPs or is headless: every type except ExternalName.
 
-    An unknown type counts as one that has; validation rejects it later.
+    An unknown type counts too; validation rejects it later.
     """
     return spec.get("type") != "ExternalName"
 
 
 def addresses_of(obj: Object) -> list[str]:
-    """Return the allocated cluster IPs of a Service."""
+    """Return the cluster IPs of a Service; [] if it is headless or of type ExternalName."""
     spec = obj.get("spec") or {}
     if not needs_address(spec):
         return []
@@ -34,33 +34,33 @@ def addresses_of(obj: Object) -> list[str]:
 
 
 def node_ports_of(spec: Object) -> list[int]:
-    """Return the node ports of a spec's ports."""
+    """Return the node ports of a spec's ports that have one, in the order of the ports."""
     return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
 
 
 def ports_of(obj: Object) -> list[int]:
-    """Return all allocated ports of a Service, the health check node port included."""
+    """Return all node ports of a Service, with the health check node port last if it is set."""
     spec = obj.get("spec") or {}
     ports = node_ports_of(spec)
     return [*ports, spec["healthCheckNodePort"]] if spec.get("healthCheckNodePort") else ports
 
 
 def needs_health_port(spec: Object) -> bool:
-    """Return whether the Service has a health check node port."""
+    """Return whether the Service needs a health check node port: a LoadBalancer with externalTrafficPolicy Local."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def _keeps_ports(spec: Object) -> bool:
-    """Return whether node ports are allocated for this Service, and hence restored from the stored object."""
+    """Return whether this Service gets node ports, which are then restored from the stored object if unset."""
     return spec.get("type") == "NodePort" or (
         spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
     )
 
 
 def patch_allocated(new: Object, old: Object) -> None:
-    """Restore allocated addresses and ports that an update leaves unset; node ports are matched by port name.
+    """Copy allocated addresses and ports that `new` leaves unset from `old`; node ports are matched by port name.
 
-    Upstream: patchAllocatedValues.
+    Upstream: patchAllocatedValues
     """
     spec, old_spec = new.setdefault("spec", {}), old.get("spec") or {}
     if needs_address(spec) and needs_address(old_spec):
@@ -80,7 +80,13 @@ def patch_allocated(new: Object, old: Object) -> None:
 
 
 def normalize_addresses(new: Object, old: Object | None) -> None:
-    """Make clusterIP and clusterIPs consistent if one of them was set or changed. Upstream: normalizeClusterIPs."""
+    """Set clusterIPs of `new` from clusterIP where the client set, changed or cleared only clusterIP.
+
+    Args:
+        old: the stored Service; None on create.
+
+    Upstream: normalizeClusterIPs
+    """
     spec = new["spec"]
     if old is None:
         if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -99,9 +105,11 @@ def normalize_addresses(new: Object, old: Object | None) -> None:
 
 
 def drop_unused(new: Object, old: Object) -> None:
-    """Drop the fields that depend on the old type, unless the update changes them too.
+    """Drop fields of `new` that only the old type has, unless the update changes them too.
 
-    Upstream: dropTypeDependentFields.
+    Without type LoadBalancer, status.loadBalancer is always emptied.
+
+    Upstream: dropTypeDependentFields
     """
     spec, old_spec = new["spec"], old.get("spec") or {}
     if needs_address(old_spec) and not needs_address(spec):
@@ -131,7 +139,10 @@ def drop_unused(new: Object, old: Object) -> None:
 
 
 def _is_accessible(spec: Object) -> bool:
-    """Return whether the Service is externally accessible. Upstream: ExternallyAccessible."""
+    """Return whether the Service is accessible from outside: node port, load balancer, or ClusterIP with externalIPs.
+
+    Upstream: pkg/api/service/util.go, ExternallyAccessible
+    """
     return spec.get("type") in WITH_PORTS or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
 
 

@@ -6,7 +6,7 @@ from tetrapod.machinery.gvk import Object
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a Service."""
+    """Set the defaults of a Service in place, except cluster IPs, IP families and node ports, which are allocated."""
     spec = obj.setdefault("spec", {})
     if not spec.get("sessionAffinity"):
         spec["sessionAffinity"] = "None"

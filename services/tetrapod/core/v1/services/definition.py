@@ -16,7 +16,13 @@ from tetrapod.generic.registry.strategy import Strategy
 
 
 def definition(addresses: ClusterIPs, ports: NodePorts, proxy: Rest | Strategy) -> ResourceDefinition:
-    """Return the definition of services."""
+    """Return the definition of services.
+
+    Args:
+        addresses: allocates cluster IPs.
+        ports: allocates node ports.
+        proxy: the implementation of `services/proxy`.
+    """
     strategy = ServiceStrategy(addresses, ports)
     resource = builtin(
         "",

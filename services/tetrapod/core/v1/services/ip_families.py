@@ -17,14 +17,15 @@ _SINGLE = "SingleStack"
 
 
 def set_ip_families(spec: Object, old_spec: Object | None, cluster_family: str) -> list[FieldError]:
-    """Set ipFamilies and ipFamilyPolicy of a Service.
+    """Set unset ipFamilies and ipFamilyPolicy of a Service in place, and validate both with the cluster IPs.
 
     Args:
         old_spec: the stored spec, or None on create.
         cluster_family: the cluster's IP family, "IPv4" or "IPv6".
 
     Returns:
-        Errors for addresses, families or policies that the cluster does not support.
+        Errors for addresses, families or policies that are invalid or that the cluster does not support. After an
+        error, ipFamilies is left as it was.
     """
     if not needs_address(spec) or (old_spec is not None and is_unchanged_dual_stack(spec, old_spec)):
         return []
@@ -66,10 +67,11 @@ def set_ip_families(spec: Object, old_spec: Object | None, cluster_family: str) 
 
 
 def is_unchanged_dual_stack(spec: Object, old_spec: Object) -> bool:
-    """Return whether a PreferDualStack Service is updated without a change of addresses, families or type.
+    """Return whether an update keeps addresses, families and type of a Service with policy PreferDualStack.
 
     Such a Service neither gains nor loses an address when the cluster's families have changed.
-    Upstream: isMatchingPreferDualStackClusterIPFields.
+
+    Upstream: isMatchingPreferDualStackClusterIPFields
     """
     return (
         needs_address(spec)
@@ -81,14 +83,17 @@ def is_unchanged_dual_stack(spec: Object, old_spec: Object) -> bool:
 
 
 def _policy(spec: Object, old_spec: Object) -> str:
-    """Return the default ipFamilyPolicy."""
+    """Return the default ipFamilyPolicy.
+
+    It is the stored one, else RequireDualStack for a headless Service without selector, else SingleStack.
+    """
     if old_spec.get("ipFamilyPolicy") is not None:
         return str(old_spec["ipFamilyPolicy"])
     return "RequireDualStack" if spec.get("clusterIP") == HEADLESS and not spec.get("selector") else _SINGLE
 
 
 def _released(spec: Object, old_spec: Object, policy: str) -> list[FieldError]:
-    """Drop the secondary address or family if the policy is SingleStack.
+    """Drop the secondary address and family, unchanged since the stored spec, in place if the policy is SingleStack.
 
     Returns:
         Errors if they are removed under another policy.
@@ -105,9 +110,12 @@ def _released(spec: Object, old_spec: Object, policy: str) -> list[FieldError]:
 
 
 def _families_without_selector(families: list[str], policy: str) -> list[str]:
-    """Return the families of a headless Service without selector.
+    """Add the second family to the list of a headless Service without selector, unless its policy is SingleStack.
 
-    These are both families, unless the Service is single-stack, because users manage its endpoints.
+    Users manage its endpoints, so these can be of a family that the cluster does not support.
+
+    Returns:
+        The list `families` itself.
     """
     if len(families) < 2 and policy != _SINGLE:
         families.append("IPv6" if families[0] == "IPv4" else "IPv4")

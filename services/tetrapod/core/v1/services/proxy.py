@@ -20,7 +20,10 @@ from tetrapod.machinery.gvk import Object
 
 
 class ServiceProxyRest(ProxyRest):
-    """The subresource `services/proxy`."""
+    """The subresource `services/proxy`, which forwards requests to a ready endpoint of the Service.
+
+    The endpoint is chosen at random, IPv4 first, among those whose address belongs to the pod that they reference.
+    """
 
     async def locate(self, ctx: Context, name: str) -> Endpoint:
         scheme, bare, port = split_name(name, "service")
@@ -41,7 +44,11 @@ class ServiceProxyRest(ProxyRest):
         raise status.service_unavailable(f"no endpoints available for service {go_quote(bare)}")
 
     async def _address(self, ctx: Context, endpoint_slice: Object) -> str:
-        """Return a random ready address that belongs to the referenced pod, or ""."""
+        """Return a random address of the slice that is not unready and belongs to the pod it references, or "".
+
+        Raises:
+            StatusError: proxying to the address is not allowed.
+        """
         endpoints = list(endpoint_slice.get("endpoints") or ())
         random.shuffle(endpoints)
         for endpoint in endpoints:
@@ -61,7 +68,11 @@ def _service_of(endpoint_slice: Object) -> str | None:
 
 
 def _port_name(service: Object, number: int) -> str:
-    """Return the name of the service port with this number, raising StatusError 503."""
+    """Return the name of the service port with this number, or "" if it is unnamed.
+
+    Raises:
+        StatusError: 503, the Service has no such port.
+    """
     for port in (service.get("spec") or {}).get("ports") or ():
         if port.get("port") == number:
             return port.get("name") or ""

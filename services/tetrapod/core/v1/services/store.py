@@ -14,7 +14,7 @@ from tetrapod.machinery.gvk import Object
 
 
 class ServiceStore(FilteredUpdateStore):
-    """A store that hides internalTrafficPolicy of services without cluster IPs."""
+    """A store that hides internalTrafficPolicy of services of type ExternalName from readers."""
 
     def may_contain_hidden(self, item: bytes) -> bool:
         return b'"ExternalName"' in item and b'"internalTrafficPolicy"' in item
@@ -23,5 +23,8 @@ class ServiceStore(FilteredUpdateStore):
         return not needs_address(obj["spec"]) and obj["spec"].pop("internalTrafficPolicy", None) is not None
 
     async def written(self, ctx: Context, entry: Entry) -> Entry:
-        """Hide the policy in responses to writes, except of the status: upstream's status store has no decorator."""
+        """Return the stored entry for the response to a write, without the policy.
+
+        The response to a write of `/status` shows the policy, because upstream's status store has no decorator.
+        """
         return entry if ctx.subresource == "status" else self.shown(entry)

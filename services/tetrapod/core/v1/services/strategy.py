@@ -27,7 +27,7 @@ from tetrapod.machinery.status import invalid
 
 
 class ServiceStrategy(Strategy):
-    """The strategy of Service."""
+    """The strategy of Service, which allocates cluster IPs and node ports around each write."""
 
     allow_create_on_update = True
     has_status = True
@@ -100,10 +100,10 @@ class ServiceStrategy(Strategy):
         await release(self.addresses, self.ports, addresses_of(obj), ports_of(obj))
 
     def _set_ip_families(self, new: Object, old: Object | None) -> None:
-        """Set the IP families of the Service before anything is allocated.
+        """Set unset ipFamilies and ipFamilyPolicy of `new`; called before anything is allocated.
 
         Raises:
-            StatusError: 422, the cluster does not support the requested families.
+            StatusError: 422, the addresses, families or policy are invalid or not supported by the cluster.
         """
         old_spec = None if old is None else old.get("spec") or {}
         if errors := set_ip_families(new["spec"], old_spec, self.addresses.family):
@@ -111,7 +111,7 @@ class ServiceStrategy(Strategy):
 
 
 class ServiceStatusStrategy(StatusStrategy):
-    """The strategy of `services/status`."""
+    """The strategy of `services/status`, where ingress is only valid for type LoadBalancer."""
 
     allow_create_on_update = True
     """As upstream, although a create through `/status` allocates nothing, so that only a Service of type ExternalName

@@ -47,7 +47,11 @@ _RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
-    """Validate a Service. `old` is None on create; stored addresses may keep a legacy format."""
+    """Validate a Service.
+
+    Args:
+        old: the stored Service; None on create. Addresses and ranges that it contains may keep a legacy format.
+    """
     spec, annotations = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
     old_spec = (old or {}).get("spec") or {}
     kind, ports = spec.get("type") or "", spec.get("ports") or []
@@ -83,7 +87,10 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated Service."""
+    """Validate an updated Service: what must not change, and then the rules for a new one.
+
+    Unchangeable are the primary cluster IP and IP family, and a healthCheckNodePort and a loadBalancerClass in use.
+    """
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     errors = changed_addresses(spec, old_spec) + changed_families(spec, old_spec)
     errors += _balancer_class(spec, old_spec)
@@ -99,7 +106,7 @@ def needs_health_port(spec: Object) -> bool:
 
 
 def externally_accessible(spec: Object) -> bool:
-    """Return whether a Service can be reached from outside: by load balancer, node port or external IPs."""
+    """Return whether a Service is accessible from outside: node port, load balancer, or ClusterIP with externalIPs."""
     kind = spec.get("type")
     return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
 
@@ -192,10 +199,14 @@ def _port_conflicts(ports: list[Object], kind: str) -> list[FieldError]:
 
 
 def _source_ranges(obj: Object, old: Object | None, kind: str) -> list[FieldError]:
-    """Validate the load balancer source ranges, from the field or the older annotation.
+    """Validate the load balancer source ranges: spec.loadBalancerSourceRanges or, if it is empty, the older annotation.
 
-    Whitespace around ranges is accepted, as in the annotation, and so are stored ranges. The capital letter in the path
-    is upstream's.
+    Whitespace around ranges is accepted in both, and ranges of the stored object may keep a legacy format. The capital
+    letter in the error path is upstream's.
+
+    Args:
+        old: the stored Service; None on create.
+        kind: spec.type.
     """
     spec, annotations = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
     errors: list[FieldError] = []
@@ -261,7 +272,7 @@ def _traffic(spec: Object, kind: str) -> list[FieldError]:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a Service."""
+    """Validate the load balancer ingress in a Service's status; stored addresses may keep a legacy format."""
     spec, status = new.get("spec") or {}, (new.get("status") or {}).get("loadBalancer") or {}
     ingresses, path = status.get("ingress") or [], "status.loadBalancer.ingress"
     old_ips = [i.get("ip") or "" for i in ((old.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()]
@@ -271,7 +282,12 @@ def validate_status(new: Object, old: Object) -> list[FieldError]:
 
 
 def ingress_errors(ingress: Object, path: str, known_before: list[str]) -> list[FieldError]:
-    """Validate one load balancer ingress. Addresses in `known_before` are stored and may keep a legacy format."""
+    """Validate one load balancer ingress.
+
+    Args:
+        path: the field path of the ingress, for errors.
+        known_before: the addresses of the stored object, which may keep a legacy format.
+    """
     ip, mode, host = ingress.get("ip") or "", ingress.get("ipMode"), ingress.get("hostname") or ""
     errors = address(ip, f"{path}.ip", known_before) if ip else []
     if mode is None:

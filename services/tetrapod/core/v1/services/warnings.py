@@ -12,7 +12,7 @@ _MODE: Final = "service.kubernetes.io/topology-mode"
 
 
 def service_warnings(obj: Object) -> list[str]:
-    """Return the warnings about a Service."""
+    """Return warnings about deprecated or ignored fields of a Service, and about addresses in non-canonical form."""
     spec = obj.get("spec") or {}
     service_type, external_ips, ip = spec.get("type"), spec.get("externalIPs") or [], spec.get("clusterIP") or ""
     headless = service_type == "ClusterIP" and ip == "None"
@@ -42,7 +42,7 @@ def service_warnings(obj: Object) -> list[str]:
 
 
 def status_warnings(obj: Object) -> list[str]:
-    """Return the warnings about a write of the status."""
+    """Return warnings about load balancer addresses in non-canonical form in a Service's status."""
     out: list[str] = []
     for i, ingress in enumerate(((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
         if ip := ingress.get("ip"):
