@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 
 class KeyValue(NamedTuple):
-    """One stored key with its value and revisions. `lease` is 0 if the key does not expire."""
+    """One stored key with its value and revisions, as in etcd's API. `lease` is 0 if the key does not expire."""
 
     key: str
     value: bytes
@@ -41,7 +41,8 @@ class Range(NamedTuple):
 class WriteResult(NamedTuple):
     """The outcome of a conditional write.
 
-    If the comparison failed, `current` is the stored value (None: the key is absent).
+    If it succeeded, `revision` is that of the write and `current` is unspecified. If the comparison failed, nothing was
+    written and `current` is the stored value (None: the key is absent).
     """
 
     succeeded: bool
@@ -52,7 +53,9 @@ class WriteResult(NamedTuple):
 class BackendEvent(NamedTuple):
     """One change of one key.
 
-    `value` is None for a deletion; `previous` is the value that it replaced, if there was one.
+    `value` is None for a deletion. `previous` is the value before the change; it is None if the key was created, if the
+    watch does not ask for previous values, or if the history has been compacted. `created` is True if the key did not
+    exist before.
     """
 
     key: str
@@ -64,7 +67,7 @@ class BackendEvent(NamedTuple):
 
 
 class WatchBatch(NamedTuple):
-    """Events of complete revisions, in order.
+    """Events of complete revisions, in order: a batch never ends between two events of one revision.
 
     A batch without events is a progress notification: every event up to `revision` has been delivered.
     """
@@ -104,7 +107,7 @@ class LeaseNotFound(Exception):
 
 
 class BackendWatch(Protocol):
-    """An open watch, which is iterated for batches. It ends by raising `Compacted` or `Unavailable`."""
+    """An open watch, which is iterated for batches. The iteration ends by raising `Compacted` or `Unavailable`."""
 
     def __aiter__(self) -> AsyncIterator[WatchBatch]: ...
 
@@ -124,9 +127,9 @@ class Backend(Protocol):
     """A revisioned key-value store. Every method raises `Unavailable` when the store does not answer in time."""
 
     async def get(self, key: str) -> KeyValue | None:
-        """Read one key, linearizably.
+        """Read one key, linearizably. Return None if it does not exist.
 
-        A key with surrogates (which replace bytes that are not UTF-8) cannot exist: the result is None.
+        A key with surrogates (which stand for bytes that are not UTF-8) cannot exist, so the result is None.
         """
         ...
 
@@ -141,11 +144,13 @@ class Backend(Protocol):
         count_only: bool = False,
         counted: bool = True,
     ) -> Range:
-        """Read the keys of [start, end), sorted.
+        """Read the keys of [start, end), in key order.
 
         Args:
             limit: maximum number of keys; 0 means all.
             revision: read the state at this revision; 0 means the current state (linearizable).
+            keys_only: leave the values empty.
+            count_only: return no keys, only `Range.total`.
             counted: fill in `Range.total`. SQLite has to visit every key of the range for that. A caller that reads a
                 large range in pages passes False, so that the cost of a page depends only on its size.
 
@@ -158,6 +163,11 @@ class Backend(Protocol):
     async def put_if(self, key: str, value: bytes, expected: int, *, lease: int = 0) -> WriteResult:
         """Write the value if the key's mod revision is `expected` (0: the key is absent).
 
+        A failed comparison raises no error.
+
+        Args:
+            lease: the ID of the lease at whose end the key is deleted; 0 means that it does not expire.
+
         Raises:
             RequestTooLarge: the value exceeds the limit of the store.
             LeaseNotFound: `lease` has expired.
@@ -165,7 +175,7 @@ class Backend(Protocol):
         ...
 
     async def delete_if(self, key: str, expected: int) -> WriteResult:
-        """Delete the key if its mod revision is `expected`."""
+        """Delete the key if its mod revision is `expected`. A failed comparison raises no error."""
         ...
 
     async def revision(self) -> int:
@@ -177,15 +187,18 @@ class Backend(Protocol):
     ) -> AbstractAsyncContextManager[BackendWatch]:
         """Watch [start, end) from `from_revision` on, inclusive; 0 means from now on.
 
+        The watch is open inside the context.
+
         Args:
             previous: include the previous value in the events.
         """
         ...
 
     def history(self, start: str, end: str, first: int, last: int) -> AsyncGenerator[Sequence[BackendEvent], None]:
-        """Read the events of the revisions `first` to `last`, with previous values. The store must have reached `last`.
+        """Read the events of the revisions `first` to `last`, inclusive, with previous values, in batches.
 
-        A previous value that has been compacted is None. The store must have `progress_reliable`.
+        The store must have reached `last` and must have `progress_reliable`. A previous value that has been compacted
+        is None.
 
         Raises:
             Compacted: `first` is older than the history.
@@ -193,14 +206,14 @@ class Backend(Protocol):
         ...
 
     async def request_progress(self) -> None:
-        """Ask the store to send a progress notification on every open watch."""
+        """Ask the store to send a progress notification (a `WatchBatch` without events) on every open watch."""
         ...
 
     @property
     def progress_reliable(self) -> bool:
         """Whether progress notifications can be trusted; False for etcd before 3.4.25 / 3.5.8.
 
-        Consistent reads then go to the store.
+        If it is False, consistent reads must go to the store instead of the cache.
         """
         ...
 

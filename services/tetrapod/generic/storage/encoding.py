@@ -25,7 +25,7 @@ class CorruptObject(Exception):
 
 
 def encode(obj: Object, api_version: str, kind: str) -> bytes:
-    """Return the stored bytes of `obj`, which is not modified.
+    """Return the JSON bytes to store for `obj`, without resourceVersion and selfLink. `obj` is not modified.
 
     Args:
         api_version: used if the object has no apiVersion.
@@ -45,11 +45,11 @@ def encode(obj: Object, api_version: str, kind: str) -> bytes:
 
 
 def splice(stored: bytes, revision: int) -> bytes:
-    """Return the served bytes of a stored value: the value with its resourceVersion.
+    """Return the served bytes of a stored value: its JSON with `revision` as metadata.resourceVersion.
 
     Raises:
         CorruptObject: the value is not a JSON object.
-        NotTransformable: the value is encrypted.
+        NotTransformable: the value is encrypted, but no encryption is configured for the resource.
     """
     head = HEAD.match(stored)
     if head is None:
@@ -64,13 +64,16 @@ def splice(stored: bytes, revision: int) -> bytes:
 
 
 def divided(raw: bytes) -> tuple[bytes, bytes]:
-    """Split served bytes in two: the type (`{"kind":…,"apiVersion":…,`), and the rest from `"metadata"` on."""
+    """Split served bytes in two: the type (`{"kind":…,"apiVersion":…,`), and the rest from `"metadata"` on.
+
+    The first part is empty if there is no metadata.
+    """
     at = max(raw.find(b'"metadata":'), 0)
     return raw[:at], raw[at:]
 
 
 def respliced(raw: bytes, old: int, new: int) -> bytes:
-    """Replace the resourceVersion `old` with `new` in served bytes."""
+    """Return served bytes, whose resourceVersion is `old`, with the resourceVersion `new`."""
     head = HEAD.match(raw)
     assert head is not None
     behind = head.end() + len(b'"resourceVersion":"%d"' % old)

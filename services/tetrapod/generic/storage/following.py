@@ -1,6 +1,7 @@
 """`follow`: keeps a data structure in step with the objects of a resource.
 
-It lists the resource and then applies every change within the cacher's own step of the event loop.
+It lists the resource and then watches it. Each change is applied as soon as the watch cache has it, without a task in
+between.
 """
 
 from __future__ import annotations
@@ -18,28 +19,36 @@ _RETRY_SECONDS: Final = 0.2
 
 
 class Mirror(Protocol):
-    """A data structure that mirrors a resource. `synced` is set once it contains all objects of the initial list."""
+    """A data structure that mirrors a resource.
+
+    `follow` sets `synced` once the structure contains all objects of the initial list.
+    """
 
     synced: asyncio.Event
 
     def stored_keys(self) -> Collection[str]:
-        """Return the keys of the objects it contains."""
+        """Return the storage keys of the objects that the structure contains."""
         ...
 
     def apply(self, events: Sequence[WatchEvent]) -> None:
-        """Apply a batch of changes."""
+        """Apply a batch of watch events: the initial list as ADDED events, then changes.
+
+        Events without an entry must be ignored.
+        """
         ...
 
     def drop(self, key: str) -> None:
-        """Remove an object that a new list no longer contains."""
+        """Remove the object with a storage key, which was deleted while the watch was interrupted."""
         ...
 
 
 async def follow(storage: ResourceStorage, mirror: Mirror, description: str) -> None:
-    """Keep `mirror` in step with `storage` until cancelled, watching again after each error.
+    """Keep `mirror` in step with `storage` until cancelled, watching again when a watch ends.
+
+    If the store is unavailable, it retries. Other errors are passed on.
 
     Args:
-        description: names the objects in the log, in the plural.
+        description: names the objects in log messages, in the plural ("role bindings").
     """
     while True:
         try:

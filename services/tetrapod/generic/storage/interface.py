@@ -20,11 +20,13 @@ from tetrapod.machinery.gvk import GroupResource, Object
 class Entry(Protocol):
     """One stored revision of one object, as JSON bytes in the storage version including `metadata.resourceVersion`.
 
-    `raw` is the concatenation of `head` (the type: `{"kind":…,"apiVersion":…,`) and `item` (the rest). Entries are
-    immutable and shared. `object()` returns a fresh copy that the caller may change; `peek()` returns the shared
-    parsed object, which callers must not change. `representations` caches other encodings of the same revision (another
-    version, a watch frame), so that each is made once. It is dropped together with the parsed object when the entry
-    has not been used for a while.
+    `raw` is the concatenation of `head` (the type: `{"kind":…,"apiVersion":…,`) and `item` (the rest).
+    Entries are immutable, and all requests share them. `object()` returns a fresh copy that the caller may change;
+    `peek()` returns the parsed object that all callers share and must not change.
+    `representations` caches other encodings of the same revision (another version, a watch frame), so that each is made
+    once. It is dropped together with the parsed object when the entry has not been used for a while.
+    `key` is the key relative to the resource's prefix. `revision` is the store's revision of the last write, which is
+    the resource version.
     """
 
     key: str
@@ -57,9 +59,9 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """The label and field selectors of a request.
+    """The label and field selectors of a request, as functions that return whether an object matches.
 
-    `matches` tests the labels first, because fields require parsing the object.
+    `labels` is called with the labels of the object, `fields` with its entry. None matches every object.
     """
 
     labels: Callable[[Mapping[str, str]], bool] | None = None
@@ -71,7 +73,10 @@ class Predicate:
         return self.labels is None and self.fields is None
 
     def matches(self, entry: Entry) -> bool:
-        """Return whether an object matches both selectors."""
+        """Return whether an object matches both selectors.
+
+        The labels are tested first, because fields require parsing the object.
+        """
         if self.labels is not None and not self.labels(entry.labels):
             return False
         return self.fields is None or self.fields(entry)
@@ -88,10 +93,15 @@ that the predicate does not match in that form.
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """The parameters of a list. `prefix` is "" (all), "ns/" (a namespace) or a whole key (for metadata.name selectors).
+    """The parameters of a list.
 
-    `resource_version` "" means most recent (consistent), "0" means any; `match` is resourceVersionMatch. If there is
-    a `view`, it replaces the predicate, and the page contains the entries that the view returns.
+    - `prefix` is relative to the resource's prefix: "" (all objects), "ns/" (those of a namespace), or, if `single` is
+      set, the whole key of one object (for metadata.name selectors).
+    - `limit` 0 means no limit.
+    - `resource_version` "" means most recent (consistent), "0" means any; `match` is resourceVersionMatch ("" if
+      unset).
+    - If there is a `view`, it is used instead of the predicate, and the page contains the entries that the view
+      returns.
     """
 
     prefix: str = ""
@@ -105,9 +115,10 @@ class ListQuery:
 
 
 class ListPage(NamedTuple):
-    """One page of a list. An empty `continue_token` marks the last page.
+    """One page of a list, in key order. An empty `continue_token` marks the last page.
 
-    `remaining` is the number of objects that follow, or None if it is unknown because there is a selector.
+    `remaining` is the number of objects after this page. It is None on the last page, and if it is unknown because
+    there is a selector.
     """
 
     entries: list[Entry]
@@ -120,7 +131,10 @@ class ListPage(NamedTuple):
 class WatchQuery:
     """The parameters of a watch.
 
-    `resource_version` and `match` (resourceVersionMatch) are the client's values, unparsed.
+    - `prefix` and `single` select keys as in `ListQuery`.
+    - `resource_version` and `match` (resourceVersionMatch) are the client's values, unparsed.
+    - `bookmarks` is allowWatchBookmarks.
+    - `initial_events` is sendInitialEvents; None if the client did not set it.
     """
 
     prefix: str = ""
@@ -135,10 +149,12 @@ class WatchQuery:
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     """A watch event. `type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
 
-    - A DELETED entry is the last state that matched, with the resource version of the deletion.
+    - The entry of a DELETED event is the last state that matched the selectors, with the resource version of the change
+      that removed it.
     - A BOOKMARK has no entry, only `revision`; `initial_end` marks the bookmark that ends the initial events.
-    - An ERROR has a `status`.
-    - `previous` is the object that an ADDED or MODIFIED one replaced.
+    - An ERROR has no entry; `status` is the Status object to send.
+    - `previous` is the state of the object before an ADDED or MODIFIED event. It is None if the object was created, and
+      in initial events.
     """
 
     type: str
@@ -149,7 +165,7 @@ class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     previous: Entry | None = None
 
     def showing(self, entry: Entry) -> WatchEvent:
-        """Return the same event with the object in another form."""
+        """Return an event with the same type and revision whose object is `entry`, without `previous` and `status`."""
         return WatchEvent(self.type, entry, self.revision)
 
 
@@ -162,35 +178,43 @@ shared too.
 class Watch(Protocol):
     """An open watch. The server may end it (slow client, shutdown, compaction).
 
-    There are two ways to read it. Either iterate over its batches. Or, for many watches: iterate `initial()`, which
-    applies back-pressure, then `subscribe` a sink and wait for `ended()`. The sink is called within the cacher's own
-    step for every batch of changes, without a task switch per watch. It checks its own buffer and closes the watch
-    when the client is slow.
+    There are two ways to read it. The first is to iterate over it: each item is a list of events, the initial ones
+    first.
+    The second is cheaper for many watches: iterate over `initial()`, then `subscribe` a sink and wait for `ended()`.
+    The sink is called directly when the cache applies a change, so no task has to wake up. It must not wait; it closes
+    the watch if its client is slow.
     """
 
     def __aiter__(self) -> AsyncIterator[list[WatchEvent]]: ...
 
     def initial(self) -> AsyncIterator[list[WatchEvent]]:
-        """Iterate over the initial events in chunks, ending with the bookmark that closes them.
+        """Iterate over the initial events in chunks, as fast as the caller takes them. Then call `subscribe`.
 
-        Continue with `subscribe`.
+        If the query asks for `initial_events` and `bookmarks`, the last event is a bookmark with `initial_end`. For a
+        watch that resumes at a resource version, these are the events since then.
         """
         ...
 
     def subscribe(self, sink: Sink) -> None:
-        """Pass the queued events to `sink` now, and every later batch as it happens."""
+        """Call `sink` with all events that have not been read yet, and from now on with every later batch.
+
+        If the sink raises an exception, the watch is closed.
+        """
         ...
 
     async def ended(self) -> None:
-        """Wait until the watch has ended for any reason."""
+        """Wait until the watch has ended for any reason. Return at once if it has ended already."""
         ...
 
     def send_bookmark(self) -> None:
-        """Deliver a bookmark with the current revision, after all events up to that revision."""
+        """Queue a bookmark with the current revision, behind all events up to that revision.
+
+        Do nothing if the watch has ended.
+        """
         ...
 
     def close(self) -> None:
-        """End the watch."""
+        """End the watch. Further calls have no effect."""
         ...
 
 
@@ -203,7 +227,7 @@ class Preconditions:
 
     @property
     def empty(self) -> bool:
-        """Whether both are unset."""
+        """Whether both are None, so that every object satisfies the preconditions."""
         return self.uid is None and self.resource_version is None
 
 
@@ -215,8 +239,10 @@ class Updated(NamedTuple):
 
 
 TryUpdate: TypeAlias = Callable[[Object | None, "Entry | None"], Awaitable[Updated | None]]
-"""A function from a copy of the stored object (None: absent) to the new object. It returns None to leave the object
-unchanged, and is called again if another write came first.
+"""The function that computes an update.
+
+It maps a copy of the stored object and its entry (both None: absent) to the new object, and may change the copy. It
+returns None to leave the object unchanged. It is called again, with the new state, if another write came first.
 """
 
 
@@ -233,9 +259,10 @@ class PreconditionFailed(Exception):
 
 
 class TooOldResourceVersion(Exception):
-    """The requested resourceVersion or continue token has been compacted.
+    """The history of the requested resourceVersion or continue token has been compacted.
 
-    For a continue token, `fresh_token` continues the list inconsistently, at the current revision.
+    For a continue token, `fresh_token` continues the list at the current revision, so that its pages may be
+    inconsistent. It is empty for a resourceVersion.
     """
 
     def __init__(self, message: str, fresh_token: str = "") -> None:
@@ -244,7 +271,10 @@ class TooOldResourceVersion(Exception):
 
 
 class TooLargeResourceVersion(Exception):
-    """The requested resourceVersion is in the future and was not reached in time."""
+    """The requested resourceVersion is higher than the store's, and the cache did not reach it within the time limit.
+
+    `retry_seconds` is the delay that the client is asked to wait before it tries again.
+    """
 
     def __init__(self, requested: int, current: int, retry_seconds: int = 1) -> None:
         super().__init__(f"Too large resource version: {requested}, current: {current}")
@@ -254,13 +284,19 @@ class TooLargeResourceVersion(Exception):
 class ResourceStorage(Protocol):
     """The objects of one resource. `metadata.resourceVersion` is removed from objects before they are stored.
 
-    Every method raises `Unavailable` (backend.py) when the store does not answer.
+    Keys are relative to the resource's prefix: `ns/name`, or `name` for cluster-scoped resources. Every method raises
+    `Unavailable` (generic/lifecycle) when the store does not answer.
     """
 
     async def get(self, key: str, resource_version: str = "") -> Entry | None:
-        """Return the object, or None.
+        """Return the object's entry, or None if it does not exist.
 
-        `resource_version` "" means most recent, "0" means any, else at least this version.
+        Args:
+            resource_version: "" means most recent (consistent), "0" means any, else at least this version.
+
+        Raises:
+            TooLargeResourceVersion: the version was not reached in time.
+            ValueError: the version is malformed.
         """
         ...
 
@@ -284,7 +320,14 @@ class ResourceStorage(Protocol):
         ...
 
     async def create(self, key: str, obj: Object, ttl: int = 0) -> Entry:
-        """Store a new object, for `ttl` seconds (0: forever). Raises `KeyExists` if the key exists."""
+        """Store a new object and return its entry. `obj` is not modified.
+
+        Args:
+            ttl: seconds after which the store deletes the object; 0 means never.
+
+        Raises:
+            KeyExists: the key exists.
+        """
         ...
 
     async def guaranteed_update(
@@ -295,9 +338,18 @@ class ResourceStorage(Protocol):
         preconditions: Preconditions = Preconditions(),
         allow_absent: bool = False,
     ) -> Entry:
-        """Read the object, call `try_update`, and write the result.
+        """Read the object, call `try_update`, write the result, and return the stored entry.
 
-        If the object has changed in between, try again. Nothing is written if the result equals the stored object.
+        If another write came first, try again. Nothing is written if the result equals the stored object. Exceptions of
+        `try_update` are passed on, if the state that it was called with is the current one.
+
+        Args:
+            preconditions: checked against each state before `try_update` is called.
+            allow_absent: call `try_update` with None if the key does not exist, in order to create it.
+
+        Raises:
+            KeyNotFound: the key does not exist, and `allow_absent` is not set or `try_update` returned None.
+            PreconditionFailed: a precondition does not hold.
         """
         ...
 
@@ -308,15 +360,20 @@ class ResourceStorage(Protocol):
         preconditions: Preconditions = Preconditions(),
         validate: Callable[[Entry], Awaitable[None]] | None = None,
     ) -> Entry:
-        """Delete an object and return it with the resource version of the deletion.
+        """Delete an object and return its last state with the resource version of the deletion.
 
         Args:
-            validate: called with the object before the deletion; it may raise to reject the deletion.
+            validate: called with the object before the deletion, again if it changes; it may raise to reject the
+                deletion.
+
+        Raises:
+            KeyNotFound: the key does not exist.
+            PreconditionFailed: a precondition does not hold.
         """
         ...
 
     async def count(self) -> int:
-        """Return the number of objects."""
+        """Return the number of objects of the resource in all namespaces."""
         ...
 
     def statistics(self) -> tuple[int, int] | None:
@@ -324,11 +381,15 @@ class ResourceStorage(Protocol):
         ...
 
     async def ready(self) -> None:
-        """Wait until the cache is in step with the store."""
+        """Wait until the cache has been filled, starting to fill it if necessary.
+
+        Raises:
+            NotReady: the store contains values that cannot be read, so the cache cannot be filled.
+        """
         ...
 
     async def close(self) -> None:
-        """End all watches and background tasks."""
+        """End all watches and background tasks. The store itself stays open."""
         ...
 
 
@@ -345,9 +406,9 @@ class StorageConfig:
 
     @property
     def group_resource(self) -> GroupResource:
-        """The resource's name as the EncryptionConfiguration uses it.
+        """The resource's name as the EncryptionConfiguration and metrics use it.
 
-        For a few old resources it differs from the storage prefix.
+        For a few resources it cannot be derived from the storage prefix (see `UNUSUAL_PLACES`).
         """
         named = UNUSUAL_PLACES.get(self.prefix)
         return named or GroupResource(self.api_version.rpartition("/")[0], self.prefix.rpartition("/")[2])
@@ -362,7 +423,7 @@ UNUSUAL_PLACES: Final = {
     "ingress": GroupResource("networking.k8s.io", "ingresses"),
     "events": GroupResource("", "events"),  # both API groups that serve events store them here
 }
-"""Resources whose storage prefix differs from their name.
+"""The names of resources for which storage prefix and API group do not give the name.
 
 Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, specialDefaultResourcePrefixes
 """
@@ -375,17 +436,20 @@ class StorageFactory(Protocol):
     """
 
     def resource(self, config: StorageConfig) -> ResourceStorage:
-        """Return the storage of a resource."""
+        """Return the storage of a resource, creating it at the first call for its prefix."""
         ...
 
     def presence(self) -> Presence:
-        """Return an observer of which resources have objects. The caller closes it."""
+        """Return a new observer of which resources have objects. The caller closes it."""
         ...
 
     async def drop(self, prefix: str) -> None:
-        """End the watches and drop the cache of a resource that is no longer served."""
+        """End the watches and drop the cache of a resource that is no longer served.
+
+        The stored objects are not deleted. Do nothing if the resource has not been used.
+        """
         ...
 
     async def close(self) -> None:
-        """Close the storage of every resource."""
+        """Close the storage of every resource. The store itself stays open."""
         ...

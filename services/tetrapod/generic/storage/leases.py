@@ -27,7 +27,7 @@ _OBJECTS: Final = Histogram(
 
 
 class LeaseManager:
-    """The current shared lease of one store."""
+    """Hands out leases of one store, reusing the last one while it fits."""
 
     def __init__(self, backend: Backend, clock: Callable[[], float] = time.monotonic) -> None:
         self._backend = backend
@@ -37,7 +37,10 @@ class LeaseManager:
         self._objects = 0
 
     async def lease(self, ttl: int) -> int:
-        """Return a lease that lasts `ttl` seconds or somewhat more."""
+        """Return the ID of a lease that lasts at least `ttl` seconds, and at most 5 % (or 60 seconds) longer.
+
+        The store is asked for a new lease if the last one does not fit or has 1000 objects.
+        """
         now = self._clock()
         spare = min(REUSE_SECONDS, int(ttl * REUSE_SHARE))
         self._objects += 1

@@ -59,9 +59,9 @@ _LIST_SECONDS: Final = Histogram(
 
 
 class Lists:
-    """The list metrics of one resource.
+    """The list metrics of one resource: requests, and objects that are read, tested against selectors and returned.
 
-    Objects of the cache are tested against selectors too, but upstream does not count those.
+    For lists from the cache, objects tested against selectors are not counted, as upstream.
     """
 
     def __init__(self, group: str, resource: str) -> None:
@@ -71,14 +71,26 @@ class Lists:
         self._seconds = ("false", group, resource)
 
     def cached(self, fetched: int, returned: int) -> None:
-        """Count a list that was answered from the cache."""
+        """Count a list that was answered from the cache.
+
+        Args:
+            fetched: the number of objects before selectors and limit were applied.
+            returned: the number of objects in the response.
+        """
         _LISTS.add(self._cache_index)
         _FETCHED.add(self._cache_index, fetched)
         _EVALUATED.add(self._cache, 0)
         _RETURNED.add(self._cache, returned)
 
     def stored(self, fetched: int, evaluated: int, returned: int, seconds: float) -> None:
-        """Count a list that was answered from the store."""
+        """Count a list that was answered from the store.
+
+        Args:
+            fetched: the number of objects read from the store.
+            evaluated: the number of objects tested against the selectors.
+            returned: the number of objects in the response.
+            seconds: the duration of the whole list.
+        """
         _LISTS.add(self._store_index)
         _FETCHED.add(self._store_index, fetched)
         _EVALUATED.add(self._store, evaluated)
@@ -90,7 +102,7 @@ _OPERATIONS: Final = ("get", "list", "listWithCount", "listOnlyKeys", "create", 
 
 
 class Measured(ForwardingBackend):
-    """A `Backend` wrapper that counts and times the requests of one resource."""
+    """A `Backend` wrapper that counts and times the requests of one resource to the store. Watches are not counted."""
 
     def __init__(self, backend: Backend, config: StorageConfig) -> None:
         super().__init__(backend)
@@ -143,7 +155,7 @@ class _Operation:
 
 
 class _Timing:
-    """A context manager that times and counts one request."""
+    """A context manager that times and counts one request, and counts it as an error if it raises."""
 
     __slots__ = ("_began", "_labels")
 
@@ -161,7 +173,7 @@ class _Timing:
 
 
 class _Cached(Protocol):
-    """The part of a cacher that is read when metrics are scraped."""
+    """The part of a `Cacher` that is read when metrics are scraped."""
 
     config: StorageConfig
 
@@ -177,12 +189,18 @@ _cachers: Final[weakref.WeakSet[_Cached]] = weakref.WeakSet()
 
 
 def register(cacher: _Cached) -> None:
-    """Register a cacher whose gauges are scraped."""
+    """Report the gauges of a cacher when metrics are scraped, for as long as it exists (a weak reference)."""
     _cachers.add(cacher)
 
 
 def _gauge_values(read: Callable[[_Cached, tuple[int, int]], float]) -> list[tuple[tuple[str, ...], float]]:
-    """Return the gauge values of all filled cachers. If two cachers have the same resource, one of them is reported."""
+    """Return the labels and gauge values of all filled cachers, sorted by group and resource.
+
+    If two cachers have the same resource, only one of them is reported.
+
+    Args:
+        read: computes the value from a cacher and its `statistics()` (number of objects and average size).
+    """
     values: dict[tuple[str, ...], float] = {}
     for cacher in list(_cachers):
         statistics = cacher.statistics()

@@ -1,8 +1,8 @@
 """`Presence`: tracks which resources have any objects, by the keys of the store.
 
-It spares its users a cache for every resource, most of which would be empty. Each API group is scanned once by its
-keys and then followed by a single watch, however many resources it has. A resource that once had an object stays
-marked as present.
+With it, a user of many resources needs no watch cache for each of them, most of which would be empty. The keys of each
+API group are scanned once and then followed by a single watch, however many resources the group has. A resource that
+once had an object stays marked as present while its group is observed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _RETRY_SECONDS: Final = 0.5
 
 
 class Presence:
-    """The set of resources that have objects.
+    """The set of resources that have objects; it supports `(group, resource) in presence`.
 
-    `root` is the prefix of all resources ("/registry"); keys are ROOT/GROUP/RESOURCE/….
+    Keys have the form ROOT/GROUP/RESOURCE/…, as those of custom resources. `root` is the prefix of all resources
+    ("/registry").
     """
 
     def __init__(self, backend: Backend, root: str = "/registry") -> None:
@@ -35,11 +36,14 @@ class Presence:
         """Set when a resource was added; a waiter clears it."""
 
     def __contains__(self, resource: tuple[str, str]) -> bool:
-        """Return whether an object of (group, resource) has been seen."""
+        """Return whether an object of the resource, a tuple of group and resource, has been seen."""
         return resource in self._present
 
     def follow(self, groups: Collection[str]) -> None:
-        """Observe exactly these API groups from now on."""
+        """Observe exactly these API groups from now on; the resources of all other groups are removed from the set.
+
+        It starts a task for each new group and returns before the group has been scanned.
+        """
         for group in self._tasks.keys() - set(groups):
             self._tasks.pop(group).cancel()
             self._present = {resource for resource in self._present if resource[0] != group}
@@ -47,7 +51,7 @@ class Presence:
             self._tasks[group] = asyncio.create_task(self._run(group), name=f"presence {group}")
 
     async def close(self) -> None:
-        """Stop observing."""
+        """Stop observing all groups, and remove all resources from the set."""
         self.follow(())
         await asyncio.sleep(0)
 
@@ -68,7 +72,7 @@ class Presence:
     async def _scan(self, group: str, prefix: str) -> int:
         """Add the resources of a group that have objects, and return the revision of the first read.
 
-        One key per resource is enough: each read starts after the last possible key of the resource found before.
+        One key per resource is enough: each read starts behind the last possible key of the previous resource.
         """
         start, end, revision = prefix, prefix_end(prefix), 0
         while True:

@@ -14,7 +14,11 @@ LARGEST: Final = (1 << 64) - 1
 
 
 def parse_resource_version(text: str) -> int:
-    """Return `text` as a number; "" is 0. Raises ValueError with upstream's text."""
+    """Return a resource version as a number; "" is 0.
+
+    Raises:
+        ValueError: the text is no unsigned 64-bit integer; with upstream's text.
+    """
     if not text:
         return 0
     try:

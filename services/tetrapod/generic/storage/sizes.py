@@ -34,14 +34,14 @@ _stores: Final[weakref.WeakSet[Sized]] = weakref.WeakSet()
 
 
 def register(store: Sized) -> None:
-    """Register a store whose size is scraped."""
+    """Report the size of a store in the metric, for as long as the caller keeps the store (a weak reference)."""
     _stores.add(store)
 
 
 async def _read_sizes() -> None:
-    """Read the size of every store before a scrape.
+    """Update the metric with the size of every registered store, before a scrape.
 
-    A store that does not answer in time reports no size. A closed store raises errors of its own, hence the broad
+    A store that does not answer within a second is left out. A closed store raises errors of its own, hence the broad
     except.
     """
     _SIZE.values.clear()

@@ -19,7 +19,13 @@ NOT_FOR_IDENTITY: Final = "identity transformer tried to read encrypted data"
 
 
 class NotTransformable(Exception):
-    """A value that cannot be decrypted. `more` is the number of further such values in the same range."""
+    """A value that cannot be decrypted.
+
+    Args:
+        reason: the error of the decryption.
+        key: the full key of the value; empty if it is not known.
+        more: the number of further such values in the same list.
+    """
 
     def __init__(self, reason: str, key: str = "", more: int = 0) -> None:
         super().__init__(reason)
@@ -27,12 +33,12 @@ class NotTransformable(Exception):
 
     @property
     def message(self) -> str:
-        """The error text that upstream uses."""
+        """The text that upstream puts into `AdditionalErrorMsg` for a value that cannot be decrypted."""
         return f"data from the storage is not transformable revision=0: {self.reason}"
 
 
 class NotDecodable(NotTransformable):
-    """A stored object whose type cannot be decoded."""
+    """A stored value that can be decrypted, but is not an object of a known type. `revision` is its mod revision."""
 
     def __init__(self, reason: str, revision: int, key: str) -> None:
         super().__init__(reason, key)
@@ -40,12 +46,12 @@ class NotDecodable(NotTransformable):
 
     @property
     def message(self) -> str:
-        """The error text that upstream uses."""
+        """The text that upstream puts into `AdditionalErrorMsg` for an object that cannot be decoded."""
         return f"object not decodable revision={self.revision}: {self.reason}"
 
 
 class CannotEncrypt(Exception):
-    """A value cannot be encrypted for storage."""
+    """A value cannot be encrypted for storage, such as when a KMS plugin fails. The text gives the reason."""
 
 
 class NotReady(Unavailable):
@@ -53,16 +59,16 @@ class NotReady(Unavailable):
 
 
 def object_text(error: NotTransformable, key: str) -> str:
-    """Return the error message for reading one object."""
+    """Return the error message for reading the one object with the full key `key`."""
     return f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {error.message}"
 
 
 def list_text(error: NotTransformable, resource: GroupResource) -> str:
-    """Return the error message for a list that contains unreadable objects."""
+    """Return the error message for a list of `resource` that contains unreadable objects; it names the first one."""
     more = f" (and {error.more} more)" if error.more else ""
     return f"failed to read one or more {resource} from the storage: {object_text(error, error.key)}{more}"
 
 
 def not_ready(error: NotTransformable, resource: GroupResource) -> NotReady:
-    """Return the error for a watch cache that cannot be filled."""
+    """Return, not raise, the error for reads of a watch cache that cannot be filled because of `error`."""
     return NotReady(f"storage is (re)initializing: failed to list <unspecified>: {list_text(error, resource)}")

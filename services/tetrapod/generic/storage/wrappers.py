@@ -12,7 +12,11 @@ from tetrapod.generic.storage.interface import Entry, ResourceStorage, Sink, Wat
 
 
 class ForwardingBackend:
-    """A base for `Backend` wrappers: forwards the methods that handle no values."""
+    """A base for `Backend` wrappers that forwards the methods that handle no values.
+
+    A subclass defines `get`, `range`, `put_if`, `delete_if`, `watch` and `close`. `history` is forwarded too, although
+    it returns values: a subclass that changes values replaces it.
+    """
 
     def __init__(self, inner: Backend) -> None:
         self._inner = inner
@@ -29,7 +33,7 @@ class ForwardingBackend:
 
 
 class ForwardingStorage:
-    """A base for `ResourceStorage` wrappers: forwards the methods that handle no objects."""
+    """A base for `ResourceStorage` wrappers that forwards `count`, `statistics`, `ready` and `close`."""
 
     def __init__(self, inner: ResourceStorage) -> None:
         self._inner = inner
@@ -48,7 +52,7 @@ class ForwardingStorage:
 
 
 class ForwardingWatch:
-    """A base for `Watch` wrappers: forwards the methods that handle no object events."""
+    """A base for `Watch` wrappers that forwards `ended`, `send_bookmark` and `close`."""
 
     def __init__(self, inner: Watch) -> None:
         self._inner = inner
@@ -64,9 +68,10 @@ class ForwardingWatch:
 
 
 class MappedWatch(ForwardingWatch):
-    """A `Watch` that converts the entries of another watch.
+    """A `Watch` that converts the entries of another watch, such as to another API version.
 
-    `convert` returns the entry in the form to show; it returns the same entry if no conversion is needed.
+    `convert` is called with the entry of each event that has one. It returns the converted entry, or the same entry if
+    no conversion is needed. A converted event has no `previous`.
     """
 
     def __init__(self, inner: Watch, convert: Callable[[Entry], Entry]) -> None:

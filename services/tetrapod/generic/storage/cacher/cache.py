@@ -24,7 +24,10 @@ log = logging.getLogger(__name__)
 
 
 class Cache:
-    """The watch cache of one resource, filled by a `Reflector`. Every change up to `revision` has been applied."""
+    """The watch cache of one resource, filled by a `Reflector`.
+
+    Every change up to `revision` has been applied. The content is usable only if `filled` is True.
+    """
 
     def __init__(
         self, prefix_length: int, counters: CacheCounters, *, window: int = MOST, packed: bool = False
@@ -41,7 +44,10 @@ class Cache:
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
 
     def replace(self, entries: Entries, revision: int) -> None:
-        """Replace the content of the cache. Open watches end, because the changes in between are unknown."""
+        """Replace the content of the cache with all objects as of `revision`, and mark it as filled.
+
+        Open watches end, because the changes in between are unknown.
+        """
         former, self.entries = self.entries, entries
         former.release()
         self.window = Window(revision, most=self._window_size, counters=self.counters)
@@ -55,7 +61,14 @@ class Cache:
         self.fanout.close()
 
     def apply(self, events: Sequence[BackendEvent]) -> None:
-        """Apply events of the store and deliver them to the watches. Without events, count a bookmark of the store."""
+        """Apply events of the store, in order, and deliver them to the watches.
+
+        Events that were applied before are skipped. An empty sequence stands for a progress notification of the store,
+        which is only counted. A value that is no JSON object is logged and skipped.
+
+        Raises:
+            NotTransformable: a value is encrypted, and no encryption is configured.
+        """
         if not events:
             self.counters.bookmarks += 1
             self.counters.dispatched += 1
@@ -88,7 +101,12 @@ class Cache:
         return Change(key, entry, self.entries.put(entry), event.revision)
 
     def entry(self, stored_key: str, value: bytes, revision: int, lease: int) -> StoredEntry:
-        """Return a stored value as an entry of this cache. A value that cannot be decoded is logged and counted.
+        """Return a stored value as an entry of this cache, without adding it.
+
+        A value that is no JSON object is logged and counted.
+
+        Args:
+            stored_key: the full key, with the prefix.
 
         Raises:
             CorruptObject: the value is not a JSON object.
@@ -122,7 +140,7 @@ class Cache:
 
     @property
     def awaited(self) -> bool:
-        """Whether a reader waits for a revision."""
+        """Whether a reader waits for a revision that has not been reached (see `reached`)."""
         while self._waiters and self._waiters[0][2].done():
             heappop(self._waiters)
         return bool(self._waiters)

@@ -50,7 +50,13 @@ NO_PRECONDITIONS: Final = Preconditions()
 
 
 class Cacher:
-    """The `ResourceStorage` of one resource. `root` is the prefix of all resources ("/registry")."""
+    """The `ResourceStorage` of one resource. `root` is the prefix of all resources ("/registry").
+
+    Args:
+        leases: the leases for objects with a TTL, shared with other resources; None creates separate ones.
+        window: the number of recent changes to keep.
+        bookmark_seconds: the longest time between two bookmarks for a watch that wants them.
+    """
 
     def __init__(
         self,
@@ -117,7 +123,7 @@ class Cacher:
         return (len(entries), entries.average_size()) if self._cache.filled else None
 
     def capacity(self) -> int:
-        """Return the capacity of the window of recent changes."""
+        """Return the size that upstream's ring buffer of recent changes would have, for its metric."""
         return self._cache.window.capacity
 
     async def ready(self) -> None:
@@ -125,7 +131,7 @@ class Cacher:
 
     @property
     def revision(self) -> int:
-        """The revision up to which the cache is current."""
+        """The revision up to which the cache is current; 0 before it has been filled."""
         return self._reflector.revision()
 
     # Watches
@@ -167,7 +173,10 @@ class Cacher:
         return [] if entry is None else [entry]
 
     def _events_since(self, query: WatchQuery, revision: int) -> Sequence[WatchEvent]:
-        """Return the events of changes after revision `revision`."""
+        """Return the events that a watch which resumes at `revision` has missed, in order.
+
+        The window must reach back to `revision`.
+        """
         events = []
         for change in self._cache.window.since(revision):
             matches = change.key == query.prefix if query.single else change.key.startswith(query.prefix)
@@ -194,9 +203,9 @@ class Cacher:
         self._bookmark_task = asyncio.create_task(self._send_bookmarks(), name=f"bookmarks {self.prefix}")
 
     async def _send_bookmarks(self) -> None:
-        """Send bookmarks to all watches that want them, and plan the next ones while there are such watches.
+        """Send a bookmark to each watch that wants them, and schedule the next ones if there are such watches.
 
-        The cache learns the current revision first, so that bookmarks of an idle resource advance too.
+        The cache learns the current revision first, so that the bookmarks of a resource without changes advance too.
         """
         with contextlib.suppress(Unavailable):
             await self._freshness.latest()

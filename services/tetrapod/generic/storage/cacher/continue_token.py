@@ -26,7 +26,10 @@ _FIELDS: Final = {"v": "string", "rv": "int64", "start": "string"}
 
 
 class Continuation(NamedTuple):
-    """The position at which a list continues: the first key, relative to the listed prefix, and the revision."""
+    """The position at which a list continues: the first key, relative to the listed prefix, and the revision.
+
+    The revision is that of the first page, or `INCONSISTENT` (-1) for the current one.
+    """
 
     start: str
     revision: int
@@ -47,9 +50,10 @@ def decode(token: str) -> Continuation:
 
 
 def _fields(token: str) -> dict[str, object]:
-    """Parse the token as Go's encoding/json does into upstream's struct.
+    """Parse the token as Go's encoding/json does into upstream's struct; null fields are left out.
 
-    The error texts are Go's, because clients see them.
+    Raises:
+        ValueError: with Go's error text, because clients see it.
     """
     data = _decode_base64(token)
     try:
@@ -71,7 +75,7 @@ def _fields(token: str) -> dict[str, object]:
 
 
 class _Fraction(str):
-    """A JSON number that is not an integer, in its original notation."""
+    """A JSON number with a fraction or an exponent, in its original notation."""
 
     __slots__ = ()
 
@@ -83,7 +87,10 @@ def _fits(value: object, go_type: str) -> bool:
 
 
 def _go_value(value: object, go_type: str) -> str:
-    """Return Go's name of the JSON value; a number that does not fit the field's type is quoted."""
+    """Return Go's name of the JSON type of `value` ("array", "string", …) for an error text.
+
+    For a number that does not fit into an integer field, the number itself is added.
+    """
     kind = _kind(value)
     return f"number {value}" if kind == "number" and go_type != "string" else kind
 

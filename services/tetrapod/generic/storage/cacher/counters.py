@@ -1,6 +1,6 @@
 """Counters of the watch cache of one resource.
 
-Counting costs one addition; metrics read the counters when they are scraped.
+The cache increments plain attributes; the metrics read them when they are scraped.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/metrics/metrics.go, and the event counters of
 pkg/storage/etcd3/metrics
@@ -37,7 +37,7 @@ _DISPATCH: Final = Histogram(
 
 
 class CacheCounters:
-    """The counters of one resource. They start at 0 again if the resource is deleted and created again."""
+    """The counters of one resource. If a resource is deleted and created again (a CRD), it gets new counters."""
 
     __slots__ = (
         "_dispatch",
@@ -62,7 +62,7 @@ class CacheCounters:
         self.reset()
 
     def reset(self) -> None:
-        """Reset the counters."""
+        """Set all counters to 0, when a client resets the metrics."""
         self.received = 0
         """Events received from the store."""
         self.dispatched = 0
@@ -79,20 +79,22 @@ class CacheCounters:
         self.undecodable = 0
 
     def record_fill(self, seconds: float) -> None:
-        """Record a fill of the cache that took this long."""
+        """Record that the cache was filled, in this number of seconds."""
         self.fills += 1
         _INITIALIZATION.observe(self._labels, seconds)
 
     def record_wait(self, seconds: float) -> None:
-        """Record how long a read waited for the cache to reach its revision."""
+        """Record for how many seconds a read waited for the cache to reach its revision."""
         _READ_WAIT.observe(self._labels, seconds)
 
     def record_delivery(self, times: int, received: float, applied: float, now: float) -> None:
-        """Record the latency of changes that were delivered to `times` watches one after the other.
+        """Record the latency of changes that were delivered to watches, as `times` observations.
+
+        The observations are spread evenly over the time of the delivery. All times are those of `time.monotonic`.
 
         Args:
-            times: number of deliveries.
-            received: time at which the changes were received.
+            times: number of events delivered, summed over all watches.
+            received: time at which the changes were received from the store.
             applied: time at which they were applied to the cache.
             now: time of the last delivery.
         """
@@ -110,7 +112,10 @@ _by_resource: Final[dict[tuple[str, str], CacheCounters]] = {}
 
 
 def counters_of(group: str, resource: str) -> CacheCounters:
-    """Return the counters of a resource. Those of a deleted resource are not reported."""
+    """Return the counters of a resource, creating and reporting them at the first call.
+
+    If the resource has been deleted, each call returns new counters, which are not reported.
+    """
     labels = group, resource
     counters = _by_resource.get(labels)
     if counters is None:
@@ -137,7 +142,12 @@ RESETS.append(_reset_all)
 
 
 def _define_counter(name: str, text: str, read: Callable[[CacheCounters], int]) -> None:
-    """Define a counter metric that reports every resource with a nonzero count."""
+    """Define a counter metric with one series for each resource whose count is not 0.
+
+    Args:
+        text: the help text of the metric.
+        read: returns the count from the counters of a resource.
+    """
 
     def samples() -> Sequence[tuple[tuple[str, ...], float]]:
         return [(labels, float(count)) for labels, counters in list(_by_resource.items()) if (count := read(counters))]

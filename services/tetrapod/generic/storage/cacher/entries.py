@@ -17,7 +17,8 @@ FREED_AT_ONCE: Final = 1000
 class Entries:
     """A dictionary of entries with a sorted list of its keys.
 
-    An insertion moves a few pointers, and a namespace is a slice.
+    An insertion moves a few pointers, and a namespace is a slice. `get` is that of a dictionary: it returns None for an
+    absent key.
     """
 
     __slots__ = ("_by_key", "_keys", "_last_span", "get")
@@ -36,17 +37,17 @@ class Entries:
         return len(self._by_key)
 
     def average_size(self) -> int:
-        """Return the average size of an object in bytes, estimated from the first 16."""
+        """Return the average size of an object in bytes, estimated from the first 16; 0 if there are none."""
         sizes = [len(self._by_key[key].raw) for key in self._keys[:16]]
         return sum(sizes) // len(sizes) if sizes else 0
 
     def append(self, entry: StoredEntry) -> None:
-        """Add an entry whose key is greater than all others."""
+        """Add an entry whose key must be greater than all others."""
         self._by_key[entry.key] = entry
         self._keys.append(entry.key)
 
     def put(self, entry: StoredEntry) -> StoredEntry | None:
-        """Add or replace an entry and return the replaced one."""
+        """Add or replace an entry, and return the replaced one, or None if the key is new."""
         self._last_span = None
         previous = self._by_key.get(entry.key)
         self._by_key[entry.key] = entry
@@ -55,7 +56,7 @@ class Entries:
         return previous
 
     def remove(self, key: str) -> StoredEntry | None:
-        """Remove an entry and return it, or None."""
+        """Remove the entry of a key and return it, or None if there was none."""
         self._last_span = None
         previous = self._by_key.pop(key, None)
         if previous is not None:
@@ -63,7 +64,7 @@ class Entries:
         return previous
 
     def release(self) -> None:
-        """Remove all entries, and free them over several steps of the event loop: 100,000 take 10 ms."""
+        """Remove all entries, and free their memory over several steps of the event loop: 100,000 take 10 ms."""
         entries = list(self._by_key.values())
         self._by_key.clear()
         self._keys.clear()
@@ -71,7 +72,7 @@ class Entries:
         _free(entries)
 
     def keys(self, prefix: str, start: str = "") -> Sequence[str]:
-        """Return the keys that begin with `prefix`, from `start` on."""
+        """Return the keys that begin with `prefix` and are not less than `start` (a key; "" for all), in order."""
         low, high = self._span(prefix, start)
         return self._keys[low:high]
 
@@ -86,9 +87,9 @@ class Entries:
         return [by_key[key] for key in self._keys[low : min(low + count, high)]], max(high - low, 0)
 
     def within(self, prefix: str, start: str = "") -> Sequence[StoredEntry]:
-        """Return the entries whose keys begin with `prefix`, from `start` on.
+        """Return the entries whose keys begin with `prefix` and are not less than `start`, in key order.
 
-        The list is shared and must not be modified.
+        The list may be returned to several callers and must not be modified. Later changes do not alter it.
         """
         last = self._last_span
         if last is not None and last[0] == prefix and last[1] == start:

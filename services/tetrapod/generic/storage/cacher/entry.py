@@ -38,11 +38,11 @@ class _Head(msgspec.Struct):
 
 _decode_head = msgspec.json.Decoder(_Head).decode
 _heads: dict[bytes, bytes] = {}
-"""Each distinct head once; there is one per kind."""
+"""Each distinct head once, so that all entries of a kind share it."""
 
 
 class _Derived(msgspec.Struct, gc=False):
-    """Data derived from an entry's bytes."""
+    """Data computed from an entry's bytes, which can be dropped and computed again."""
 
     parsed: Object | None = None
     representations: dict[Any, Any] = msgspec.field(default_factory=dict)
@@ -65,13 +65,21 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
     @classmethod
     def from_served(cls, key: str, raw: bytes, revision: int, lease: int = 0) -> StoredEntry:
-        """Create an entry from served bytes."""
+        """Create an entry from JSON bytes that include metadata.resourceVersion.
+
+        `revision` must be that resource version.
+        """
         head, item = divided(raw)
         return cls(key, _heads.setdefault(head, head), item, revision, lease)
 
     @classmethod
     def from_stored(cls, key: str, value: bytes, revision: int, lease: int = 0) -> StoredEntry:
-        """Create an entry from a stored value. Raises CorruptObject, NotTransformable."""
+        """Create an entry from a value of the store, inserting `revision` as its resource version.
+
+        Raises:
+            CorruptObject: the value is not a JSON object.
+            NotTransformable: the value is encrypted.
+        """
         return cls.from_served(key, splice(value, revision), revision, lease)
 
     @property
@@ -100,7 +108,7 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
     @property
     def uid(self) -> str:
-        """The object's metadata.uid."""
+        """The object's metadata.uid, "" if it has none. It is parsed at each access."""
         return self._head().uid
 
     @property
@@ -112,11 +120,11 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
         return self.key.rpartition("/")[2]
 
     def as_deleted(self, revision: int) -> StoredEntry:
-        """Return this state of the object with the resource version of its deletion."""
+        """Return a new entry with this state of the object and the resource version of its deletion."""
         return StoredEntry.from_served(self.key, respliced(self.raw, self.revision, revision), revision)
 
     def drop_derived_data(self) -> None:
-        """Drop the derived data."""
+        """Drop the parsed object and other encodings; they are computed again when needed."""
         self._derived = None
 
     def _head(self) -> _Metadata:
@@ -130,10 +138,10 @@ class StoredEntry(msgspec.Struct, gc=False, eq=False):
 
 
 class _RecentlyUsed:
-    """The entries that have derived data, oldest first.
+    """The entries that have derived data (a parsed object or other encodings), oldest first.
 
-    Entries are dropped when they exceed `DERIVED_BYTES` in total, and otherwise after one to two sweep intervals, even
-    if they have been used since.
+    The derived data of the oldest entries is dropped when the entries exceed `DERIVED_BYTES` in total. Otherwise it is
+    dropped after one to two times `DERIVED_SECONDS`, even if it has been used since.
     """
 
     def __init__(self) -> None:
@@ -143,7 +151,10 @@ class _RecentlyUsed:
         self._sweeper: asyncio.TimerHandle | None = None
 
     def add(self, entry: StoredEntry) -> None:
-        """Register an entry that has derived data."""
+        """Register an entry that has just got derived data.
+
+        If the total size exceeds the limit, drop the derived data of the oldest entries.
+        """
         size = len(entry.item)
         self._entries.append((entry, size))
         self._bytes += size
@@ -166,7 +177,7 @@ class _RecentlyUsed:
         self._sweeper = loop.call_later(DERIVED_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
-        """Drop the derived data of entries that were already present at the last sweep."""
+        """Drop the derived data of entries that were already registered at the last sweep."""
         self._sweeper = None
         while len(self._entries) > self._added:
             self._drop_oldest()

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
 
 class CachingStorageFactory:
-    """The implementation of `StorageFactory`.
+    """The implementation of `StorageFactory` over one backend.
 
-    For a prefix that was requested before, it returns the same Cacher with the first configuration.
+    For a prefix that was requested before, it returns the same Cacher, whatever else the configuration says.
+
+    Args:
+        path_prefix: the prefix of all keys (--etcd-prefix).
+        encryption: encryption at rest; None stores plain values.
+        scheduling: the limit of events that a watch cache applies in one step of the event loop.
     """
 
     def __init__(
@@ -39,7 +44,7 @@ class CachingStorageFactory:
         self._cachers: dict[str, Cacher] = {}
 
     def resource(self, config: StorageConfig) -> Cacher:
-        """Return the Cacher of a resource, creating it at the first call."""
+        """Return the Cacher of a resource, creating it at the first call for its prefix. Creating it does no I/O."""
         cacher = self._cachers.get(config.prefix)
         if cacher is None:
             backend = (
@@ -53,11 +58,14 @@ class CachingStorageFactory:
         return cacher
 
     def presence(self) -> Presence:
-        """Return a new observer of which resources have objects."""
+        """Return a new observer of which resources have objects. The caller closes it."""
         return Presence(self.backend, self._root)
 
     async def drop(self, prefix: str) -> None:
-        """End the watches and drop the cache of a resource that is no longer served (its CRD was deleted)."""
+        """End the watches and drop the cache of a resource that is no longer served (its CRD was deleted).
+
+        Do nothing if the resource has not been used.
+        """
         cacher = self._cachers.pop(prefix, None)
         if cacher is not None:
             await cacher.close()

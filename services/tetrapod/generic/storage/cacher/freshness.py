@@ -16,7 +16,7 @@ TIMEOUT: Final = 3.0
 
 
 class Freshness:
-    """Waits until the cache is recent enough for a read."""
+    """Waits until the cache of one resource is recent enough for a read."""
 
     def __init__(self, backend: Backend, cache: Cache, reflector: Reflector) -> None:
         self._backend = backend
@@ -24,14 +24,19 @@ class Freshness:
         self._reflector = reflector
 
     async def filled(self) -> None:
-        """Wait until the cache has been filled."""
+        """Wait without a time limit until the cache has been filled, starting to fill it if necessary.
+
+        Raises:
+            Unavailable: the store does not answer, or (NotReady) contains values that cannot be read.
+        """
         if not self._cache.filled:
             await self._reflector.ready()
 
     async def loaded(self) -> bool:
-        """Wait up to three seconds until the cache has been filled.
+        """Wait up to three seconds until the cache has been filled, and return whether it has.
 
-        Return False if a large cache is still being loaded.
+        Raises:
+            Unavailable: the store does not answer, or (NotReady) contains values that cannot be read.
         """
         if self._cache.filled:
             return True
@@ -46,14 +51,14 @@ class Freshness:
     async def latest(self, *, wait_for_fill: bool = True) -> bool:
         """Wait until the cache includes every write that was acknowledged before this call.
 
-        With etcd, all concurrent callers share one request for the current revision; SQLite knows it without a
-        request.
+        With etcd, all concurrent callers share one request for the current revision; SQLite knows it without a request.
 
         Args:
             wait_for_fill: wait for a cache that is still being loaded without a time limit, instead of three seconds.
 
         Returns:
-            False if the read must go to the backend instead.
+            True if the cache may answer the read. False if the read must go to the backend: the store's progress
+            notifications are unreliable, the cache is still being loaded, or it did not catch up within three seconds.
         """
         if not self._backend.progress_reliable:
             return False
@@ -66,10 +71,10 @@ class Freshness:
         return self._reflector.revision() >= revision or await self._reflector.reach(revision, TIMEOUT)
 
     async def at_least(self, revision: int) -> bool:
-        """Wait for `revision`.
+        """Wait until the cache has been filled and, up to three seconds, until it has reached `revision`.
 
         Returns:
-            False if the read must go to the backend instead.
+            True if the cache may answer the read; False if it must go to the backend, which has the revision.
 
         Raises:
             TooLargeResourceVersion: the revision was not reached in time.
@@ -86,5 +91,5 @@ class Freshness:
         raise TooLargeResourceVersion(revision, self._reflector.revision())
 
     def revision(self) -> int:
-        """Return the revision up to which the cache is current."""
+        """Return the revision up to which the cache is current; 0 before it has been filled."""
         return self._reflector.revision()

@@ -38,7 +38,7 @@ class _Incomplete(Exception):
 
 
 class History:
-    """Extends the window of `cache`. `prefix` is the prefix of the resource's keys."""
+    """Extends the window of changes of `cache` into the past. `prefix` is the prefix of the resource's keys."""
 
     def __init__(self, backend: Backend, prefix: str, cache: Cache) -> None:
         self._backend = backend
@@ -49,10 +49,11 @@ class History:
         self._oldest = OLDEST  # changes since an older revision have been found to be unavailable
 
     async def reach(self, revision: int) -> bool:
-        """Extend the window to include every change after `revision`.
+        """Extend the window to include every change after `revision`, unless it already does.
 
         Returns:
-            False if the store has compacted some of these changes, or there are more of them than a window holds.
+            False if that is impossible: the store has compacted some of these changes, there are more of them than a
+                window holds, or `revision` is below 2.
 
         Raises:
             Unavailable: the store did not answer in time.
@@ -80,9 +81,13 @@ class History:
             self._cache.window.extend(changes, revision)
 
     async def _changes_since(self, revision: int) -> list[Change]:
-        """Read the changes between `revision` and the start of the window.
+        """Return the changes after `revision` up to the start of the window, from the history of the store.
 
-        The window may advance while the store is read.
+        The start of the window may advance while the store is read; the changes in between are read too.
+
+        Raises:
+            Compacted: the store no longer has the changes.
+            _Incomplete: a change cannot be reconstructed, or there are too many.
         """
         if not self._backend.progress_reliable:
             raise _Incomplete("the store does not tell when a watch has caught up")
@@ -99,7 +104,7 @@ class History:
 
 
 class _Changes:
-    """Collects changes from events of the store, reusing objects that are in the cache."""
+    """Collects changes from events of the store. Objects that are in the cache are not decoded a second time."""
 
     def __init__(self, cache: Cache, prefix_length: int) -> None:
         self._cache = cache
@@ -108,7 +113,7 @@ class _Changes:
         self.collected: list[Change] = []
 
     def add(self, event: BackendEvent) -> None:
-        """Add the change of an event.
+        """Append the change of an event to `collected`. Events must be added in order.
 
         Raises:
             _Incomplete: the previous object is compacted or unreadable, or there are too many changes.
@@ -127,6 +132,8 @@ class _Changes:
 
     def _previous(self, key: str, event: BackendEvent) -> StoredEntry | None:
         """Return the object before the event, or None if the event created it.
+
+        Raises `_Incomplete` if it was compacted.
 
         Upstream: staging/src/k8s.io/apiserver/pkg/storage/etcd3/event.go, parseEvent
         """

@@ -1,4 +1,4 @@
-"""`Lister`: serves lists from the cache where it can answer exactly, else from the backend.
+"""`Lister`: serves lists from the cache if its answer equals that of the backend, else from the backend.
 
 As upstream, the revision of a list follows from resourceVersion, resourceVersionMatch, limit and continue.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/delegator (what the cache may answer);
@@ -44,7 +44,10 @@ TOKEN_TOO_OLD: Final = (
 
 
 class Snapshot(NamedTuple):
-    """Entries of one revision, in order. It does not change when the cache does."""
+    """Entries as of one revision, in key order. It does not change when the cache does.
+
+    `total` is the number of entries that exist, which may be more than `entries` contains.
+    """
 
     entries: Sequence[StoredEntry]  # all entries, or as many as the query needs
     total: int
@@ -104,9 +107,14 @@ class Lister:
         return await self._from_backend(query, start, 0)
 
     async def _list_at(self, query: ListQuery, revision: int, start: str) -> ListPage:
-        """List exactly at `revision`.
+        """List exactly at `revision`, from the key `start` on.
 
-        Read from the cache by undoing later changes, or from the store if the cache does not know them.
+        The list is computed from the cache by undoing later changes, or read from the store if the cache no longer has
+        them.
+
+        Raises:
+            TooOldResourceVersion: the revision has been compacted.
+            TooLargeResourceVersion: the revision was not reached in time.
         """
         if not await self._freshness.loaded():
             return await self._from_backend(query, start, revision)
@@ -121,7 +129,7 @@ class Lister:
         )
 
     async def _check_revision(self, revision: int) -> None:
-        """Check that the store still has a revision.
+        """Check that the store still has `revision`; one that it has not reached yet is accepted.
 
         The cache may have older changes than the store: the window of a resource that seldom changes drops nothing.
 
@@ -136,7 +144,13 @@ class Lister:
             return  # it may be reached in time: see Freshness
 
     def _rewind(self, query: ListQuery, present: Snapshot, start: str, undo: dict[str, StoredEntry | None]) -> Snapshot:
-        """Return `present` as it was before the changes that `undo` reverts."""
+        """Return the snapshot `present` as it was at an earlier revision.
+
+        Args:
+            start: the first key of the page; changes of lesser keys are ignored.
+            undo: for each key that has changed since, the former entry, or None if the key did not exist
+                (`Window.undo`).
+        """
         affected = {key: entry for key, entry in undo.items() if key.startswith(query.prefix) and key >= start}
         if query.single:
             affected = {key: entry for key, entry in affected.items() if key == query.prefix}
@@ -152,9 +166,12 @@ class Lister:
         return Snapshot(rewound, present.total - added + len(former))
 
     def _current(self, query: ListQuery, start: str, most: int) -> Snapshot:
-        """Return the cache's current entries.
+        """Return the cache's current entries of the query's prefix, from the key `start` on.
 
-        Return only the first `most` if these suffice to answer the query (0: all of them).
+        Selectors are not applied.
+
+        Args:
+            most: the number of entries that the caller needs (0: all). More are returned if there are selectors.
         """
         if query.single:
             entry = self._cache.entries.get(query.prefix)
@@ -169,7 +186,10 @@ class Lister:
         return await self._page(query, self._current(query, start, limit), self._freshness.revision(), limit)
 
     async def _page(self, query: ListQuery, snapshot: Snapshot, revision: int, limit: int) -> ListPage:
-        """Select the entries that match. With a selector, this yields to the event loop every `YIELD_EVERY` entries."""
+        """Return the page of the entries in `snapshot` that match the query, at most `limit` (0: all).
+
+        With a selector, this yields to the event loop every `YIELD_EVERY` entries.
+        """
         chosen: list[Entry] = []
         entries = snapshot.entries
         if query.view is not None:
@@ -194,7 +214,12 @@ class Lister:
         return _page_of(query, chosen, revision, more, remaining)
 
     async def _from_backend(self, query: ListQuery, start: str, revision: int) -> ListPage:
-        """Answer the query from the store, at `revision` (0: the current one), from the key `start` on."""
+        """Return a page that is read from the store, at `revision` (0: the current one), from the key `start` on.
+
+        Raises:
+            TooOldResourceVersion: the revision has been compacted.
+            TooLargeResourceVersion: the store has not reached the revision.
+        """
         began, fetched, evaluated = time.monotonic(), 0, 0
         chosen: list[Entry] = []
         first: Range | None = None
@@ -219,9 +244,10 @@ class Lister:
         return _page_of(query, chosen, revision or first.revision, more, first.total - len(chosen))
 
     async def _backend_pages(self, query: ListQuery, start: str, revision: int) -> AsyncIterator[Range]:
-        """Read pages at one revision.
+        """Read the query's keys from `start` on, in pages at one revision. At least one page is returned.
 
-        Page sizes grow, because a selector may match little in the first ones (as upstream does).
+        The first page has the size of the query's limit. Later ones are larger, because a selector may match little (as
+        upstream).
         """
         low = self._prefix + max(query.prefix, start)
         high = self._prefix + query.prefix + "\0" if query.single else prefix_end(self._prefix + query.prefix)
@@ -245,12 +271,15 @@ class Lister:
 
 
 def _is_plain(query: ListQuery) -> bool:
-    """Return whether the query selects every object of its prefix, unconverted."""
+    """Return whether the query selects every object of its prefix and needs no conversion."""
     return query.predicate.empty and query.view is None
 
 
 async def _apply_view(view: View, entries: Sequence[Entry], limit: int) -> tuple[list[Entry], int]:
-    """Return the entries that a view selects, at most `limit` (0: all), and the number of entries examined."""
+    """Return the entries that a view selects, at most `limit` (0: all), and the number of entries examined.
+
+    The view is called with chunks of growing size, until the limit is reached.
+    """
     chosen: list[Entry] = []
     start, size = 0, limit or len(entries)
     while start < len(entries):
@@ -266,7 +295,7 @@ async def _apply_view(view: View, entries: Sequence[Entry], limit: int) -> tuple
 
 
 def _filter_view(predicate: Predicate) -> View:
-    """Return the view of unconverted entries that match `predicate`."""
+    """Return a view that selects the entries that match `predicate`, without converting them."""
 
     async def view(entries: Sequence[Entry]) -> Sequence[Entry | None]:
         return [entry if predicate.matches(entry) else None for entry in entries]
@@ -275,7 +304,12 @@ def _filter_view(predicate: Predicate) -> View:
 
 
 def _page_of(query: ListQuery, chosen: list[Entry], revision: int, more: bool, remaining: int) -> ListPage:
-    """Return the page with its continue token, if `more` entries follow."""
+    """Return a page of the entries `chosen`.
+
+    Args:
+        more: whether entries follow; then the page has a continue token behind the last chosen entry.
+        remaining: the number of entries that follow; reported only if there is no selector.
+    """
     if not more:
         return ListPage(chosen, str(revision), "", None)
     token = continue_token.encode(Continuation(chosen[-1].key[len(query.prefix) :] + "\0", revision))

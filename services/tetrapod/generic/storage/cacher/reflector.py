@@ -1,8 +1,8 @@
-"""`Reflector`: fills a `Cache` from the backend by list and watch.
+"""`Reflector`: fills a `Cache` from the backend by list and watch, and keeps it current.
 
-It keeps the cache current for the lifetime of the process. It starts at the first use. When the store is unavailable it
-retries and resumes where it stopped, and open watches continue. If that revision has been compacted, it lists again. It
-follows client-go's reflector and the cacher of k8s.io/apiserver.
+It starts at the first use. When the store is unavailable it retries and resumes where it stopped, and open watches
+continue. If that revision has been compacted, it lists again. It follows client-go's reflector and the cacher of
+k8s.io/apiserver.
 """
 
 from __future__ import annotations
@@ -71,16 +71,16 @@ class Reflector:
         cache.fanout.revision = self.revision
 
     def revision(self) -> int:
-        """Return the revision up to which every change has been applied.
+        """Return the revision up to which the cache has every change; 0 before it has been filled.
 
-        A stream without pending events may know a later revision than that of its last event.
+        It may be later than the last event of the resource, because the store reports progress.
         """
         if self._stream is not None and not self._pending_events:
             return max(self._cache.revision, self._stream.progress)
         return self._cache.revision
 
     def begin(self) -> None:
-        """Start to fill the cache, unless that has started."""
+        """Start the background task that fills and follows the cache, unless it has been started."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"reflector {self._prefix}")
 
@@ -102,7 +102,10 @@ class Reflector:
                 raise failure.error()
 
     async def reach(self, revision: int, seconds: float) -> bool:
-        """Wait up to `seconds` until `revision` has been applied; return whether it has."""
+        """Wait up to `seconds` until the cache has reached `revision`, and return whether it has.
+
+        The store is asked for progress notifications meanwhile.
+        """
         if self.revision() < revision:
             self._catch_up()
         if self.revision() >= revision:
@@ -171,7 +174,11 @@ class Reflector:
         self._first_fill = None
 
     async def _read_all(self) -> tuple[Entries, int]:
-        """Read all objects at one revision, in pages."""
+        """Read all objects at one revision, in pages. Return them with that revision.
+
+        Raises:
+            NotTransformable: objects cannot be decrypted.
+        """
         entries = Entries()
         self._step_ends = time.perf_counter() + LOAD_SECONDS
         page = await self._backend.range(self._prefix, self._end, limit=PAGE, counted=False)
@@ -187,7 +194,8 @@ class Reflector:
     async def _load(self, kvs: Sequence[KeyValue], entries: Entries) -> None:
         """Append the objects of a page to `entries`, yielding to the event loop every `LOAD_SECONDS`.
 
-        The step goes on from page to page, because a read of the embedded store may return without yielding.
+        A value that is no JSON object is skipped. The time counts on from page to page, because a read of the embedded
+        store may return without yielding.
 
         Raises:
             NotTransformable: objects of the page cannot be decrypted.
@@ -224,10 +232,10 @@ class Reflector:
                 self._stream = None
 
     def _needs_slicing(self) -> bool:
-        """Return whether pending events are delivered in slices.
+        """Return whether the pending events must be applied in slices, with other work of the event loop in between.
 
-        This is so if there are too many pending events for one step of the event loop, and few enough watchers to delay
-        them.
+        This is so if they are too many for one step of the event loop, and if no more than `few_watchers` watches are
+        open. With more watches, the slices would delay the events too much.
         """
         scheduling = self._scheduling
         return (
@@ -237,10 +245,10 @@ class Reflector:
         )
 
     def _next_slice(self) -> list[BackendEvent]:
-        """Remove the first pending events and return them, keeping the events of one revision together.
+        """Remove the first `scheduling.events` pending events and return them.
 
-        These are `scheduling.events` events and all others of the last one's revision. At least that many must be
-        pending (see `_needs_slicing`).
+        All other events of the last one's revision are included. At least `scheduling.events` must be pending (see
+        `_needs_slicing`).
         """
         pending = self._pending_events
         events = [pending.popleft() for _ in range(self._scheduling.events)]
@@ -254,9 +262,9 @@ class Reflector:
         self._cache.advance(max(revision, stream.progress))
 
     def _catch_up(self) -> None:
-        """Apply the events that have been received already.
+        """Apply the events that the watch of the store has received, without waiting for the task that follows it.
 
-        Under load, it would take several steps of the event loop until the task that follows the watch runs.
+        Under load, it would take several steps of the event loop until that task runs.
         """
         stream = self._stream
         if stream is None:
@@ -268,7 +276,7 @@ class Reflector:
             self._apply_pending(batch.revision, stream)
 
     def _report(self, error: Exception) -> None:
-        """Log why the cache could not be filled or followed, and fail the reads that wait for the first fill."""
+        """Log why the cache could not be filled or followed, and fail the reads that wait for it to be filled."""
         if isinstance(error, NotTransformable):
             error = not_ready(error, self._resource)
             self._unreadable = str(error)
@@ -285,7 +293,7 @@ class Reflector:
         self._first_fill = None
 
     async def close(self) -> None:
-        """Stop the background tasks."""
+        """Stop the background tasks, and fail the reads that wait for the cache to be filled with `Unavailable`."""
         tasks = [task for task in (self._task, self._progress_requests) if task is not None]
         for task in tasks:
             task.cancel()

@@ -23,9 +23,10 @@ CHUNK: Final = 500
 
 
 class CacheWatch:
-    """The implementation of `Watch`.
+    """The implementation of `Watch` over the cache.
 
-    `start_revision` is the revision of its initial state; only later changes are delivered.
+    `start_revision` is the revision of its initial state; only later changes are delivered. `query.prefix` is "" (all
+    objects), "ns/" or a whole key.
     """
 
     __slots__ = (
@@ -62,16 +63,23 @@ class CacheWatch:
     # Called by the cacher
 
     def begin_with(self, snapshot: Sequence[StoredEntry], end: WatchEvent | None) -> None:
-        """Set the initial events; `end` is the bookmark that closes them."""
+        """Set the objects of which the initial ADDED events are made, if they match the selectors.
+
+        Args:
+            end: the bookmark that closes the initial events; None if the client did not ask for it.
+        """
         self._snapshot.extend(snapshot)
         self._snapshot_end = end
 
     def begin_after(self, missed: Sequence[WatchEvent]) -> None:
-        """Set the events since the resource version at which the watch resumes."""
+        """Set the events since the resource version at which the watch resumes, as its initial events."""
         self._missed.extend(missed)
 
     def push(self, events: Sequence[WatchEvent]) -> None:
-        """Deliver events to the sink or queue them. Ends the watch if its queue is too long."""
+        """Pass events to the sink, or queue them if there is none.
+
+        More than `QUEUE` queued events end the watch and are dropped.
+        """
         if self._sink is not None:
             self._send(self._sink, events)
             return
@@ -174,7 +182,11 @@ class CacheWatch:
 
 
 class Fanout:
-    """The open watches by scope: everything (""), a namespace ("ns/"), or one key."""
+    """The open watches of one cache, grouped by their prefix: everything (""), a namespace ("ns/"), or one key.
+
+    Args:
+        revision: returns the revision up to which the cache is current, for bookmarks.
+    """
 
     def __init__(self, revision: Callable[[], int], counters: CacheCounters) -> None:
         self.revision = revision
@@ -182,11 +194,11 @@ class Fanout:
         self._by_scope: dict[str, dict[CacheWatch, None]] = {}
 
     def add(self, watch: CacheWatch) -> None:
-        """Register a watch."""
+        """Register a watch, so that it gets all later changes of its keys."""
         self._by_scope.setdefault(watch.scope, {})[watch] = None
 
     def remove(self, watch: CacheWatch) -> None:
-        """Unregister a watch."""
+        """Unregister a watch. Do nothing if it is not registered."""
         watches = self._by_scope.get(watch.scope)
         if watches is not None:
             watches.pop(watch, None)
@@ -197,9 +209,11 @@ class Fanout:
         return sum(map(len, self._by_scope.values()))
 
     def deliver(self, changes: Sequence[Change], received: float) -> None:
-        """Deliver the changes of one step to the watches concerned, with one push for each watch.
+        """Push the events of `changes` to the watches that they concern, with one push for each watch.
 
-        `received` is the time at which the changes were received.
+        Args:
+            changes: at least one change.
+            received: the time (`time.monotonic`) at which the changes were received, for the latency metric.
         """
         if not self._by_scope:
             return
@@ -208,7 +222,7 @@ class Fanout:
             self.counters.record_delivery(deliveries, received, changes[0].at, time.monotonic())
 
     def _deliver_many(self, changes: Sequence[Change]) -> int:
-        """Deliver several changes and return the number of events delivered."""
+        """Deliver several changes, and return the number of events delivered, summed over all watches."""
         batches: dict[CacheWatch, list[WatchEvent]] = {}
         for change in changes:
             for watch in self._watches_of(change.key):
@@ -238,7 +252,10 @@ class Fanout:
         return concerned
 
     def bookmark(self) -> bool:
-        """Send a bookmark to each watch that wants them. Return whether there are such watches."""
+        """Send a bookmark with the current revision to each watch that asked for them.
+
+        Return whether there are such watches.
+        """
         revision = self.revision()
         wanting = [watch for watches in self._by_scope.values() for watch in watches if watch.bookmarks]
         event = [WatchEvent("BOOKMARK", None, revision)]
@@ -248,7 +265,7 @@ class Fanout:
         return bool(wanting)
 
     def close(self) -> None:
-        """End every watch. Queued events can still be read."""
+        """End every watch. Events that are already queued can still be read."""
         for watches in list(self._by_scope.values()):
             for watch in list(watches):
                 watch.close()

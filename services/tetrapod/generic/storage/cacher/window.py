@@ -1,7 +1,7 @@
 """`Window`: the recent changes of a resource.
 
-They are kept so that watches can start at, and pages be read at, an older revision. A change is kept for at least 75
-seconds, unless there are more than `MOST` changes.
+With them, watches can start at an older revision, and pages of a list can be computed for it. A change is kept for at
+least 75 seconds, unless there are more than `MOST` changes.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go
 """
 
@@ -24,7 +24,11 @@ MOST: Final = 10_000
 
 
 class Change(msgspec.Struct, gc=False, eq=False):
-    """One change of one key. Its watch events are created once and shared by all watches."""
+    """One change of one key. Its watch events are created once and shared by all watches.
+
+    `entry` is the new state (None: deleted), `previous` the former one (None: created). `at` is the time of
+    `time.monotonic` at which it was applied.
+    """
 
     key: str
     entry: StoredEntry | None
@@ -36,7 +40,7 @@ class Change(msgspec.Struct, gc=False, eq=False):
     _deleted: WatchEvent | None = None
 
     def event(self, predicate: Predicate) -> WatchEvent | None:
-        """Return the event for a watch with this predicate, or None.
+        """Return the event for a watch with these selectors, or None if neither old nor new object matches them.
 
         An object that no longer matches is DELETED for the watch; one that begins to match is ADDED.
         """
@@ -67,10 +71,10 @@ class Change(msgspec.Struct, gc=False, eq=False):
 
 
 class Window:
-    """All changes after the revision `start`.
+    """All changes of a resource after the revision `start`, at most `most`.
 
-    `capacity` mimics the size of upstream's ring buffer for metrics: it doubles when full, and is halved when mostly
-    empty.
+    `capacity` imitates the size of upstream's ring buffer for its metric: it doubles when full, and is halved when
+    mostly empty.
     """
 
     def __init__(self, start: int, *, most: int = MOST, counters: CacheCounters | None = None) -> None:
@@ -81,7 +85,10 @@ class Window:
         self._changes: deque[Change] = deque()
 
     def append(self, change: Change) -> None:
-        """Add the latest change and drop those that are too old or too many."""
+        """Add the latest change, and drop the oldest ones beyond the maximum number or 75 seconds.
+
+        The last `FEWEST` are kept regardless of their age. Dropping changes advances `start`.
+        """
         self._changes.append(change)
         if len(self._changes) > self.capacity:
             self.capacity *= 2
@@ -98,11 +105,11 @@ class Window:
 
     @property
     def free(self) -> int:
-        """The number of changes that still fit."""
+        """The number of changes that can be added in front without exceeding the maximum."""
         return max(self._most - len(self._changes), 0)
 
     def extend(self, changes: Sequence[Change], start: int) -> None:
-        """Prepend older changes: every change between `start` and the present start."""
+        """Add older changes in front: every change after the revision `start` up to the window's old start."""
         self._changes.extendleft(reversed(changes))
         self.start = start
         while len(self._changes) > self.capacity:
@@ -110,7 +117,7 @@ class Window:
             self._counters.capacity_increases += 1
 
     def since(self, revision: int) -> list[Change]:
-        """Return the changes after `revision`, which must not be before `start`."""
+        """Return the changes after `revision`, oldest first. `revision` must not be less than `start`."""
         changes = []
         for change in reversed(self._changes):
             if change.revision <= revision:
@@ -120,10 +127,10 @@ class Window:
         return changes
 
     def undo(self, revision: int) -> dict[str, StoredEntry | None] | None:
-        """Return the entries to restore to get from the current state to that of `revision`.
+        """Return the former entry of each key that has changed since `revision`, to compute its state from the current one.
 
-        An entry of None means that the key did not exist. The result is None if the window does not reach back to
-        `revision`.
+        An entry of None means that the key did not exist at `revision`. The result is None if the window does not reach
+        back to `revision`.
         """
         if revision < self.start:
             return None

@@ -33,10 +33,13 @@ from tetrapod.machinery.gvk import Object
 
 
 class BaseState(NamedTuple):
-    """The state that a write is based on.
+    """The state of an object on which a write is based.
 
-    `is_current` means that it was read from the store, not the cache. A `is_stale` one is rewritten even if nothing
-    changes.
+    - `entry` is the object; None if it is absent.
+    - `is_current` is True if the state was read from the store, and False if it comes from the cache, which may be
+      behind.
+    - `is_stale` is True if the value must be rewritten even if nothing changes, because it is encrypted with an old
+      key.
     """
 
     entry: StoredEntry | None
@@ -63,7 +66,7 @@ def check(preconditions: Preconditions, entry: StoredEntry | None) -> None:
 
 
 class Writer:
-    """Writes the objects of one resource."""
+    """Writes the objects of one resource. `prefix` is the prefix of its keys in the store."""
 
     def __init__(
         self, backend: Backend, prefix: str, cache: Cache, config: StorageConfig, leases: LeaseManager
@@ -76,7 +79,7 @@ class Writer:
         self._writes_in_progress: dict[str, asyncio.Future[StoredEntry | None]] = {}
 
     async def create(self, key: str, obj: Object, ttl: int) -> Entry:
-        """Store a new object. Raises KeyExists."""
+        """Store a new object and return its entry. Raises KeyExists if the key exists. See `ResourceStorage.create`."""
         value = self._encode(obj)
         while True:
             lease = await self._leases.lease(ttl) if ttl else 0
@@ -92,7 +95,10 @@ class Writer:
     async def guaranteed_update(
         self, key: str, try_update: TryUpdate, preconditions: Preconditions, allow_absent: bool
     ) -> Entry:
-        """Apply `try_update` to the stored object and write the result, retrying on conflicts."""
+        """Apply `try_update` to the stored object and write the result, retrying on conflicts. Return the stored entry.
+
+        See `ResourceStorage.guaranteed_update` for the arguments and errors.
+        """
         state = await self._base_state(key)
         while True:
             if key in self._writes_in_progress:
@@ -117,9 +123,12 @@ class Writer:
             state = attempt
 
     async def _attempt(self, key: str, state: BaseState, updated: Updated | None) -> StoredEntry | BaseState:
-        """Write `updated` and return the stored entry.
+        """Write `updated` if it differs from `state`, and return the stored entry.
 
-        If another write came first, return the state that is stored now.
+        Return a `BaseState` instead, with the object that is stored now, if the caller must try again from it.
+
+        Args:
+            updated: the new object; None leaves the object unchanged.
         """
         value = self._encode(updated.object) if updated is not None else None
         if updated is None or value is None:
@@ -147,11 +156,14 @@ class Writer:
                 self._writes_in_progress.pop(key).set_result(stored)
 
     async def _wait_for_write(self, key: str, state: BaseState) -> BaseState:
-        """Wait for an update of this key that is in progress, and continue from its result.
+        """Wait for an update of this key that is in progress, and return its result as the state to continue from.
 
         Without this, all but one of many concurrent updates of one object would conflict and start over. The wait
-        covers only the write to the store, never a decision: admission may call a webhook, which may itself write
-        here. It also ends when the store fails. Correctness still rests on the comparison of revisions.
+        covers only the write to the store, never a decision: admission may call a webhook, which may itself write here.
+        It also ends when the store fails. Correctness still rests on the comparison of revisions.
+
+        Args:
+            state: returned if neither that write nor the cache has a later one.
         """
         while (write := self._writes_in_progress.get(key)) is not None:
             stored = await result_of(write)
@@ -164,9 +176,15 @@ class Writer:
         return state
 
     async def _unchanged(self, key: str, state: BaseState, *, rewrite: bool = False) -> StoredEntry | BaseState:
-        """Return the entry without writing, if it is known to be the current state and need not be rewritten.
+        """Return the entry of `state` without writing, if it is what the store has.
 
-        Else return the current state, for another attempt.
+        Otherwise return the current state, for another attempt.
+
+        Args:
+            rewrite: also return the current state if its value is stale, so that the next attempt rewrites it.
+
+        Raises:
+            KeyNotFound: the object does not exist.
         """
         if not state.is_current:
             current = await self._read(key)
@@ -179,7 +197,10 @@ class Writer:
     async def delete(
         self, key: str, preconditions: Preconditions, validate: Callable[[Entry], Awaitable[None]] | None
     ) -> Entry:
-        """Delete an object and return it with the resource version of its deletion."""
+        """Delete an object and return its last state with the resource version of its deletion.
+
+        See `ResourceStorage.delete` for the arguments and errors.
+        """
         state = await self._base_state(key)
         while True:
             entry = state.entry
@@ -206,14 +227,14 @@ class Writer:
     # Current state
 
     async def _base_state(self, key: str) -> BaseState:
-        """Return the state from the cache if it has the key, else from the store."""
+        """Return the state of a key from the cache if the cache has the key, else from the store."""
         entry = self._cache.entries.get(key)
         return BaseState(entry, False) if entry is not None else await self._read(key)
 
     async def _state_after_rejection(self, key: str, rejected: BaseState) -> BaseState | None:
-        """Return the current state of an object, or None if it is the state that was rejected.
+        """Return the current state of an object whose update or deletion was rejected, to try again with it.
 
-        None means that the rejection is final.
+        None means that the rejected state was the current one, so the rejection is final.
         """
         if rejected.is_current:
             return None
@@ -239,9 +260,9 @@ class Writer:
 
     @staticmethod
     def _is_equal(entry: StoredEntry, value: bytes) -> bool:
-        """Return whether the stored object would not change.
+        """Return whether writing `value` would leave the stored object unchanged; the order of keys is irrelevant.
 
-        Key order is irrelevant, and equal objects have equal lengths.
+        Equal objects have encodings of equal length, so most differences are seen without parsing.
         """
         raw = splice(value, entry.revision)
         return len(raw) == len(entry.raw) and (raw == entry.raw or orjson.loads(raw) == entry.peek())
@@ -252,10 +273,9 @@ class Writer:
         return await self._leases.lease(ttl) if ttl else 0
 
     def _stored_entry(self, key: str, raw: bytes, revision: int, lease: int) -> StoredEntry:
-        """Return the entry of a finished write.
+        """Return the entry of a finished write, whose object with its resource version is `raw`.
 
-        If the watch event has arrived already, this is the cache's entry, so that memory holds one copy instead of
-        two.
+        If the watch event has arrived already, this is the cache's entry, so that memory holds one copy instead of two.
         """
         cached = self._cache.entries.get(key)
         return (
