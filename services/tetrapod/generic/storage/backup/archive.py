@@ -1,9 +1,8 @@
 """The backup file: gzipped JSON lines.
 
-The first line is a header, the last one contains the number of objects and a checksum.
-
-Values that are text are stored as JSON strings, others as base64, so that a backup can be inspected with `zcat | jq`.
-Truncated or modified files are rejected.
+The first line is a header, the last one contains the number of objects and a checksum. Values that are text are stored
+as JSON strings, others as base64, so that a backup can be inspected with `zcat | jq`. Truncated or modified files are
+rejected.
 """
 
 from __future__ import annotations
@@ -29,7 +28,13 @@ VERSION: Final = 1
 
 
 class Summary(NamedTuple):
-    """The header and the object counts of a backup."""
+    """The header and the object counts of a backup.
+
+    - `taken` is the time in RFC 3339, `kubernetes` the Kubernetes version of the program that took it.
+    - `source` describes the store that was read, and `revision` is the store's revision.
+    - `objects` and `encrypted` are the numbers of keys and of encrypted values; `files` is that of keys and
+      certificates.
+    """
 
     taken: str
     kubernetes: str
@@ -41,7 +46,11 @@ class Summary(NamedTuple):
 
 
 def write(path: Path, contents: Contents) -> None:
-    """Write the archive atomically with mode 0600, because it contains Secrets."""
+    """Write a backup file atomically, replacing an existing one, with mode 0600, because it contains Secrets.
+
+    Raises:
+        OSError: the file cannot be written; nothing is left behind.
+    """
     descriptor, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as raw:
@@ -85,10 +94,10 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def read(path: Path) -> tuple[Contents, Summary]:
-    """Read a backup.
+    """Read a backup file, checking that it is complete and unmodified.
 
     Raises:
-        BackupError: the file is not a backup, is damaged or truncated, or has a newer version.
+        BackupError: the file is not a backup, is damaged or truncated, or has another version.
         OSError: the file cannot be read.
     """
     try:

@@ -13,11 +13,11 @@ _SHOWN: Final = 5
 
 
 class BackupError(Exception):
-    """A backup, restoration or migration is not possible; the text says what to do."""
+    """A backup, restoration or migration is not possible; the text is for the user and says what to do."""
 
 
 class Item(NamedTuple):
-    """One key of the store."""
+    """One key of the store with its value, its revision and creation revision."""
 
     key: str  # below the prefix: "pods/ns/name"
     value: bytes
@@ -29,7 +29,11 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of a store. `items` are in key order; `files` are the keys and certificates of a data directory."""
+    """The contents of a store at one revision.
+
+    `items` are in key order; `source` describes the store. `files` are the keys and certificates of a data directory by
+    name, with their bytes.
+    """
 
     source: str
     revision: int
@@ -37,7 +41,7 @@ class Contents:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
     def digest(self) -> str:
-        """Return a hash of keys and values, without revisions."""
+        """Return a hash (SHA-256, hexadecimal) of keys and values, without revisions, TTLs and files."""
         checksum = hashlib.sha256()
         for item in self.items:
             checksum.update(b"%d %d " % (len(item.key), len(item.value)))
@@ -47,15 +51,15 @@ class Contents:
 
     @property
     def encrypted(self) -> int:
-        """The number of encrypted values."""
+        """The number of values that are encrypted at rest."""
         return sum(item.value.startswith(ENCRYPTED) for item in self.items)
 
     def with_items(self, items: Sequence[Item]) -> Contents:
-        """Return a copy with other items."""
+        """Return a copy that has `items` instead of its own."""
         return replace(self, items=items)
 
 
 def first_lines(lines: Sequence[str]) -> str:
-    """Return the first few error lines, indented, with the number of the remaining ones."""
+    """Return the first five error lines, indented, and a line with the number of the remaining ones, as one text."""
     more = [f"  … and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
     return "\n".join([*(f"  {line}" for line in lines[:_SHOWN]), *more])

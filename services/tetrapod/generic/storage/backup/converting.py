@@ -29,13 +29,16 @@ from Services at startup.
 
 
 def converted(contents: Contents, *, keep_encrypted: bool) -> Contents:
-    """Return the contents in Tetrapod's stored form.
+    """Return the contents in Tetrapod's stored form, without keys that only API servers use.
+
+    Encrypted values are not changed.
 
     Args:
-        keep_encrypted: copy encrypted values unchanged instead of rejecting them.
+        keep_encrypted: accept encrypted values instead of raising an error.
 
     Raises:
-        BackupError: some values cannot be read; the text lists their keys.
+        BackupError: some values are neither JSON nor protobuf of a known kind, or are encrypted; the text lists their
+            keys.
     """
     items: list[Item] = []
     errors: list[str] = []

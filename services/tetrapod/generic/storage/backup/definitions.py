@@ -21,7 +21,10 @@ _SHARED: Final = {
 
 
 def to_v1(definition: Object) -> Object:
-    """Convert a v1beta1 CustomResourceDefinition to v1. The result shares unchanged parts with the argument."""
+    """Convert a v1beta1 CustomResourceDefinition to v1.
+
+    The argument is not changed. The result shares unchanged parts with it.
+    """
     spec = dict(definition.get("spec") or {})
     name = spec.pop("version", "")
     versions = [dict(version) for version in spec.get("versions") or ()]

@@ -22,10 +22,14 @@ _ATTEMPTS: Final = 3
 
 
 async def read_etcd(backend: EtcdBackend, prefix: str, source: str) -> Contents:
-    """Read everything below `prefix` from etcd. Raises Unavailable, BackupError.
+    """Read all keys below `prefix` from etcd, at one revision, with the remaining seconds of their leases.
 
     Args:
         source: describes the store in the backup.
+
+    Raises:
+        Unavailable: etcd does not answer.
+        BackupError: etcd was compacted while it was read, three times.
     """
     start = prefix.rstrip("/") + "/"
     for _ in range(_ATTEMPTS):
@@ -57,9 +61,14 @@ async def _pages(backend: EtcdBackend, start: str) -> tuple[list[KeyValue], int]
 
 
 def read_sqlite(database: Path, prefix: str, source: str) -> Contents:
-    """Read everything below `prefix` from a database file, which a server may have open.
+    """Read all keys below `prefix` from a database file, which a server may have open.
 
-    Raises BackupError, UnsupportedDatabase.
+    Args:
+        source: describes the store in the backup.
+
+    Raises:
+        BackupError: the file does not exist, is empty or cannot be read.
+        UnsupportedDatabase: the file is not a database of this version of Tetrapod.
     """
     if not database.is_file():
         raise BackupError(f"no such database: {database}; has `tetrapod up` run with this data directory?")

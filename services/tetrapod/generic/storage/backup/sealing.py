@@ -1,6 +1,7 @@
 """Decryption and encryption of backup contents by an EncryptionConfiguration.
 
-As in a server, they depend on a value's resource and full key. The resource of a value follows from its key.
+As in a server, the providers that apply depend on a value's resource, and authenticated ciphers on its full key. The
+resource of a value follows from its key.
 Upstream: pkg/kubeapiserver/default_storage_factory_builder.go
 """
 
@@ -24,7 +25,7 @@ _Change = Callable[[Transformer, Item, bytes], Awaitable[bytes]]
 class Sealing:
     """Encrypts and decrypts the contents of one store.
 
-    `path` is the configuration file, `prefix` the prefix of the store's keys.
+    `path` is the configuration file, for error texts; `prefix` is the prefix of the store's keys.
     """
 
     def __init__(self, encryption: Encryption, path: str, prefix: str) -> None:
@@ -33,7 +34,11 @@ class Sealing:
         self._start = prefix.rstrip("/") + "/"
 
     async def decrypted(self, contents: Contents) -> Contents:
-        """Return the contents with encrypted values decrypted. Raises BackupError if some cannot be decrypted."""
+        """Return the contents with encrypted values decrypted; other values are unchanged.
+
+        Raises:
+            BackupError: some values cannot be decrypted; the text lists their keys.
+        """
 
         async def open_(transformer: Transformer, item: Item, key: bytes) -> bytes:
             return (
@@ -45,9 +50,12 @@ class Sealing:
         return await self._convert(contents, open_, "decrypted")
 
     async def encrypted(self, contents: Contents) -> Contents:
-        """Return the contents encrypted by the first provider of each resource.
+        """Return the contents with each value encrypted by the first provider that is configured for its resource.
 
-        Raises BackupError if a plugin fails.
+        The values must not be encrypted already. Resources without a provider keep plain values.
+
+        Raises:
+            BackupError: values cannot be encrypted, such as when a KMS plugin fails; the text lists their keys.
         """
 
         async def close(transformer: Transformer, item: Item, key: bytes) -> bytes:
@@ -80,7 +88,15 @@ class Sealing:
 
 @asynccontextmanager
 async def sealing(path: str, prefix: str) -> AsyncIterator[Sealing]:
-    """Load the configuration for the duration of the context. Raises ValueError if the file cannot be used."""
+    """Load an EncryptionConfiguration, and connect to its KMS plugins for the duration of the context.
+
+    Args:
+        path: the configuration file.
+        prefix: the prefix of the store's keys.
+
+    Raises:
+        ValueError: the file cannot be used.
+    """
     encryption = Encryption(path, reload=False)
     await encryption.start()
     try:
@@ -90,7 +106,7 @@ async def sealing(path: str, prefix: str) -> AsyncIterator[Sealing]:
 
 
 def resource_of(key: str) -> GroupResource | None:
-    """Return the resource of a key (below the prefix), or None if the key does not belong to a resource."""
+    """Return the resource of a key (without the store's prefix), or None if the key does not belong to a resource."""
     first, _, remainder = key.partition("/")
     second = remainder.partition("/")[0]
     if (resource := UNUSUAL_PLACES.get(f"{first}/{second}") or UNUSUAL_PLACES.get(first)) is not None:

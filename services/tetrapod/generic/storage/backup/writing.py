@@ -35,6 +35,11 @@ _COUNTER: Final = "tetrapod/revisions/"  # outside of every prefix
 def write_sqlite(database: Path, prefix: str, contents: Contents, bump: int = BUMP) -> int:
     """Create a database with these contents and return its revision. Objects keep their resource versions.
 
+    Args:
+        database: the file, which must not exist; it appears only when it is complete. Missing directories are created.
+        prefix: the prefix of the new keys.
+        bump: the revision of the database is at least this much higher than that of the contents.
+
     Raises:
         BackupError: the database exists or cannot be written.
         DatabaseInUse: a server has the database open.
@@ -94,12 +99,12 @@ def _fill(path: Path, start: str, contents: Contents, bump: int) -> int:
 
 
 async def write_etcd(backend: EtcdBackend, prefix: str, contents: Contents) -> int:
-    """Write the contents to etcd, which must have no keys below the prefix, and return the revision.
+    """Write the contents to etcd, which must have no keys below the prefix, and return etcd's revision afterwards.
 
-    Objects get new resource versions, all above those of the source.
+    Objects get new resource versions, all above those of the source. The history of etcd is compacted.
 
     Raises:
-        BackupError: there are keys below the prefix, or another client writes there.
+        BackupError: there are keys below the prefix, another client writes there, or etcd's revision is too far behind.
         Unavailable: etcd does not answer.
     """
     start = prefix.rstrip("/") + "/"
@@ -128,9 +133,10 @@ async def _put(backend: EtcdBackend, start: str, item: Item) -> None:
 
 
 async def _raise_revision(backend: EtcdBackend, above: int) -> None:
-    """Raise etcd's revision to at least `above`.
+    """Raise etcd's revision to at least `above`, by writes to otherwise unused keys, which are then deleted.
 
-    etcd counts writes, so this makes the missing number of writes to otherwise unused keys.
+    Raises:
+        BackupError: more than `MOST_REVISIONS` writes would be needed.
     """
     missing = above - await backend.revision()
     if missing > MOST_REVISIONS:
@@ -155,9 +161,9 @@ async def _count(backend: EtcdBackend, number: int, times: int) -> None:
 
 
 def differences(expected: Sequence[Item], stored: Sequence[Item]) -> list[str]:
-    """Return the keys whose values differ and those that only one side has.
+    """Return the keys whose values differ between the two, or that only one of them has.
 
-    A key with a TTL may have expired in `stored`.
+    A key with a TTL may be missing in `stored`, because it may have expired.
     """
     values = {item.key: item.value for item in stored}
     short_lived = {item.key for item in expected if item.ttl is not None}

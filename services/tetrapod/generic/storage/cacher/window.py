@@ -127,10 +127,10 @@ class Window:
         return changes
 
     def undo(self, revision: int) -> dict[str, StoredEntry | None] | None:
-        """Return the former entry of each key that has changed since `revision`, to compute its state from the current one.
+        """Return the former entry of each key that has changed since `revision`.
 
-        An entry of None means that the key did not exist at `revision`. The result is None if the window does not reach
-        back to `revision`.
+        They lead from the current state back to that of `revision`. An entry of None means that the key did not exist
+        then. The result is None if the window does not reach back to `revision`.
         """
         if revision < self.start:
             return None

@@ -27,7 +27,10 @@ from tetrapod.generic.storage.wrappers import ForwardingBackend
 class EncryptedBackend(ForwardingBackend):
     """The `Backend` of one encrypted resource.
 
-    `transformer` is called for each value, because the configuration may change.
+    Args:
+        inner: the store; `close` leaves it open.
+        transformer: returns the resource's current transformer. It is called for each value, because the configuration
+            may be reloaded.
     """
 
     def __init__(self, inner: Backend, transformer: Callable[[], Transformer]) -> None:
@@ -109,7 +112,11 @@ class EncryptedBackend(ForwardingBackend):
     async def decrypted(
         self, start: str, end: str, first: int, last: int
     ) -> AsyncGenerator[Sequence[BackendEvent], None]:
-        """Return the decrypted history. See `Backend.history`."""
+        """Yield the decrypted history. See `Backend.history`, which this implements.
+
+        Raises:
+            NotTransformable: a value cannot be decrypted.
+        """
         async for events in self._inner.history(start, end, first, last):
             yield [await self._event(event) for event in events]
 
@@ -125,7 +132,8 @@ class EncryptedBackend(ForwardingBackend):
 class _EncryptedWatch:
     """A `BackendWatch` that decrypts events.
 
-    Decryption may call a KMS plugin. Until it is done, `progress` excludes the events.
+    Decryption may call a KMS plugin. Until it is done, `progress` excludes the events. `next_if_ready` returns None
+    always, because decryption may have to wait.
     """
 
     def __init__(self, inner: BackendWatch, decrypt: Callable[[BackendEvent], Awaitable[BackendEvent]]) -> None:

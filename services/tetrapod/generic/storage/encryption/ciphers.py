@@ -1,6 +1,6 @@
 """The ciphers: AES-CBC, AES-GCM, AES-GCM with keys derived from a seed, and secretbox (XSalsa20 and Poly1305).
 
-Formats and error texts are identical to upstream's, including the odd last one of secretbox.
+Formats and error texts are identical to upstream's, even the misleading text of secretbox.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/value/encrypt/aes/aes.go, aes_extended_nonce.go;
 encrypt/secretbox/secretbox.go
 """
@@ -30,7 +30,7 @@ _KEYS_KEPT: Final = 4096
 
 
 class AesCbc:
-    """The IV, followed by blocks padded with PKCS #7.
+    """The transformer of the provider `aescbc`: a stored value is the IV, followed by blocks padded with PKCS #7.
 
     The format does not authenticate the value or bind it to its key; upstream's documentation warns of this too.
     """
@@ -60,13 +60,20 @@ class AesCbc:
 
 
 class AesGcm:
-    """A random nonce, followed by the ciphertext, which is bound to the value's key as additional data."""
+    """The transformer of the provider `aesgcm`: a stored value is a random nonce, followed by the ciphertext.
+
+    The value's key in the store (`context`) is authenticated as additional data.
+    """
 
     def __init__(self, key: bytes) -> None:
         self._aead = AESGCM(key)
 
     def open(self, data: bytes, context: bytes) -> bytes:
-        """Decrypt `data`. Raises TransformError."""
+        """Decrypt `data`.
+
+        Raises:
+            TransformError: the data is too short, or was encrypted with another key or context.
+        """
         if len(data) < _NONCE:
             raise TransformError(TOO_SHORT)
         try:
@@ -75,7 +82,7 @@ class AesGcm:
             raise TransformError("cipher: message authentication failed") from None
 
     def seal(self, data: bytes, context: bytes) -> bytes:
-        """Encrypt `data`."""
+        """Encrypt `data` with a new nonce, and return nonce and ciphertext."""
         nonce = os.urandom(_NONCE)
         return nonce + self._aead.encrypt(nonce, data, context)
 
@@ -87,9 +94,10 @@ class AesGcm:
 
 
 class SeededGcm:
-    """AES-GCM with a separate key for each write.
+    """A transformer that encrypts each value by AES-GCM with a key of its own, as KMS v2 requires.
 
-    The key is derived by HKDF from a seed and 32 random bytes that precede the ciphertext.
+    The key is derived by HKDF from a seed and 32 random bytes that precede the ciphertext. A seed shorter than 32 bytes
+    raises TransformError.
     """
 
     def __init__(self, seed: bytes) -> None:
@@ -108,9 +116,9 @@ class SeededGcm:
         return info + self._cipher(info).seal(data, context)
 
     def _cipher(self, info: bytes) -> AesGcm:
-        """Return the cipher for these random bytes.
+        """Return the cipher whose key is derived from the seed and the random bytes `info`.
 
-        Recent ones are cached, because the watch reads back what was just written.
+        The last ones are cached, because the watch reads back each value that was just written.
         """
         cipher = self._derived.get(info)
         if cipher is None:
@@ -121,7 +129,10 @@ class SeededGcm:
 
 
 class Secretbox:
-    """A random nonce, followed by the box. PyNaCl is imported only if this cipher is used."""
+    """The transformer of the provider `secretbox`: a stored value is a random nonce, followed by the box.
+
+    PyNaCl is imported only if this cipher is used.
+    """
 
     def __init__(self, key: bytes) -> None:
         from nacl.exceptions import CryptoError

@@ -25,13 +25,13 @@ _CACHE_SIZE: Final = 1000
 
 
 def read_configuration(path: str, *, reload: bool) -> tuple[Object, str]:
-    """Return the configuration and the hash of the file.
+    """Read, validate and default the configuration file. Return the configuration and the hash of the file.
 
     Args:
         reload: whether the file is reloaded automatically, which has stricter rules for plugin names.
 
     Raises:
-        ValueError: with upstream's text.
+        ValueError: the file cannot be used; with upstream's text.
     """
     try:
         data, digest = content(path)
@@ -41,10 +41,10 @@ def read_configuration(path: str, *, reload: bool) -> tuple[Object, str]:
 
 
 def content(path: str) -> tuple[bytes, str]:
-    """Return the contents of the file and their hash.
+    """Return the bytes of the file and their hash ("sha256:…").
 
     Raises:
-        ValueError: the file cannot be read or is empty.
+        ValueError: the file cannot be read or is empty; with upstream's text.
     """
     try:
         data = read(path)

@@ -29,10 +29,14 @@ _POLL_SECONDS: Final = 0.1
 
 
 class Encryption:
-    """The encryption of one server's store."""
+    """The encryption at rest of one server: the providers of the configuration, their health check, and reloading."""
 
     def __init__(self, path: str, *, reload: bool) -> None:
-        """Read the configuration.
+        """Read the configuration. It is used as soon as `start` has returned.
+
+        Args:
+            path: the configuration file.
+            reload: apply later changes of the file (--encryption-provider-config-automatic-reload).
 
         Raises:
             ValueError: the file cannot be used; with upstream's text.
@@ -45,20 +49,21 @@ class Encryption:
         RELOADS.applied_hash(self._hash)
 
     def backend(self, inner: Backend, resource: GroupResource) -> Backend:
-        """Return `inner` wrapped with the encryption of one resource."""
+        """Return a wrapper of `inner` that encrypts the values of one resource. Closing it leaves `inner` open."""
         return EncryptedBackend(inner, lambda: self.transformer(resource))
 
     def transformer(self, resource: GroupResource) -> Transformer:
         """Return the current transformer of a resource.
 
-        It must not be kept, because the configuration may be reloaded.
+        The caller must not keep it, because the configuration may be reloaded.
         """
         return self._providers.transformer(resource)
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register the health check and start watching the file.
+        """Add the health check of KMS plugins to a server, and reload the file when it changes.
 
-        The health check is registered if there are or may be KMS plugins. The file is watched if reloading is enabled.
+        The health check is added if there are KMS plugins, or if reloading may add some. The file is watched, from the
+        start of the server on, if reloading is enabled.
         """
         if self._reloads or self._providers.probes:
             lifecycle.add_check(HEALTH_CHECK, self.check, ("healthz", "readyz"))
@@ -70,21 +75,22 @@ class Encryption:
             lifecycle.on_start(_RELOAD_HOOK, follow)
 
     async def start(self) -> None:
-        """Start polling the plugins.
+        """Check each KMS plugin once, and start to poll them.
 
-        Called before the first read, so that reachable plugins have reported their key IDs by then.
+        It must be called before the first read, so that reachable plugins have reported their key IDs by then.
         """
         await asyncio.gather(*(probe.prime() for probe in self._providers.probes))
         self._polls = _polling(self._providers)
 
     async def check(self) -> None:
-        """Raise RuntimeError if a plugin is unhealthy."""
+        """Do nothing if all KMS plugins are healthy; else raise RuntimeError with upstream's text."""
         await _check(self._providers)
 
     async def reload(self) -> None:
-        """Apply the file's content if it changed, is valid, and its plugins are healthy.
+        """Apply the file's content if it has changed, is valid, and its plugins become healthy in time.
 
-        Otherwise keep the current configuration.
+        Otherwise keep the current configuration and log the error. The call returns when the connections to the former
+        plugins have been closed.
         """
         try:
             if content(self._path)[1] == self._hash:
@@ -110,7 +116,7 @@ class Encryption:
         await old_providers.close()
 
     async def close(self) -> None:
-        """Stop polling and close the connections to the plugins."""
+        """Stop polling, and close the connections to the plugins."""
         for poll in self._polls:
             poll.cancel()
         await asyncio.gather(*self._polls, return_exceptions=True)
@@ -133,7 +139,7 @@ async def _check(providers: Providers) -> None:
 
 
 async def _until_well(providers: Providers) -> None:
-    """Wait until all plugins are healthy. Raises RuntimeError if that takes too long."""
+    """Wait until all plugins are healthy. Raises RuntimeError after twice their timeouts, at least 10 seconds."""
     try:
         async with asyncio.timeout(max(2 * providers.timeouts, _MIN_TIMEOUT)):
             while True:

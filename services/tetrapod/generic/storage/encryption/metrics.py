@@ -86,16 +86,24 @@ _STATUS_TIMES: Final = Gauge(
 
 
 def transformed(resource: str, kind: str, prefix: str, started: float, status: str) -> None:
-    """Record a transformation that began at `started` (`time.perf_counter`)."""
+    """Record a transformation, and its duration if it succeeded.
+
+    Args:
+        resource: the resource in the form "secrets" or "deployments.apps".
+        kind: `FROM_STORAGE` (decryption) or `TO_STORAGE` (encryption).
+        prefix: the prefix of the value, which names the provider ("k8s:enc:aescbc:v1:").
+        started: when it began (`time.perf_counter`).
+        status: `OK`, or the gRPC status of a failed plugin call, or `NO_RPC` for other errors.
+    """
     _OPERATIONS.add((resource, kind, prefix, status))
     if status == OK:
         _DURATION.observe((kind, prefix), time.perf_counter() - started)
 
 
 class _RecentLabels:
-    """The most recently used labels of some metrics.
+    """The most recently used labels of some metrics, which share their labels.
 
-    Older labels are dropped, so that a plugin that keeps changing its key ID does not exhaust the memory.
+    The series of older labels are deleted, so that a plugin that keeps changing its key ID does not exhaust the memory.
     """
 
     def __init__(self, *metrics: Counter) -> None:
@@ -103,7 +111,7 @@ class _RecentLabels:
         self._labels: OrderedDict[tuple[str, ...], None] = OrderedDict()
 
     def use(self, labels: tuple[str, ...]) -> None:
-        """Mark the labels as used, dropping the oldest if there are too many."""
+        """Mark the labels as used; delete the series of the least recently used ones if there are too many."""
         self._labels[labels] = None
         self._labels.move_to_end(labels)
         if len(self._labels) > _KEYS_KEPT:
@@ -117,7 +125,13 @@ _status_keys: Final = _RecentLabels(_STATUS_TIMES)
 
 
 def record_key_use(kind: str, provider: str, key_id: str) -> None:
-    """Record the use of a plugin's key."""
+    """Record that a key of a plugin was used, at the current time.
+
+    Args:
+        kind: `FROM_STORAGE` (decryption) or `TO_STORAGE` (encryption).
+        provider: the name of the plugin.
+        key_id: the ID of its key; the metric contains only its hash.
+    """
     labels = (kind, provider, label_hash(key_id), label_hash(apiserver_id()))
     _used_keys.use(labels)
     _KEY_IDS.add(labels)
@@ -125,7 +139,7 @@ def record_key_use(kind: str, provider: str, key_id: str) -> None:
 
 
 def record_status_key(provider: str, key_id: str) -> None:
-    """Record that a plugin's Status call returned this key as its current one."""
+    """Record that a plugin's Status call returned this key ID as its current one, at the current time."""
     labels = (provider, label_hash(key_id), label_hash(apiserver_id()))
     _status_keys.use(labels)
     _STATUS_TIMES.set(labels, time.time())

@@ -26,9 +26,11 @@ KMS_V1_REFUSED: Final = (
 
 
 class _Keyed(NamedTuple):
-    """A provider with named keys.
+    """A provider with named keys (aescbc, aesgcm, secretbox).
 
-    It has the prefix of its values, its cipher for each key, and the error text if no key matches.
+    - `prefix` precedes all its values.
+    - `ciphers` has a cipher for each key; its own prefix, the key's name, follows.
+    - `unmatched` is the error text for a value whose key name is not configured.
     """
 
     prefix: bytes
@@ -49,14 +51,17 @@ _CIPHERS: Final[Mapping[str, tuple[Callable[[bytes], Transformer], str]]] = {
 class Providers:
     """The providers of one configuration.
 
-    `probes` are its KMS plugins, and `timeouts` the sum of their call timeouts in seconds.
+    `probes` are those of its KMS plugins, and `timeouts` is the sum of their call timeouts in seconds.
     """
 
     def __init__(self, config: Object) -> None:
-        """Build the providers.
+        """Build the providers. No connection is opened yet.
+
+        Args:
+            config: a valid EncryptionConfiguration with defaults.
 
         Raises:
-            ValueError: with upstream's text.
+            ValueError: KMS v1 is configured, or an earlier entry covers a resource; with upstream's text.
         """
         self.probes: list[KmsProbe] = []
         self.timeouts = 0.0
@@ -69,9 +74,10 @@ class Providers:
             raise ValueError(f"error while building transformers: {error}") from None
 
     def transformer(self, resource: GroupResource) -> Transformer:
-        """Return the transformer of a resource.
+        """Return the transformer of a resource, always the same one.
 
-        It is configured by the resource's name, its group (`*.group`) or `*.*`, in this order.
+        It consists of the providers for the resource's name or else for its group (`*.group`) or else for `*.*`.
+        Without any, values are stored unencrypted.
         """
         transformer = self._transformers.get(resource)
         if transformer is None:
@@ -126,7 +132,7 @@ class Providers:
 
 
 def _for(resource: str, provider: _Provider) -> Prefixed:
-    """Return the provider's transformer for one resource."""
+    """Return the provider's transformer, with metrics for `resource`, and the prefix of its values."""
     if isinstance(provider, Prefixed):
         return provider
     return Prefixed(provider.prefix, PrefixTransformer(resource, provider.unmatched, provider.ciphers))

@@ -15,7 +15,7 @@ from tetrapod.generic.storage.unreadable import ENCRYPTED, NOT_FOR_IDENTITY
 
 
 class TransformError(Exception):
-    """A failed transformation, with upstream's text. `status` is the gRPC status if a plugin call failed."""
+    """A failed encryption or decryption, with upstream's text. `status` is the gRPC status if a plugin call failed."""
 
     def __init__(self, text: str, status: str = NO_RPC) -> None:
         super().__init__(text)
@@ -25,7 +25,8 @@ class TransformError(Exception):
 class Plain(NamedTuple):
     """A decrypted value.
 
-    `stale` means that another key or provider would be used today, so the next write rewrites it.
+    `stale` means that a new value would be encrypted with another key or provider, so the next write must rewrite this
+    one.
     """
 
     data: bytes
@@ -35,20 +36,21 @@ class Plain(NamedTuple):
 class Transformer(Protocol):
     """Encrypts and decrypts values. Both methods raise TransformError.
 
-    `context` is the full key of the value, which authenticated ciphers bind the value to.
+    `context` is the full key of the value in the store. Authenticated ciphers reject a value that was moved to another
+    key.
     """
 
     async def from_storage(self, data: bytes, context: bytes) -> Plain:
-        """Decrypt a stored value."""
+        """Decrypt a stored value, without the prefix that names the provider."""
         ...
 
     async def to_storage(self, data: bytes, context: bytes) -> bytes:
-        """Encrypt a value for storage."""
+        """Encrypt a value for storage. The caller adds the prefix that names the provider."""
         ...
 
 
 class Identity:
-    """The transformer that stores plain values. It rejects values that another provider has encrypted."""
+    """The transformer of the provider `identity`, which stores plain values. It rejects reading an encrypted value."""
 
     async def from_storage(self, data: bytes, context: bytes) -> Plain:
         if data.startswith(ENCRYPTED):
@@ -60,22 +62,25 @@ class Identity:
 
 
 class Prefixed(NamedTuple):
-    """A transformer and the prefix of its values."""
+    """A transformer and the prefix of its values, which names its provider or key."""
 
     prefix: bytes
     transformer: Transformer
 
 
 class PrefixTransformer:
-    """Reads with each transformer whose prefix matches until one succeeds, and writes with the first one."""
+    """Reads with each transformer whose prefix matches until one succeeds, and writes with the first one.
+
+    A value that was not read with the first one is stale.
+    """
 
     def __init__(self, resource: str, unmatched: str, transformers: Sequence[Prefixed]) -> None:
         """Create a transformer.
 
         Args:
-            resource: the label in metrics.
+            resource: the resource in metrics.
             unmatched: the error text for a value that matches no prefix.
-            transformers: the providers, the one for writes first.
+            transformers: the providers or keys in the order of the configuration, the one for writes first.
         """
         self._resource = resource
         self._unmatched = unmatched

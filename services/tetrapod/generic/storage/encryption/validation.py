@@ -35,18 +35,25 @@ _STAR: Final = "use '*.' to encrypt all the resources from core API group or *.*
 
 
 def parse_resource(text: str) -> GroupResource:
-    """Parse a resource name such as `secrets`, `deployments.apps`, `*.apps`, `*.` or `*.*`."""
+    """Parse a resource name such as `secrets`, `deployments.apps`, `*.apps`, `*.` or `*.*`.
+
+    The name is not validated.
+    """
     resource, _, group = text.partition(".")
     return GroupResource(group, resource)
 
 
 def secret_of(key: Object) -> bytes:
-    """Return the decoded key. Raises ValueError (binascii.Error) for input that Go's base64 rejects."""
+    """Return the decoded secret of a key. Raises ValueError (binascii.Error) if it is not base64 as Go accepts it."""
     return base64.b64decode(key["secret"].replace("\n", "").replace("\r", ""), validate=True)
 
 
 def validate(config: Object, *, reload: bool) -> list[FieldError]:
-    """Return the errors of a configuration with defaults."""
+    """Return the errors of a configuration with defaults, in upstream's order; empty if it is valid.
+
+    Args:
+        reload: whether the file is reloaded automatically; then names of KMS v1 plugins must be unique too.
+    """
     listed = config.get("resources") or []
     if not listed:
         return [field.required("resources", "at least one resources is required")]
@@ -122,7 +129,10 @@ def _provider(provider: Object, path: str, kms_names: set[str], reload: bool) ->
 
 
 def _redacted(provider: Object) -> Object:
-    """Return the provider as Go prints its internal struct, but with secrets redacted, which upstream does not do."""
+    """Return the provider as an error text shows it: as Go prints its internal struct, but with secrets redacted.
+
+    Upstream does not redact them.
+    """
     redacted: Object = {}
     for name, go in (("aesgcm", "AESGCM"), ("aescbc", "AESCBC"), ("secretbox", "Secretbox")):
         options = provider.get(name)

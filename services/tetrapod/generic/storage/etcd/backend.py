@@ -29,7 +29,16 @@ RANGE_TIMEOUT: Final = 30.0
 
 
 class EtcdBackend:
-    """The implementation of `Backend` over etcd. With `compaction_seconds` 0 this process does not compact etcd."""
+    """The implementation of `Backend` over etcd.
+
+    Args:
+        endpoints: URLs of the members of one cluster.
+        ca: file with the CA certificates of the members; None uses those of the system.
+        cert: file with the client certificate; None sends none.
+        key: file with the client's private key; None if it is in the file of the certificate.
+        timeout: seconds within which a call must be answered; reads of ranges and compactions have 30.
+        compaction_seconds: the interval of compactions; 0 means that this process does not compact etcd.
+    """
 
     def __init__(
         self,
@@ -82,7 +91,7 @@ class EtcdBackend:
         return Range([key_value(kv) for kv in response.kvs], response.more, response.count, response.header.revision)
 
     async def revision(self) -> int:
-        """Return the current revision. All concurrent callers share one request to etcd."""
+        """Return the current revision, linearizably. All concurrent callers share one request to etcd."""
         return await self._revision()
 
     async def _read_revision(self) -> int:
@@ -126,7 +135,7 @@ class EtcdBackend:
         return lease
 
     async def time_to_live(self, lease: int) -> int:
-        """Return the remaining seconds of a lease, negative if it has expired."""
+        """Return the remaining seconds of a lease, negative if it has expired or does not exist."""
         return int((await self._read("time_to_live", pb.LeaseTimeToLiveRequest(ID=lease), self._timeout)).TTL)
 
     async def compact(self, revision: int) -> None:
@@ -137,7 +146,10 @@ class EtcdBackend:
         return response
 
     async def check(self) -> None:
-        """Check that all endpoints belong to one cluster. Raises CannotOpen."""
+        """Check that all endpoints that answer belong to one cluster, connecting to each.
+
+        Raises CannotOpen if they do not.
+        """
         await self._endpoints.check()
 
     # Watches
@@ -160,7 +172,11 @@ class EtcdBackend:
     # Calls
 
     async def _read(self, method: str, request: Any, timeout: float) -> Any:
-        """Call a method, and once more on the next endpoint if this one did not answer."""
+        """Call a method that changes nothing, and once more on the next endpoint if this one did not answer.
+
+        Raises:
+            Exception: the error of `backend.py` for the gRPC error (see `translated`).
+        """
         connection = await self._connection()
         try:
             return await getattr(connection, method)(request, timeout=timeout)

@@ -24,8 +24,8 @@ COMPACT_REV_KEY: Final = b"compact_rev_key"
 class Compactor:
     """The compactor of one process.
 
-    `txn` and `compact` are the etcd calls. `version` is the logical time, and `revision` the target of the next
-    round.
+    `txn` and `compact` are the etcd calls. `version` is the version of the key `compact_rev_key` as this process knows
+    it, and `revision` the revision to which the next round compacts.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Compactor:
         self.revision = 0
 
     async def run(self, interval: float) -> None:
-        """Compact every `interval` seconds until cancelled."""
+        """Compact every `interval` seconds until cancelled, first after one interval. Errors of etcd are logged."""
         while True:
             await asyncio.sleep(interval)
             try:
@@ -46,9 +46,13 @@ class Compactor:
                 log.info("compaction of etcd is postponed: %s", error)
 
     async def round(self) -> bool:
-        """Compact if no other process has done so, and return whether it did.
+        """Compact etcd to its revision at the last round, if no other process has done so since; return whether it did.
 
-        The first round only reads the current version.
+        The first round compacts nothing, because the revision is not known yet.
+
+        Raises:
+            Unavailable: etcd did not answer.
+            Compacted: the revision has been compacted by another client.
         """
         target = self.revision
         request = pb.TxnRequest(

@@ -1,7 +1,7 @@
 """Connections to the members of an etcd cluster, and the choice of the endpoint in use.
 
 Each endpoint has one channel with TLS and keepalive. An endpoint that does not answer a call in time is replaced by the
-next one. One that does not even answer an HTTP/2 ping is replaced earlier.
+next one. If there are several endpoints, one that does not even answer an HTTP/2 ping is replaced earlier.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ RELIABLE_SINCE: Final = {(3, 4): 25, (3, 5): 8}
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Files with the CA of the servers and the client certificate and key.
+    """Files for TLS with etcd: CA certificates of the servers, client certificate and key. None means unset.
 
-    Renewed files are used by the next connection.
+    They are read for each new connection, so renewed files need no restart.
     """
 
     ca: str | Path | None = None
@@ -49,7 +49,10 @@ class Credentials:
     key: str | Path | None = None
 
     def load(self) -> ssl.SSLContext:
-        """Return a TLS context with the files' current contents. Raises OSError."""
+        """Return a TLS context with the files' current contents.
+
+        Raises OSError (ssl.SSLError) if they cannot be used.
+        """
         context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
         if self.cert is not None:
             context.load_cert_chain(str(self.cert), None if self.key is None else str(self.key))
@@ -59,7 +62,10 @@ class Credentials:
 
 @cache
 def progress_reliable(version: str) -> bool:
-    """Return whether progress notifications of this etcd version can be trusted (etcd issue 15220)."""
+    """Return whether progress notifications of this etcd version can be trusted (etcd issue 15220).
+
+    A version that is not of the form "3.5.9" is not trusted.
+    """
     try:
         major, minor, patch = (int(part) for part in version.split("-", maxsplit=1)[0].split("."))
     except ValueError:
@@ -68,9 +74,13 @@ def progress_reliable(version: str) -> bool:
 
 
 class Connection:
-    """The channel to one endpoint and its calls.
+    """The gRPC channel to one endpoint, and the calls of etcd's API as methods (`range`, `txn`, …).
 
-    `on_unresponsive` is called when the endpoint stops answering; it is None if there is only one.
+    The calls raise `RpcError`. `version` and `cluster` (the cluster ID) are those of the member; they are empty until
+    `ready` has returned.
+
+    Args:
+        on_unresponsive: called when the endpoint stops answering pings; None disables the pings, for a single endpoint.
     """
 
     def __init__(
@@ -115,7 +125,7 @@ class Connection:
     async def _traced(
         self, parent: Span, method: str, message: bytes, timeout: float, unary: Callable[..., Awaitable[bytes]]
     ) -> bytes:
-        """Make a call within a child span and send its trace context to etcd (upstream: otelgrpc)."""
+        """Make a call within a child span of `parent`, and send its trace context to etcd (upstream: otelgrpc)."""
         with parent.child(f"etcdserverpb.{method}", CLIENT, _OTELGRPC) as span:
             span.put({"rpc.method": f"etcdserverpb.{method}", "rpc.system.name": "grpc", **self._peer})
             metadata = (("traceparent", traceparent(span)),) if isinstance(span, Span) else ()
@@ -128,11 +138,15 @@ class Connection:
             return answer
 
     async def watch(self, metadata: tuple[tuple[str, str], ...]) -> Call:
-        """Open a watch stream."""
+        """Open a gRPC stream for watches, sending `metadata` as its headers. Raises RpcError."""
         return await self.channel.stream("/etcdserverpb.Watch/Watch", metadata)
 
     async def ready(self) -> None:
-        """Connect if necessary, and read the server's version. Raises Unavailable."""
+        """Connect if necessary, and read the server's version and cluster ID.
+
+        Raises:
+            Unavailable: the server cannot be reached or does not answer within three seconds.
+        """
         if self.version and self.channel.ready:
             return
         async with self._checking:
@@ -159,7 +173,7 @@ class Connection:
 
 
 def _endpoint(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of a URL. Raises ValueError."""
+    """Return scheme, host and port of a URL; "http" and 2379 if it has none. Raises ValueError for other schemes."""
     url_parts = urlsplit(url if "://" in url else f"http://{url}")
     if url_parts.scheme not in {"http", "https"} or not url_parts.hostname:
         raise ValueError(f"not an etcd endpoint: {url!r} (http://host:port or https://host:port)")
@@ -167,7 +181,11 @@ def _endpoint(url: str) -> tuple[str, str, int]:
 
 
 class Endpoints:
-    """The configured endpoints and the one in use. Channels are opened at first use, within the running event loop."""
+    """The configured endpoints and the one in use. Channels are opened at first use, within the running event loop.
+
+    Args:
+        urls: the URLs; ValueError is raised if there are none or one is malformed.
+    """
 
     def __init__(self, urls: list[str], credentials: Credentials) -> None:
         if not urls:
@@ -181,7 +199,11 @@ class Endpoints:
         self._closed = False
 
     async def connection(self) -> Connection:
-        """Return a working connection: the one in use, or the next that works. Raises Unavailable."""
+        """Return a connection that works: the one in use, or else the next endpoint's, which is used from then on.
+
+        Raises:
+            Unavailable: no endpoint works, or the store is closed.
+        """
         if self._closed:
             raise Unavailable("the store is closed")
         failure: Failure[Unavailable] | None = None
@@ -199,7 +221,7 @@ class Endpoints:
         raise failure.error()
 
     async def check(self) -> None:
-        """Raise CannotOpen if the endpoints that answer belong to different clusters."""
+        """Connect to each endpoint, and raise CannotOpen if those that answer belong to different clusters."""
         for url in self._urls:
             connection = self._open(url)
             with contextlib.suppress(Unavailable):
@@ -210,7 +232,7 @@ class Endpoints:
                 raise CannotOpen(f"--etcd-servers: {error}; name the members of one cluster only") from None
 
     def _check_cluster(self, connection: Connection) -> None:
-        """Raise Unavailable if the endpoint belongs to another cluster than the others.
+        """Raise Unavailable if the endpoint belongs to another cluster than an endpoint contacted before.
 
         This prevents writes to the wrong cluster.
         """
@@ -221,7 +243,10 @@ class Endpoints:
                 )
 
     def leave(self, connection: Connection) -> None:
-        """Use the next endpoint from now on, because `connection` does not answer."""
+        """Use the next endpoint from now on, because `connection` does not answer.
+
+        Do nothing if another one is in use already.
+        """
         if self._urls[self._current] == connection.url:
             self._current = (self._current + 1) % len(self._urls)
 

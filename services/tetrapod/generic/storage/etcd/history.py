@@ -23,7 +23,7 @@ until then.
 async def read_history(
     endpoints: Endpoints, span: tuple[str, str], first: int, last: int
 ) -> AsyncGenerator[Sequence[BackendEvent], None]:
-    """Yield the events of the revisions `first` to `last`, which etcd must have reached.
+    """Yield the events of keys in `span` (start, end) of the revisions `first` to `last`, which etcd must have reached.
 
     Raises:
         Compacted: `first` is older than the history.

@@ -31,7 +31,10 @@ class SharedCall(Generic[T]):
         self._asking: asyncio.Task[None] | None = None
 
     async def __call__(self) -> T:
-        """Return the response. Raises the errors of the call. Cancelling one caller does not affect the others."""
+        """Return the response of a call that starts after this one. Raises the errors of the call.
+
+        Cancelling one caller does not affect the others.
+        """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         self._waiting.append(answer)

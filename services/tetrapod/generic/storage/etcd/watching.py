@@ -27,7 +27,7 @@ ALL_WATCHES: Final = -1
 
 
 def key_value(kv: pb.KeyValue) -> KeyValue:
-    """Return the message as a KeyValue."""
+    """Convert etcd's message for a key to a `KeyValue`."""
     return KeyValue(kv.key.decode(), kv.value, kv.mod_revision, kv.create_revision, kv.lease)
 
 
@@ -42,7 +42,11 @@ def _event(event: pb.Event) -> BackendEvent:
 
 
 class EtcdWatch:
-    """One watch. `progress` covers only events that were returned to the reader, not queued ones."""
+    """The implementation of `BackendWatch` for one watch on a `Stream`.
+
+    `progress` covers only events that were returned to the reader, not queued ones. `created` is completed when etcd
+    has confirmed the watch, or when it has failed.
+    """
 
     def __init__(self, stream: Stream, watch_id: int, from_revision: int) -> None:
         self.id = watch_id
@@ -77,7 +81,7 @@ class EtcdWatch:
         return self._queue.popleft() if self._queue else None
 
     def receive(self, response: pb.WatchResponse) -> None:
-        """Process a response for this watch."""
+        """Process a response of etcd that has this watch's ID: confirmation, events, progress or cancellation."""
         if response.canceled:
             compacted = response.compact_revision
             self.fail(
@@ -101,10 +105,10 @@ class EtcdWatch:
             self._advance(response.header.revision)
 
     def progress_of_all(self, revision: int) -> None:
-        """Process the answer to a progress request.
+        """Process the answer to a progress request, which covers all watches of the stream up to `revision`.
 
-        An answer to a request from before this watch existed is ignored: it does not cover events that the watch has
-        yet to replay.
+        An answer to a request from before this watch existed is ignored: it does not cover past events that the watch
+        has yet to receive.
         """
         if not self.created.done() or self.created.cancelled():
             return
@@ -127,7 +131,7 @@ class EtcdWatch:
         self._wake()
 
     def fail(self, error: Exception) -> None:
-        """End the watch with an error, which the reader gets."""
+        """End the watch with an error, which the reader gets after the queued batches. Only the first error counts."""
         if self._error is None:
             self._error = Failure(error)
         if not self.created.done():
@@ -140,7 +144,10 @@ class EtcdWatch:
 
 
 class Stream:
-    """One gRPC stream and its watches. `outstanding` is the number of unanswered progress requests."""
+    """One gRPC stream and its watches, run by a task that starts at once.
+
+    `outstanding` is the number of unanswered progress requests. `broken` is True once the stream has ended.
+    """
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
@@ -153,7 +160,7 @@ class Stream:
         self.task = asyncio.create_task(self._run(), name="etcd watch stream")
 
     def create(self, start: str, end: str, from_revision: int, previous: bool) -> EtcdWatch:
-        """Create a watch on this stream."""
+        """Request a watch on this stream and return it at once; `EtcdWatch.created` is its confirmation."""
         watch = EtcdWatch(self, next(self._ids), from_revision)
         self.watches[watch.id] = watch
         create = pb.WatchCreateRequest(
@@ -168,7 +175,7 @@ class Stream:
         return watch
 
     def cancel(self, watch: EtcdWatch) -> None:
-        """Remove a watch and cancel it in etcd."""
+        """Remove a watch from the stream and cancel it in etcd. Do nothing if it has been removed."""
         if self.watches.pop(watch.id, None) is not None and not self.broken:
             self._send(pb.WatchRequest(cancel_request=pb.WatchCancelRequest(watch_id=watch.id)))
 
@@ -181,7 +188,7 @@ class Stream:
         return self._endpoints.progress_reliable
 
     def request_progress(self) -> None:
-        """Request a progress notification for all watches, if these are reliable."""
+        """Request a progress notification for all watches of the stream. Do nothing if notifications are unreliable."""
         if not self.reliable:
             return
         self.outstanding += 1
@@ -230,7 +237,7 @@ class Stream:
 
 
 class WatchStream:
-    """The current stream, replaced when it breaks."""
+    """Opens watches on a gRPC stream that they share, and opens a new stream when the last one has broken."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
@@ -238,7 +245,13 @@ class WatchStream:
 
     @contextlib.asynccontextmanager
     async def watch(self, start: str, end: str, from_revision: int, *, previous: bool) -> AsyncIterator[EtcdWatch]:
-        """Open a watch on the shared stream. Raises Unavailable if etcd does not create it in time."""
+        """Open a watch on the shared stream for the duration of the context.
+
+        The arguments are those of `Backend.watch`.
+
+        Raises:
+            Unavailable: etcd did not confirm the watch in time.
+        """
         if self._stream is None or self._stream.broken:
             self._stream = Stream(self._endpoints)
         stream = self._stream
@@ -254,12 +267,12 @@ class WatchStream:
             stream.cancel(watch)
 
     def request_progress(self) -> None:
-        """Request progress for all watches."""
+        """Request a progress notification for all watches. Do nothing if no stream is open."""
         if self._stream is not None and not self._stream.broken:
             self._stream.request_progress()
 
     async def close(self) -> None:
-        """Close the stream."""
+        """Close the stream, which ends its watches with Unavailable."""
         if self._stream is not None:
             self._stream.task.cancel()
             await asyncio.gather(self._stream.task, return_exceptions=True)

@@ -36,7 +36,7 @@ LARGEST_REQUEST = 1536 * 1024  # etcd's --max-request-bytes, so that both backen
 
 
 class SqliteBackend:
-    """The implementation of `Backend` over SQLite."""
+    """The implementation of `Backend` over SQLite. Its background work starts with the first call."""
 
     def __init__(
         self,
@@ -50,9 +50,10 @@ class SqliteBackend:
 
         Args:
             path: the file, or `MEMORY`.
-            history_seconds: how long past revisions are kept at least.
+            history_seconds: for how many seconds past revisions are kept at least.
             durable: sync every commit to disk. If False, a power failure may corrupt the database.
-            template: a connection to the database whose contents a new database starts with.
+            template: a connection to a database whose contents replace those of the new one; None starts with an empty
+                one.
 
         Raises:
             DatabaseInUse: another process has the database open.
@@ -131,8 +132,7 @@ class SqliteBackend:
     async def revision(self) -> int:
         """Return the current revision.
 
-        A read may have seen a commit before watches are notified of it. The result is at least the revision of every
-        such read.
+        It is at least the revision of every earlier read, even if watches have not been notified of that commit yet.
         """
         self._use()
         return max(self._hub.revision, self._observed)
@@ -156,11 +156,14 @@ class SqliteBackend:
         return await self._read(lambda connection: reading.history(connection, span, first, last, limit))
 
     async def _read(self, work: Callable[[sqlite3.Connection], T], *, at_once: bool = False) -> T:
-        """Run a read in one snapshot.
+        """Run `work` in one read transaction and return its result.
 
         Args:
-            at_once: read on the event loop. Meant for single keys, which take less time than handing work to a
-                thread.
+            at_once: read on the event loop instead of in a thread. Meant for single keys, which take less time than
+                handing work to a thread.
+
+        Raises:
+            Unavailable: SQLite reported an error. Errors of `work` are passed on.
         """
         self._use()
         if at_once or self._reader is None:
@@ -204,14 +207,14 @@ class SqliteBackend:
         await self._housekeeping.compact(revision)
 
     async def snapshot(self) -> snapshots.Snapshot:
-        """Return a snapshot of the current contents, for `restore`."""
+        """Return the current contents, without history, for `restore`."""
         now = self._housekeeping.clock()
         return await self._read(lambda connection: snapshots.take(connection, now))
 
     async def restore(self, snapshot: snapshots.Snapshot) -> int:
-        """Restore the contents of a snapshot, as one write with new revisions.
+        """Make the store hold the contents of a snapshot, by one write transaction with new revisions.
 
-        Return the number of keys that differed.
+        Return the number of keys that were put or deleted, because they differed.
         """
         self._use()
         now = self._housekeeping.clock()

@@ -1,6 +1,6 @@
 """Background work of the embedded store: deleting the keys of expired leases, and compacting old history.
 
-It uses timers instead of tasks: an idle store wakes up once per compaction interval and finds nothing to do.
+It uses timers instead of tasks, so an idle store wakes up only once per compaction interval.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ SWEEP = 500  # keys or revisions per transaction
 
 
 class Housekeeping:
-    """The timers of one store. History is kept for at least `history` seconds, and at most twice as long."""
+    """The timers of one store. History is kept for at least `history` seconds, and at most twice as long.
+
+    Args:
+        revision: returns the store's current revision.
+        clock: returns the time with which the expiry of leases is compared; Unix time, because it is stored.
+    """
 
     def __init__(
         self, writer: Writer, revision: Callable[[], int], history: float, clock: Callable[[], float] = time.time
@@ -35,13 +40,16 @@ class Housekeeping:
         self._task: set[asyncio.Task[None]] = set()
 
     def start(self, next_expiry: float | None) -> None:
-        """Start the timers. `next_expiry` is the time at which the first lease expires, if there is one."""
+        """Start the timers. `next_expiry` is the time (of `clock`) at which the first lease expires, or None."""
         if next_expiry is not None:
             self.schedule_expiry(next_expiry)
         self._plan_compaction(self._revision())
 
     def schedule_expiry(self, when: float) -> None:
-        """Schedule a sweep for a lease that expires at the time `when` (of `clock`)."""
+        """Schedule a sweep for a lease that expires at the time `when` (of `clock`).
+
+        Do nothing if an earlier one is scheduled.
+        """
         deadline = asyncio.get_running_loop().time() + max(0.0, when - self.clock())
         if self._next_sweep is not None:
             if self._next_sweep.when() <= deadline:
@@ -50,7 +58,7 @@ class Housekeeping:
         self._next_sweep = asyncio.get_running_loop().call_at(deadline, self._start, self.sweep)
 
     async def sweep(self) -> None:
-        """Delete the keys of every expired lease, as ordinary deletions."""
+        """Delete the keys of every expired lease, as ordinary deletions with events, and schedule the next sweep."""
         self._next_sweep = None
         now = self.clock()
         while await self._writer.submit(lambda t: t.expire(now, SWEEP)):
@@ -60,7 +68,7 @@ class Housekeeping:
             self.schedule_expiry(following)
 
     async def compact(self, revision: int) -> None:
-        """Discard the history before `revision`, in several transactions."""
+        """Discard the history before `revision`, in several transactions. See `Backend.compact` for the errors."""
         while await self._writer.submit(lambda t: t.compact(revision, SWEEP)):
             pass
 
@@ -86,7 +94,7 @@ class Housekeeping:
             log.error("housekeeping of the embedded store failed: %s", error, exc_info=error)
 
     async def close(self) -> None:
-        """Cancel the timers and the running work."""
+        """Cancel the timers and the work in progress, and wait for its end."""
         for timer in (self._next_sweep, self._next_compaction):
             if timer is not None:
                 timer.cancel()

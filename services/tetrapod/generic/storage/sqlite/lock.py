@@ -16,7 +16,10 @@ from tetrapod.generic.storage.backend import CannotOpen
 
 
 class DatabaseInUse(CannotOpen):
-    """Another process (or another backend in this process) has the database open."""
+    """Another process (or another backend in this process) has the database open.
+
+    `holder` is the process ID that the lock file names, "" if it names none.
+    """
 
     def __init__(self, path: Path, holder: str) -> None:
         who = f"process {holder}" if holder else "another process"
@@ -25,10 +28,10 @@ class DatabaseInUse(CannotOpen):
 
 
 class DatabaseLock:
-    """An exclusive lock on a database file."""
+    """An exclusive lock on a database file, held until `release` or the end of the process."""
 
     def __init__(self, path: Path) -> None:
-        """Take the lock of the database at `path`. Raises DatabaseInUse."""
+        """Take the lock of the database at `path`, which need not exist. Raises DatabaseInUse, without waiting."""
         self._fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

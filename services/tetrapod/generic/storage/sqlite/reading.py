@@ -13,7 +13,7 @@ from tetrapod.generic.storage.sqlite.schema import FIRST_REVISION
 
 
 class RangeQuery(NamedTuple):
-    """The parameters of `Backend.range`."""
+    """The parameters of `Backend.range`, where they are explained."""
 
     start: str
     end: str
@@ -25,7 +25,7 @@ class RangeQuery(NamedTuple):
 
 
 def last_revision(connection: sqlite3.Connection) -> int:
-    """Return the current revision."""
+    """Return the current revision of the store; `FIRST_REVISION` if nothing was ever written."""
     return int(connection.execute("SELECT max(revision) FROM revisions").fetchone()[0] or FIRST_REVISION)
 
 
@@ -35,7 +35,7 @@ def compacted_revision(connection: sqlite3.Connection) -> int:
 
 
 def get(connection: sqlite3.Connection, key: str) -> KeyValue | None:
-    """Return the current value of a key, or None."""
+    """Return the current value of a key, or None if it does not exist."""
     row = connection.execute(
         "SELECT r.value, c.revision, c.created, c.lease FROM current c JOIN revisions r USING (revision) WHERE c.key "
         "= ?",
@@ -45,7 +45,12 @@ def get(connection: sqlite3.Connection, key: str) -> KeyValue | None:
 
 
 def read_range(connection: sqlite3.Connection, query: RangeQuery) -> Range:
-    """Read a range at the current or a past revision. Raises FutureRevision, Compacted."""
+    """Read a range at the current or a past revision.
+
+    Raises:
+        FutureRevision: the query's revision has not been reached.
+        Compacted: the query's revision is older than the history.
+    """
     now = last_revision(connection)
     if query.revision in {0, now}:
         return _current_range(connection, query, now)
@@ -98,7 +103,13 @@ def _past_range(connection: sqlite3.Connection, query: RangeQuery, now: int) -> 
 
 
 def _page(rows: sqlite3.Cursor, limit: int, total: int, now: int) -> Range:
-    """Return the rows as a Range, without the extra row beyond the limit that shows whether there are more."""
+    """Return the rows as a Range.
+
+    Args:
+        rows: one more than `limit` if there are more; the extra row is not returned.
+        total: the number of keys of the whole range.
+        now: the current revision.
+    """
     kvs = list(map(KeyValue._make, rows))
     more = 0 < limit < len(kvs)
     if more:
@@ -109,7 +120,14 @@ def _page(rows: sqlite3.Cursor, limit: int, total: int, now: int) -> Range:
 def history(
     connection: sqlite3.Connection, span: tuple[str, str], first: int, last: int, limit: int
 ) -> list[BackendEvent]:
-    """Return up to `limit` events of the keys in `span`, from revision `first` to `last`. Raises Compacted."""
+    """Return the events of the keys in `span` (start, end), from revision `first` to `last`, inclusive, in order.
+
+    Args:
+        limit: the maximum number of events; the caller reads on after the last one.
+
+    Raises:
+        Compacted: `first` is older than the history.
+    """
     if first < (compacted := compacted_revision(connection)):
         raise Compacted(compacted)
     rows = connection.execute(

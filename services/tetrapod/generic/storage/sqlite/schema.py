@@ -1,8 +1,8 @@
 """The tables of the embedded store, and functions that open its connections.
 
-`revisions` has one row per write, until compaction. `current` names the latest revision of each existing key, so that
-current reads do not touch history. Each revision names the one it replaced: compaction follows these links instead of
-scanning.
+`revisions` has one row for each write, until it is compacted. `current` has the latest revision of each existing key,
+so that current reads do not touch history. Each revision has the number of the one that it replaced: compaction follows
+these links instead of scanning.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class UnsupportedDatabase(CannotOpen):
 
 
 def open_connection(path: str) -> sqlite3.Connection:
-    """Open a connection that any thread may use, one at a time, with explicit transactions."""
+    """Open a connection in autocommit mode, so that transactions are explicit. Any thread may use it, one at a time."""
     return sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256)
 
 
 def is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
-    """Return whether the database is empty.
+    """Return whether the database is empty; False for a Tetrapod database of this schema version. It is not modified.
 
     Raises:
-        UnsupportedDatabase: it contains something else than a Tetrapod database of this version. It is not modified.
+        UnsupportedDatabase: the file contains anything else.
     """
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -68,7 +68,14 @@ def is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
 
 
 def prepare(connection: sqlite3.Connection, path: Path | None) -> None:
-    """Create the tables of a new database, or check those of an existing one. Raises UnsupportedDatabase."""
+    """Create the tables of an empty database, or check those of an existing one, and switch the connection to WAL.
+
+    Args:
+        path: the file, for error texts; None if the database is in memory.
+
+    Raises:
+        UnsupportedDatabase: the file is not a database of this version of Tetrapod.
+    """
     new = is_new(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")  # with WAL, this syncs the log at every commit
@@ -78,7 +85,7 @@ def prepare(connection: sqlite3.Connection, path: Path | None) -> None:
 
 
 def tune(connection: sqlite3.Connection, durable: bool = True) -> None:
-    """Set the connection's cache size, and disable syncing if not `durable`."""
+    """Set the connection's cache size (16 MB), and disable syncing to disk if not `durable`."""
     connection.execute("PRAGMA cache_size = -16000")
     if not durable:
         connection.execute("PRAGMA synchronous = OFF")
@@ -94,7 +101,7 @@ def _create(connection: sqlite3.Connection, path: Path | None) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Sync a directory, because a new file survives a power failure only once its directory entry is on disk."""
+    """Sync a directory to disk, because a new file survives a power failure only with its directory entry."""
     fd = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(fd)

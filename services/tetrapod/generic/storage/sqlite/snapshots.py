@@ -19,7 +19,7 @@ _CURRENT = "SELECT c.key, r.value, c.revision, c.created, c.lease FROM current c
 
 
 class Stored(NamedTuple):
-    """One key's value with its revisions and lease."""
+    """One key's value with its revision, its creation revision and its lease (0: none)."""
 
     value: bytes
     revision: int
@@ -38,7 +38,11 @@ class Snapshot:
 
 
 def take(connection: sqlite3.Connection, now: float) -> Snapshot:
-    """Return a snapshot of the current contents. `now` is the time from which the remaining lease times count."""
+    """Return a snapshot of the current contents, without history.
+
+    Args:
+        now: the current time of the store's clock, from which the remaining seconds of leases are computed.
+    """
     entries = {row[0]: Stored(*row[1:]) for row in connection.execute(_CURRENT)}
     leases = {lease: expires - now for lease, expires in connection.execute("SELECT id, expires FROM leases")}
     return Snapshot(reading.last_revision(connection), entries, leases)
@@ -47,14 +51,17 @@ def take(connection: sqlite3.Connection, now: float) -> Snapshot:
 def restore(
     transaction: Transaction, connection: sqlite3.Connection, snapshot: Snapshot, now: float
 ) -> tuple[int, float | None]:
-    """Make the store hold the contents of `snapshot`.
+    """Make the store hold the contents of `snapshot`, by writes in `transaction`.
 
     Objects are put in the order of their creation and deleted in the reverse order, so that no watcher sees an object
     before its namespace or its owner.
 
+    Args:
+        connection: the connection of the transaction, to read the present contents.
+        now: the current time of the store's clock, from which the restored leases run.
+
     Returns:
-        the number of keys that differed, and the time at which the first newly granted lease expires (None: no
-        lease).
+        the number of keys that differed, and the time at which the first newly granted lease expires (None: no lease).
     """
     present = {row[0]: Stored(*row[1:]) for row in connection.execute(_CURRENT)}
     gone = [(stored.created, key, stored.revision) for key, stored in present.items() if key not in snapshot.entries]

@@ -25,7 +25,12 @@ from tetrapod.generic.storage.sqlite import reading
 class Transaction:
     """An open write transaction.
 
-    `revision` is its latest revision; `events` are published to watches after the commit.
+    - `revision` is the latest revision of the store, including the writes of this transaction.
+    - `events` are published to watches after the commit.
+    - `changed` is False if the transaction wrote nothing, so that the commit needs no disk sync.
+
+    Args:
+        wants_previous: returns whether the event of a key needs the previous value, because a watch asked for it.
     """
 
     def __init__(self, connection: sqlite3.Connection, revision: int, wants_previous: Callable[[str], bool]) -> None:
@@ -36,11 +41,15 @@ class Transaction:
         self.changed = False
 
     def begin(self) -> None:
-        """Begin the transaction in the database."""
+        """Begin the transaction in the database, which must be done before any other operation."""
         self._connection.execute("BEGIN IMMEDIATE")
 
     def put(self, key: str, value: bytes, expected: int, lease: int) -> WriteResult:
-        """Write the value if the key's revision is `expected` (0: absent). Raises LeaseNotFound."""
+        """Write the value if the key's revision is `expected` (0: the key is absent). See `Backend.put_if`.
+
+        Raises:
+            LeaseNotFound: `lease` is not 0 and does not exist.
+        """
         current_revision, created, _ = self._current(key)
         if current_revision != expected:
             return WriteResult(False, self.revision, reading.get(self._connection, key))
@@ -57,7 +66,7 @@ class Transaction:
         return WriteResult(True, revision, None)
 
     def delete(self, key: str, expected: int) -> WriteResult:
-        """Delete the key if it exists and its revision is `expected`."""
+        """Delete the key if it exists and its revision is `expected`. See `Backend.delete_if`."""
         current_revision, created, lease = self._current(key)
         if current_revision != expected or not current_revision:
             return WriteResult(False, self.revision, reading.get(self._connection, key))
@@ -71,21 +80,21 @@ class Transaction:
         return WriteResult(True, revision, None)
 
     def grant(self, expires: float) -> int:
-        """Create a lease that expires at the given time and return its ID."""
+        """Create a lease that expires at the Unix time `expires`, and return its ID."""
         self.changed = True
         cursor = self._connection.execute("INSERT INTO leases (expires) VALUES (?)", (expires,))
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
     def next_expiry(self) -> float | None:
-        """Return the time at which the first lease expires, or None."""
+        """Return the Unix time at which the first lease expires, or None if there are no leases."""
         row = self._connection.execute("SELECT min(expires) FROM leases").fetchone()
         return None if row[0] is None else float(row[0])
 
     def expire(self, now: float, limit: int) -> bool:
-        """Delete keys of expired leases, at most `limit`, and expired leases without keys.
+        """Delete keys of leases that expired before the Unix time `now`, at most `limit`; then the leases themselves.
 
-        Return True if there may be more.
+        Return True if it must be called again, because there may be more keys.
         """
         ended = "SELECT id FROM leases WHERE expires <= ?"
         rows = self._connection.execute(

@@ -22,7 +22,10 @@ ReadHistory = Callable[[tuple[str, str], int, int, int], Awaitable[list[BackendE
 
 
 class SqliteWatch:
-    """One watch of [start, end). `hub.revision` is the last published revision."""
+    """The implementation of `BackendWatch` for the keys of `span` (start, end).
+
+    `hub.revision` is the last published revision.
+    """
 
     def __init__(self, hub: WatchHub, span: tuple[str, str], from_revision: int, previous: bool) -> None:
         self._hub = hub
@@ -79,7 +82,7 @@ class SqliteWatch:
         return WatchBatch(events, reached)
 
     def publish(self, event: BackendEvent) -> None:
-        """Queue an event, or switch to reading history if the queue is full."""
+        """Queue an event. If the queue is full, drop it, so that the iterator reads the events from history."""
         if self._lagging or event.revision < self._next:
             return
         if len(self._queue) >= QUEUE:
@@ -92,12 +95,12 @@ class SqliteWatch:
         self.wake()
 
     def request_progress_batch(self) -> None:
-        """Make the watch yield a batch with its progress."""
+        """Make the iterator return a batch without events, once all events have been returned."""
         self._progress_requested = True
         self.wake()
 
     def close(self) -> None:
-        """End the watch with Unavailable."""
+        """End the watch: the iterator raises Unavailable."""
         self._closed = True
         self.wake()
 
@@ -108,10 +111,14 @@ class SqliteWatch:
 
 
 class WatchHub:
-    """All open watches.
+    """All open watches of one store.
 
     Most watches cover a directory such as `/registry/pods/` and are found by the directories of an event's key. The
     others are compared one by one.
+
+    Args:
+        revision: the last revision that has been published to watches.
+        history: reads events (range, first and last revision, maximum number) for watches that are behind.
     """
 
     def __init__(self, revision: int, history: ReadHistory) -> None:
@@ -122,14 +129,14 @@ class WatchHub:
         self._want_previous = 0
 
     def add(self, span: tuple[str, str], from_revision: int, previous: bool) -> SqliteWatch:
-        """Open a watch."""
+        """Open a watch of the keys in `span` (start, end). See `Backend.watch` for the other arguments."""
         watch = SqliteWatch(self, span, from_revision, previous)
         self._watches_like(watch).append(watch)
         self._want_previous += previous
         return watch
 
     def remove(self, watch: SqliteWatch) -> None:
-        """Remove a closed watch."""
+        """Stop delivering events to a watch, which must have been added."""
         watches = self._watches_like(watch)
         watches.remove(watch)
         self._want_previous -= watch.previous
@@ -152,22 +159,25 @@ class WatchHub:
         return [*self._of_ranges, *(watch for watches in self._of_folders.values() for watch in watches)]
 
     def publish(self, events: list[BackendEvent], revision: int) -> None:
-        """Deliver the events of a commit to the watches. `revision` is set first, because woken watches read it."""
+        """Deliver the events of a commit to the watches, and set the published revision.
+
+        The revision is set first, because woken watches read it.
+        """
         self.revision = revision
         for event in events:
             for watch in self._watching(event.key):
                 watch.publish(event)
 
     def wants_previous(self, key: str) -> bool:
-        """Return whether any watch of the key wants previous values."""
+        """Return whether any watch of the key asked for previous values."""
         return self._want_previous > 0 and any(watch.previous for watch in self._watching(key))
 
     def request_progress(self) -> None:
-        """Make every watch yield a batch with its progress."""
+        """Make every watch return a batch without events, once it has returned all events."""
         for watch in self._all():
             watch.request_progress_batch()
 
     def close(self) -> None:
-        """End every watch."""
+        """End every watch: their iterators raise Unavailable."""
         for watch in self._all():
             watch.close()

@@ -35,7 +35,12 @@ DISK_SHARE = 0.25
 
 
 class _Batch:
-    """Writes that share a transaction. `done` holds each caller's result, or the error of its own operation."""
+    """Writes that share a transaction.
+
+    - `futures` are those of the callers whose writes are in the batch.
+    - `done` holds each caller's future with its result, or with the error of its own operation.
+    - `seconds` is the time that the operations have taken.
+    """
 
     __slots__ = ("done", "futures", "seconds", "transaction")
 
@@ -46,7 +51,11 @@ class _Batch:
         self.seconds = 0.0  # seconds
 
     def run(self, operation: Operation, future: asyncio.Future[Any]) -> None:
-        """Run one operation and record its result. A database error is raised, because it fails the whole batch."""
+        """Run one operation and record its result or error in `done`; skip it if its caller was cancelled.
+
+        Raises:
+            sqlite3.Error: the database failed, which fails the whole batch.
+        """
         if future.cancelled():
             return
         self.futures.append(future)
@@ -61,7 +70,10 @@ class _Batch:
 class Writer:
     """Runs write operations in batches.
 
-    `begin` creates the next transaction; `committed` is called after each commit, before the callers get their results.
+    Args:
+        begin: creates the next transaction.
+        committed: called after each commit, before the callers get their results.
+        threaded: commit in a thread, for a database on disk.
     """
 
     def __init__(
@@ -84,10 +96,12 @@ class Writer:
         self._idle.set()
 
     async def submit(self, operation: Callable[[Transaction], T]) -> T:
-        """Run `operation` in a transaction and return its result once it is on disk.
+        """Run `operation` in a transaction shared with others, and return its result once the transaction is on disk.
+
+        An operation may raise an error only before it writes anything; the error is passed on to the caller.
 
         Raises:
-            Unavailable: the store is closed or could not write. Errors of the operation are raised as well.
+            Unavailable: the store is closed or could not write.
         """
         if self._closed:
             raise Unavailable("the store is closed")
@@ -112,7 +126,10 @@ class Writer:
             self._fill(batch)
 
     def _fill(self, batch: _Batch) -> None:
-        """Run one slice of the batch. After a slow commit, a batch gets several slices."""
+        """Run operations of the batch for one slice of time, then commit, or continue in the loop's next step.
+
+        After a slow commit, a batch gets several slices, because syncing larger batches is more efficient.
+        """
         started = now = time.perf_counter()
         try:
             while self._pending and len(batch.futures) < BATCH and now - started < SLICE_SECONDS:
@@ -153,9 +170,9 @@ class Writer:
         self._next()
 
     def _deliver_results(self, done: deque[tuple[asyncio.Future[Any], Any, Failure[Exception] | None]]) -> None:
-        """Pass the results to the callers, one per step of the event loop.
+        """Pass the results to the callers, one caller per step of the event loop.
 
-        The remaining work of a caller may take longer than the write.
+        The code of a caller that runs after its write may take longer than the write itself.
         """
         while done:
             future, result, error = done.popleft()
@@ -188,7 +205,7 @@ class Writer:
             self._idle.set()
 
     async def close(self) -> None:
-        """Reject new writes and finish pending ones."""
+        """Reject new writes, and wait until pending ones have been committed."""
         self._closed = True
         await self._idle.wait()
         if self._thread is not None:

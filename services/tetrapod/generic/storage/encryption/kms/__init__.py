@@ -1,1 +1,1 @@
-"""Encryption at rest by KMS plugins."""
+"""Encryption at rest by KMS plugins (KMS v2)."""

@@ -1,7 +1,7 @@
 """`Envelope`: encrypts values with keys that a KMS plugin protects (KMS v2).
 
-A stored value contains the seed of its key, encrypted by the plugin. Decrypted seeds are cached, so that the plugin
-is called once for each.
+A stored value contains the seed from which its key is derived, encrypted by the plugin. Decrypted seeds are cached, so
+that the plugin is called once for each.
 Upstream: staging/src/k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/envelope.go, cache.go
 """
 
@@ -31,7 +31,7 @@ _SEEDS_KEPT: Final = 10_000
 
 
 class Envelope:
-    """The `Transformer` of a KMS plugin."""
+    """The `Transformer` of a KMS plugin, whose current seed and key ID are those of `probe`."""
 
     def __init__(self, probe: KmsProbe) -> None:
         self._probe = probe

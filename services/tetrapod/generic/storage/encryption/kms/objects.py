@@ -22,7 +22,7 @@ SEED: Final = pb.HKDF_SHA256_XNONCE_AES_GCM_SEED
 
 
 def decoded(data: bytes) -> pb.EncryptedObject:
-    """Parse and validate a stored message. Raises TransformError."""
+    """Parse and validate the stored message of a value. Raises TransformError if it is malformed or invalid."""
     try:
         obj = pb.EncryptedObject.FromString(data)
     except DecodeError:
@@ -32,7 +32,7 @@ def decoded(data: bytes) -> pb.EncryptedObject:
 
 
 def check(obj: pb.EncryptedObject, *, with_data: bool = True) -> None:
-    """Validate a message. Raises TransformError.
+    """Validate a message. Raises TransformError with upstream's text if it is invalid.
 
     Args:
         with_data: whether the message must contain encrypted data.
@@ -50,7 +50,7 @@ def check(obj: pb.EncryptedObject, *, with_data: bool = True) -> None:
 
 
 def key_id_error(key_id: str) -> tuple[str, str] | None:
-    """Return the error of a key ID as its metric label and its text, or None if it is valid."""
+    """Return the error of a plugin's key ID as its metric label and its text, or None if it is valid."""
     size = len(key_id.encode())
     if not size:
         return "empty", "keyID is empty"
@@ -76,7 +76,7 @@ def _annotations_error(obj: pb.EncryptedObject) -> str:
 
 
 def _domain_error(name: str) -> field.FieldError | None:
-    """Return the error of an annotation name that is not a fully qualified domain (at least two labels)."""
+    """Return the error of an annotation's name, or None if it is a fully qualified domain (at least two labels)."""
     if not name:
         return field.required("annotations")
     domain = name.removesuffix(".")
@@ -88,7 +88,7 @@ def _domain_error(name: str) -> field.FieldError | None:
 
 
 def source_key(obj: pb.EncryptedObject) -> bytes:
-    """Return the cache key of a seed. It is the same for all values with the same seed, key ID and annotations."""
+    """Return the cache key of the encrypted seed in `obj`, a hash of the seed, its type, key ID and annotations."""
     digest = hashlib.sha256()
     fields = [bytes([obj.encryptedDEKSourceType]), obj.encryptedDEKSource, obj.keyID.encode()]
     for name in sorted(obj.annotations):

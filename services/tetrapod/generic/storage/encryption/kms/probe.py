@@ -1,7 +1,8 @@
 """`KmsProbe`: polls a plugin's health and key ID, and holds the current seed for encryption.
 
-Reads do not depend on the health. Writes continue while the plugin is healthy, and for three minutes afterwards. A
-new key ID of the plugin causes a new seed.
+A seed is the random data from which the encryption keys of values are derived. Reads do not depend on the health.
+Writes continue while the plugin is healthy, and for three minutes afterwards. A new key ID of the plugin causes a new
+seed.
 Upstream: staging/src/k8s.io/apiserver/pkg/server/options/encryptionconfig/config.go, kmsv2PluginProbe
 """
 
@@ -37,9 +38,12 @@ _VERSIONS: Final = ("v2", "v2beta1")
 
 @dataclass(frozen=True, slots=True)
 class KmsState:
-    """The current encryption key.
+    """The current seed of a plugin.
 
-    `sealed` is the stored message without the data; `expires` is the Unix time until which writes are allowed.
+    - `cipher` encrypts with keys that are derived from the seed.
+    - `sealed` is the stored message without the data: the encrypted seed, the key ID, annotations.
+    - `source` is the cache key of the seed (see `source_key`).
+    - `expires` is the Unix time until which writes are allowed.
     """
 
     cipher: SeededGcm
@@ -48,7 +52,7 @@ class KmsState:
     expires: float
 
     def check_writable(self) -> None:
-        """Raise TransformError if the state has expired."""
+        """Raise TransformError if the time has passed until which writes with this seed are allowed."""
         now = time.time()
         if now > self.expires:
             raise TransformError(
@@ -58,7 +62,7 @@ class KmsState:
 
 
 class KmsProbe:
-    """The health and the current key of one plugin."""
+    """The health and the current seed of one plugin."""
 
     def __init__(self, name: str, service: KmsService) -> None:
         self.name = name
@@ -71,15 +75,15 @@ class KmsProbe:
         self._error: Failure[TransformError] | None = None
 
     def state(self) -> KmsState:
-        """Return the current state. Raises TransformError until the plugin was healthy once."""
+        """Return the current seed and key ID. Raises TransformError if the plugin has never been healthy."""
         if self._state is None:
             raise TransformError("got unexpected nil transformer")
         return self._state
 
     async def check(self) -> None:
-        """Raise TransformError if the plugin is unhealthy.
+        """Ask the plugin for its health and key ID; raise TransformError if it is unhealthy.
 
-        Results are cached for a few seconds (20 if healthy, else 3).
+        Results are cached for 20 seconds if healthy, else for 3. A changed key ID replaces the seed.
         """
         async with self._checking:
             if time.monotonic() - self._checked >= self._good_for:
@@ -91,7 +95,7 @@ class KmsProbe:
                 raise self._error.error()
 
     async def poll(self) -> None:
-        """Check the plugin's health and key periodically until cancelled."""
+        """Check the plugin every minute until cancelled, or every ten seconds while it is unhealthy."""
         while True:
             well = await self._well()
             await asyncio.sleep(POLL_SECONDS if well else POLL_SECONDS_WHEN_ILL)
@@ -140,10 +144,10 @@ class KmsProbe:
         return f"{text} {self._version}, got {status.version}"
 
     async def _follow_key(self, key_id: str) -> list[str]:
-        """Extend the validity of the state if the plugin's key ID is unchanged; else create a new seed.
+        """Extend the time of writes if `key_id`, the plugin's current one, is that of the seed; else create a new seed.
 
         Returns:
-            error texts; the previous state is kept if a new seed cannot be created.
+            error texts, empty if it succeeded; the previous seed is kept if a new one cannot be created.
         """
         expires = time.time() + WRITE_SECONDS  # before the call, so that this time is an upper bound
         state = self._state

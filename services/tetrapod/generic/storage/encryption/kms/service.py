@@ -26,19 +26,19 @@ _Answer = TypeVar("_Answer")
 
 
 def socket_path(endpoint: str) -> str:
-    """Return the socket path of `unix:///run/kms.sock`, or of `unix:///@name` for an abstract socket.
+    """Return the socket path of a valid endpoint `unix:///run/kms.sock`, or of `unix:///@name` for an abstract socket.
 
-    The endpoint must be valid.
+    The path of an abstract socket begins with a NUL byte.
     """
     path = parse(endpoint).path
     return "\0" + path[2:] if path.startswith("/@") else path
 
 
 class KmsService:
-    """A client of one plugin.
+    """A client of one plugin, for the service KeyManagementService v2.
 
-    Each call waits for the plugin to become available, for `timeout` seconds in total, and raises TransformError if
-    it fails.
+    Each call waits for the plugin to become available, for `timeout` seconds in total, and raises TransformError if it
+    fails.
     """
 
     def __init__(self, name: str, endpoint: str, timeout: float) -> None:
@@ -48,22 +48,31 @@ class KmsService:
         self._connecting = asyncio.Lock()
 
     async def status(self) -> pb.StatusResponse:
-        """Return the plugin's health, version and key ID."""
+        """Return the plugin's health, version and current key ID."""
         return await self._call("Status", pb.StatusRequest(), pb.StatusResponse)
 
     async def encrypt(self, uid: str, plaintext: bytes) -> pb.EncryptResponse:
-        """Encrypt a seed."""
+        """Encrypt a seed. The response has the ciphertext, the ID of the key that was used, and annotations.
+
+        Args:
+            uid: identifies the call in the plugin's logs.
+        """
         return await self._call("Encrypt", pb.EncryptRequest(plaintext=plaintext, uid=uid), pb.EncryptResponse)
 
     async def decrypt(self, uid: str, encrypted: pb.EncryptedObject) -> bytes:
-        """Decrypt the seed of a stored value."""
+        """Return the decrypted seed of a stored value.
+
+        Args:
+            uid: identifies the call in the plugin's logs.
+            encrypted: the stored message, whose data is not used.
+        """
         request = pb.DecryptRequest(
             ciphertext=encrypted.encryptedDEKSource, uid=uid, key_id=encrypted.keyID, annotations=encrypted.annotations
         )
         return (await self._call("Decrypt", request, pb.DecryptResponse)).plaintext
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection. Calls that wait for the plugin fail."""
         await self._channel.close()
 
     async def _call(self, method: str, request: Any, answer: type[_Answer]) -> _Answer:
@@ -109,6 +118,6 @@ def code_name(code: Code) -> str:
 
 
 def rpc_text(error: RpcError) -> str:
-    """Return the error's text as Go prints it."""
+    """Return the error's text as Go prints it ("rpc error: code = … desc = …")."""
     details = "context deadline exceeded" if error.code is Code.DEADLINE_EXCEEDED else error.details
     return f"rpc error: code = {code_name(error.code)} desc = {details}"
