@@ -1,1 +1,1 @@
-"""The admission plugins for built-in kinds."""
+"""The admission plugins that only the core service has, and `plugins.py`, which lists all of its plugins in order."""

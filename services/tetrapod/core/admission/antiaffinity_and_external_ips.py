@@ -14,7 +14,7 @@ _HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class LimitPodHardAntiAffinityTopology(PodPlugin):
-    """Reject required pod anti-affinity with another topology key than the hostname."""
+    """The plugin that rejects required pod anti-affinity with another topologyKey than `kubernetes.io/hostname`."""
 
     name = "LimitPodHardAntiAffinityTopology"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -31,7 +31,10 @@ class LimitPodHardAntiAffinityTopology(PodPlugin):
 
 
 class DenyServiceExternalIPs(Plugin):
-    """Reject new external IPs of services; existing ones may stay."""
+    """The plugin that rejects services with an entry in spec.externalIPs that the stored service does not have.
+
+    On create it rejects every external IP.
+    """
 
     name = "DenyServiceExternalIPs"
     operations = frozenset({"CREATE", "UPDATE"})

@@ -22,7 +22,7 @@ _MASTERS: Final = "system:masters"
 
 
 class _SigningRequestPlugin(Plugin):
-    """The base of plugins for CertificateSigningRequests and one of their subresources."""
+    """The base class of plugins that handle CertificateSigningRequests or the one subresource in `subresource`."""
 
     subresource = ""
 
@@ -32,7 +32,7 @@ class _SigningRequestPlugin(Plugin):
 
 
 class _SignerRight(_SigningRequestPlugin):
-    """The base of plugins that require a verb on the signer."""
+    """The base class of plugins that require permission for `verb` on the signer that the stored request names."""
 
     operations = frozenset({"UPDATE"})
     verb = ""
@@ -49,7 +49,7 @@ class _SignerRight(_SigningRequestPlugin):
 
 
 class CertificateApproval(_SignerRight):
-    """Require the verb `approve` for updates of `/approval`."""
+    """The plugin that requires permission to `approve` for the signer, for updates of `/approval`."""
 
     name = "CertificateApproval"
     subresource, verb = "approval", "approve"
@@ -59,7 +59,10 @@ class CertificateApproval(_SignerRight):
 
 
 class CertificateSigning(_SignerRight):
-    """Require the verb `sign` for updates of the status that change the certificate or the conditions."""
+    """The plugin that requires permission to `sign` for the signer, for changes of the certificate or the conditions.
+
+    Other status updates need no permission on the signer.
+    """
 
     name = "CertificateSigning"
     subresource, verb = "status", "sign"
@@ -71,7 +74,9 @@ class CertificateSigning(_SignerRight):
 
 
 class ClusterTrustBundleAttest(Plugin):
-    """Require the verb `attest` on the signer to create or update a ClusterTrustBundle that names a signer.
+    """The plugin that requires permission to `attest` for the signer of a created or updated ClusterTrustBundle.
+
+    Bundles without signerName need none, and neither do updates that change only owner references and finalizers.
 
     Upstream: plugin/pkg/admission/certificates/ctbattest/admission.go.
     """
@@ -87,7 +92,11 @@ class ClusterTrustBundleAttest(Plugin):
         return (group, resource) == (GROUP, "clustertrustbundles")
 
     async def validate(self, attributes: Attributes) -> None:
-        """Check the new object: validation rejects a changed signer name."""
+        """Check the user's permission for the new object's signerName, which equals the stored one: it is immutable.
+
+        Raises:
+            StatusError: 403, the user may not attest for the signer.
+        """
         signer = _signer_of(attributes.object)
         if not signer:
             return
@@ -108,7 +117,10 @@ def _signer_of(obj: Object | None) -> str:
 
 
 class CertificateSubjectRestriction(_SigningRequestPlugin):
-    """Reject requests for client certificates that would make the holder a member of system:masters."""
+    """The plugin that rejects requests for client certificates of the group system:masters.
+
+    It checks the organizations in requests to the signer `kubernetes.io/kube-apiserver-client`.
+    """
 
     name = "CertificateSubjectRestriction"
     operations = frozenset({"CREATE"})
@@ -120,7 +132,11 @@ class CertificateSubjectRestriction(_SigningRequestPlugin):
 
 
 def _organizations(spec: Object) -> set[str]:
-    """Return the organizations of the subject of a PKCS#10 request."""
+    """Return the organizations (O) in the subject of a CertificateSigningRequest's PEM request.
+
+    Returns:
+        An empty set if the request cannot be parsed; validation rejects it.
+    """
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 

@@ -1,4 +1,8 @@
-"""Constructors of core's configurable plugins, which import their modules only when they are used."""
+"""Constructors of core's plugins that read a configuration file; each imports the plugin's module when it is called.
+
+A constructor takes the file from the `--admission-control-config-file` of the process. All of them raise `ValueError`
+if the file is invalid.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,14 @@ from tetrapod.generic.admission.plugin_dependencies import PluginDependencies
 
 
 def event_rate_limit(dependencies: PluginDependencies) -> Plugin:
-    """Return the plugin with its configuration."""
+    """Create EventRateLimit with the limits of its configuration file."""
     from tetrapod.core.admission.event_rate_limit import EventRateLimit, read_limits
 
     return EventRateLimit(read_limits(dependencies.configuration.for_plugin("EventRateLimit")))
 
 
 def image_policy_webhook(dependencies: PluginDependencies) -> Plugin:
-    """Return the plugin with its configuration."""
+    """Create ImagePolicyWebhook, which requires a configuration file."""
     from tetrapod.core.admission.image_policy import ImagePolicyWebhook, read_policy
 
     return ImagePolicyWebhook(
@@ -23,7 +27,7 @@ def image_policy_webhook(dependencies: PluginDependencies) -> Plugin:
 
 
 def pod_node_selector(dependencies: PluginDependencies) -> Plugin:
-    """Return the plugin with its configuration."""
+    """Create PodNodeSelector with the selectors of its configuration file, if there is one."""
     from tetrapod.core.admission.pod_node_selector import PodNodeSelector, read_selectors
 
     return PodNodeSelector(
@@ -32,7 +36,7 @@ def pod_node_selector(dependencies: PluginDependencies) -> Plugin:
 
 
 def pod_toleration_restriction(dependencies: PluginDependencies) -> Plugin:
-    """Return the plugin with its configuration."""
+    """Create PodTolerationRestriction with the tolerations of its configuration file, if there is one."""
     from tetrapod.core.admission.pod_toleration_restriction import PodTolerationRestriction, read_tolerations
 
     configured = dependencies.configuration.for_plugin("PodTolerationRestriction")
@@ -40,7 +44,10 @@ def pod_toleration_restriction(dependencies: PluginDependencies) -> Plugin:
 
 
 def pod_security(dependencies: PluginDependencies) -> Plugin:
-    """Return the plugin, which is on by default; the module for its configuration is imported only if there is one."""
+    """Create PodSecurity with the defaults and exemptions of its configuration file, if there is one.
+
+    Most servers have no such file, so the module that reads it is imported only if needed.
+    """
     from tetrapod.core.admission.pod_security import PodSecurity
 
     configured = dependencies.configuration.for_plugin("PodSecurity")
@@ -52,7 +59,10 @@ def pod_security(dependencies: PluginDependencies) -> Plugin:
 
 
 def resource_quota(dependencies: PluginDependencies) -> Plugin:
-    """Return the plugin, which is on by default; the module for its configuration is imported only if there is one."""
+    """Create ResourceQuota with the limited resources of its configuration file, if there is one.
+
+    Most servers have no such file, so the module that reads it is imported only if needed.
+    """
     from tetrapod.core.admission.quota_evaluator import CoreEvaluator
     from tetrapod.generic.admission.plugins.resource_quota import ResourceQuota
 

@@ -24,19 +24,26 @@ _INGRESS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
 
 def _marked(obj: Object, *annotations: str) -> bool:
-    """Return whether one of the annotations is "true"."""
+    """Return whether at least one of the annotations has the value "true"."""
     values = obj["metadata"].get("annotations") or {}
     return any(values.get(name) == "true" for name in annotations)
 
 
 def _newest(classes: list[Object]) -> Object | None:
-    """Return the most recently created class; of several created in the same second, the first by name."""
+    """Return the most recently created class, or None if the list is empty.
+
+    Of several classes that were created in the same second, it returns the first by name.
+    """
     by_name = sorted(classes, key=lambda c: c["metadata"]["name"])
     return max(by_name, key=lambda c: c["metadata"].get("creationTimestamp") or "", default=None)
 
 
 class DefaultStorageClass(Plugin):
-    """The plugin that sets spec.storageClassName of a new PersistentVolumeClaim."""
+    """The plugin that sets spec.storageClassName of new PersistentVolumeClaims without a class.
+
+    It sets the class that an annotation marks as default; of several, the newest. Without one, the claim is not
+    changed.
+    """
 
     name = "DefaultStorageClass"
     operations = frozenset({"CREATE"})
@@ -60,7 +67,11 @@ class DefaultStorageClass(Plugin):
 
 
 class DefaultIngressClass(Plugin):
-    """The plugin that sets spec.ingressClassName of a new Ingress."""
+    """The plugin that sets spec.ingressClassName of new Ingresses without a class.
+
+    It sets the class that an annotation marks as default; of several, the newest. Without one, the Ingress is not
+    changed.
+    """
 
     name = "DefaultIngressClass"
     operations = frozenset({"CREATE"})

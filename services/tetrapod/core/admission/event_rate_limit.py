@@ -48,7 +48,14 @@ _KEYS: Final[dict[str, Callable[[Attributes], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One configured limit."""
+    """One entry of `limits` in the configuration file.
+
+    Attributes:
+        type: "Server", "Namespace", "User" or "SourceAndObject".
+        qps: events a second.
+        burst: events at once.
+        cache_size: the maximum number of token buckets, one for each namespace, user, or source and object.
+    """
 
     type: str
     qps: int
@@ -57,7 +64,7 @@ class Limit:
 
 
 def read_limits(data: bytes | None) -> list[Limit]:
-    """Return the limits of a Configuration file.
+    """Return the limits of a Configuration file, or [] without a file (`data` is None).
 
     Raises:
         ValueError: the file is invalid; with upstream's text.
@@ -72,6 +79,8 @@ def read_limits(data: bytes | None) -> list[Limit]:
 class TokenBucket:
     """A token bucket with `burst` tokens, full at first and refilled with `qps` tokens a second.
 
+    The arguments `now` are readings of a monotonic clock, in seconds.
+
     Upstream: golang.org/x/time/rate.
     """
 
@@ -81,7 +90,7 @@ class TokenBucket:
         self._qps, self._burst, self._tokens, self._seen = qps, burst, float(burst), now
 
     def take(self, now: float) -> bool:
-        """Take one token; return whether there was one."""
+        """Take one token and return True; return False if there is none."""
         tokens = min(self._burst, self._tokens + max(now - self._seen, 0.0) * self._qps)
         if tokens < 1:
             return False
@@ -90,7 +99,10 @@ class TokenBucket:
 
 
 class EventRateLimit(Plugin):
-    """The plugin: rejects events with code 429 while a limit is reached."""
+    """The plugin that rejects creates and updates of core/v1 Events with 429 while a limit is reached.
+
+    Dry runs are neither limited nor counted.
+    """
 
     name = "EventRateLimit"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -102,7 +114,11 @@ class EventRateLimit(Plugin):
         return (attributes.kind.group, attributes.kind.kind) == ("", "Event") and not attributes.dry_run
 
     async def validate(self, attributes: Attributes) -> None:
-        """Check all limits, so that each counts the event, even if an earlier one is reached."""
+        """Count the event against every limit, even if an earlier limit has been reached.
+
+        Raises:
+            StatusError: 429 with the texts of all limits that are reached.
+        """
         messages = list(dict.fromkeys(refusal for limit in self._limits if (refusal := limit.refusal(attributes))))
         if messages:
             message = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
@@ -114,7 +130,10 @@ _LONGEST: Final = 512
 
 
 class _Enforcer:
-    """One limit with the buckets of the most recently used keys. An evicted key starts again with a full bucket."""
+    """One limit with a token bucket for each key, such as a namespace.
+
+    It holds the buckets of the `cache_size` most recently used keys. An evicted key starts again with a full bucket.
+    """
 
     def __init__(self, limit: Limit, clock: Clock) -> None:
         self._limit, self._clock = limit, clock
@@ -122,7 +141,7 @@ class _Enforcer:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def refusal(self, attributes: Attributes) -> str:
-        """Return the error text if the limit is reached, else ""."""
+        """Take a token for the event; return "" on success, or the error text if the limit is reached."""
         key, now = self._key(attributes), self._clock()
         name = key if len(key) <= _LONGEST else hashlib.blake2b(key.encode("utf-8", "surrogatepass")).hexdigest()
         bucket = self._buckets.get(name)

@@ -40,7 +40,12 @@ _SECOND, _MILLISECOND, _MINUTE = 1_000_000_000, 1_000_000, 60_000_000_000
 class ImagePolicy:
     """The configuration of the plugin.
 
-    It names the webhook, how many seconds to cache its responses, and whether to allow pods when it fails.
+    Attributes:
+        target: the webhook, as its kubeconfig names it.
+        allow_ttl: seconds to cache a response that allows a pod.
+        deny_ttl: seconds to cache a response that denies a pod.
+        backoff: delays between retries.
+        default_allow: whether to allow pods if the webhook fails.
     """
 
     target: Target
@@ -51,10 +56,10 @@ class ImagePolicy:
 
 
 def read_policy(data: bytes | None) -> ImagePolicy:
-    """Read the configuration file.
+    """Return the policy of the plugin's configuration file.
 
     Raises:
-        ValueError: the file is invalid; with upstream's text.
+        ValueError: there is no file (`data` is None), or it is invalid; with upstream's text.
     """
     if data is None:
         raise ValueError("no config specified")
@@ -67,11 +72,13 @@ def read_policy(data: bytes | None) -> ImagePolicy:
 
 
 def _nanoseconds(value: int, unit: int, within: tuple[int, int], default: int) -> int:
-    """Return a configured duration in nanoseconds: 0 for -1 (off), the default for 0.
+    """Convert a configured duration to nanoseconds: -1 (off) becomes 0, and 0 (unset) becomes `default`.
 
     Args:
-        unit: nanoseconds of the unit of `value`.
-        within: the smallest and the largest allowed duration.
+        value: the duration in units of `unit`.
+        unit: nanoseconds in one unit of `value`.
+        within: the smallest and the largest allowed duration, in nanoseconds.
+        default: nanoseconds.
 
     Raises:
         ValueError: the duration is out of bounds.
@@ -86,7 +93,10 @@ def _nanoseconds(value: int, unit: int, within: tuple[int, int], default: int) -
 
 
 class ImagePolicyWebhook(Plugin):
-    """The plugin: asks the webhook about new and updated pods and new ephemeral containers."""
+    """The plugin that asks the webhook whether the images of a pod may run.
+
+    It handles created and updated pods, and updates of their ephemeral containers.
+    """
 
     name = "ImagePolicyWebhook"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -123,7 +133,14 @@ class ImagePolicyWebhook(Plugin):
             raise forbidden(attributes, message)
 
     async def _ask(self, spec: Object) -> Object:
-        """Return the status of the review, retrying as configured. Raises ReviewFailed."""
+        """Post an ImageReview with this spec and return the status of the response.
+
+        Args:
+            spec: the spec of the ImageReview.
+
+        Raises:
+            ReviewFailed: the webhook did not respond, after the configured retries, or its response is invalid.
+        """
         review = {
             "kind": "ImageReview",
             "apiVersion": API_VERSION,
@@ -135,7 +152,7 @@ class ImagePolicyWebhook(Plugin):
         return status
 
     def _failed(self, attributes: Attributes, error: ReviewFailed) -> None:
-        """Handle a failed review: allow the pod with an audit annotation, or raise StatusError.
+        """Allow the pod with the audit annotation `failed-open` if the policy says so, else raise StatusError (403).
 
         Upstream also sets an annotation on the pod, which has no effect, because validating plugins get a copy.
         """
@@ -146,13 +163,17 @@ class ImagePolicyWebhook(Plugin):
 
 
 def _refusal(error: ReviewFailed) -> StatusError:
-    """Return a 403 of the webhook server itself unchanged."""
+    """Return the error for a webhook that responded with 403 to the POST itself, with its text unchanged."""
     causes = [{"reason": "UnexpectedServerResponse", "message": str(error)}]
     return StatusError(403, "Forbidden", str(error), {"causes": causes})
 
 
 def _question(pod: Object, attributes: Attributes) -> Object:
-    """Return the spec of an ImageReview, without empty fields."""
+    """Return the spec of an ImageReview about the pod: images, `*.image-policy.k8s.io/*` annotations and namespace.
+
+    A request for the subresource asks only about ephemeral containers, others about containers and init containers.
+    Empty fields are left out.
+    """
     spec = pod.get("spec") or {}
     kinds = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
     images = [
@@ -169,7 +190,7 @@ def _question(pod: Object, attributes: Attributes) -> Object:
 
 
 def _annotate(attributes: Attributes, key: str, value: str) -> None:
-    """Add an audit annotation from the response, if its key is valid."""
+    """Add an audit annotation from the webhook's response; log a warning and ignore it if its key is invalid."""
     if key.count("/") != 1 or is_qualified_name(key):
         log.warning("failed to set admission audit annotation %s to %s: annotation key has invalid format", key, value)
         return

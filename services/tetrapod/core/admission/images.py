@@ -18,13 +18,16 @@ _ALWAYS = "Always"
 
 
 class AlwaysPullImages(PodPlugin):
-    """The plugin: sets the policy of containers and image volumes, and rejects other policies."""
+    """The plugin that sets the pull policy of all containers and image volumes to Always.
+
+    It rejects pods in which a later mutation has changed a policy back.
+    """
 
     name = "AlwaysPullImages"
     operations = frozenset({"CREATE", "UPDATE"})
 
     def handles(self, attributes: Attributes) -> bool:
-        """Skip updates that add no image."""
+        """Return whether the request creates a pod, or updates one so that it has an image that it did not have."""
         if not super().handles(attributes):
             return False
         return attributes.operation != "UPDATE" or not _images(attributes.object or {}) <= _images(
@@ -53,7 +56,10 @@ def _images(pod: Object) -> set[str]:
 
 
 def _policies(pod: Object) -> Iterator[tuple[str, Object, str]]:
-    """Yield (path, object, field name) for each pull policy: those of containers and of image volumes."""
+    """Yield (path, object, field name) for the pull policy of each container and image volume.
+
+    `object[field name]` is the policy, which can be missing. The objects are those of the pod, not copies.
+    """
     for path, container in _containers(pod):
         yield f"{path}.imagePullPolicy", container, "imagePullPolicy"
     for i, volume in enumerate((pod.get("spec") or {}).get("volumes") or ()):

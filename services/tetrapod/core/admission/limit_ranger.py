@@ -21,7 +21,10 @@ _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 
 
 class LimitRanger(Plugin):
-    """The plugin: sets defaults of new pods, and checks new and resized pods and new and updated claims."""
+    """The plugin that sets default requests and limits of new pods and checks the bounds of LimitRanges.
+
+    It checks new and resized pods, and new and updated PersistentVolumeClaims.
+    """
 
     name = "LimitRanger"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -60,7 +63,10 @@ class LimitRanger(Plugin):
 
 
 def _set_defaults(pod: Object, spec: Object, limit_range: Object) -> None:
-    """Set the default requests and limits of containers and record them in an annotation."""
+    """Set missing requests and limits of containers and init containers to the defaults of a LimitRange.
+
+    The pod is modified. An annotation (`kubernetes.io/limit-ranger`) describes the changes.
+    """
     requests: Object = {}
     limits: Object = {}
     for item in (limit_range.get("spec") or {}).get("limits") or ():
@@ -80,7 +86,11 @@ def _set_defaults(pod: Object, spec: Object, limit_range: Object) -> None:
 
 
 def _fill(container: Object, kind: str, requests: Object, limits: Object) -> list[str]:
-    """Set missing requests and limits of a container and return a description of them."""
+    """Set missing requests and limits of a container, and return texts such as "cpu request for container web".
+
+    Args:
+        kind: "container" or "init container", for the texts.
+    """
     resources = container.setdefault("resources", {})
     changes = []
     for part, defaults in (("requests", requests), ("limits", limits)):

@@ -27,11 +27,12 @@ _KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LimitedResource:
-    """One entry of the configuration.
+    """One entry of `limitedResources`.
 
     Attributes:
-        contains: substrings of the quota resource names that are limited.
-        scopes: scope selectors; objects that match one require a quota with that scope.
+        resource: the resource that the entry applies to.
+        contains: substrings; quota resource names that contain one (such as `requests.cpu`) require a quota.
+        scopes: scope selectors; an object that one selects requires a quota with that scope.
     """
 
     resource: GroupResource
@@ -40,13 +41,22 @@ class LimitedResource:
 
 
 class LimitedResources:
-    """All entries of the configuration."""
+    """All entries of `limitedResources`, and the check of a write against them."""
 
     def __init__(self, limited: Sequence[LimitedResource]) -> None:
         self._limited = limited
 
     def uncovered_resources(self, resource: GroupResource, used: Usage, counted: Iterable[str]) -> str:
-        """Return the limited names that the object uses and no quota in `counted` limits, comma-separated."""
+        """Return the limited resource names that the object uses and no quota counts.
+
+        Args:
+            resource: the resource of the object.
+            used: quantities that the object uses, by quota resource name.
+            counted: the quota resource names that at least one quota counts for the object.
+
+        Returns:
+            The sorted names, separated by commas; "" if there are none.
+        """
         entries = [entry for entry in self._limited if entry.resource == resource]
         names = {
             name
@@ -58,9 +68,9 @@ class LimitedResources:
         return ",".join(sorted(names.difference(counted)))
 
     def uncovered_scopes(self, resource: GroupResource, obj: Object, quotas: Iterable[Object]) -> str:
-        """Return the limited scopes that match the object and that no quota has, as Go prints them, or "".
+        """Return the limited scopes that select the object and that no quota has, as Go prints a list, or "" for none.
 
-        As upstream, the scopes of all entries are checked for every object, regardless of their resource.
+        As upstream, the scopes of all entries are checked for every object, regardless of the entries' resources.
         """
         matched = [scope for entry in self._limited for scope in matching(entry.scopes, resource, obj)]
         if not matched:
@@ -71,7 +81,7 @@ class LimitedResources:
 
 
 def read_limited(data: bytes) -> LimitedResources:
-    """Read the configuration file.
+    """Return the entries of a ResourceQuotaConfiguration file.
 
     Raises:
         ValueError: the file is invalid; with upstream's text.

@@ -16,7 +16,12 @@ _MAX_MILLI: Final = (1 << 63) // 1000
 
 
 def pod_violations(limits: list[Object], spec: Object) -> Iterator[str]:
-    """Yield an error text for each bound that the pod spec violates."""
+    """Yield an error text for each bound of type Container or Pod that the pod spec violates.
+
+    Args:
+        limits: spec.limits of a LimitRange.
+        spec: the spec of a pod.
+    """
     for item in limits:
         kind = item.get("type") or ""
         if kind == "Container":
@@ -28,14 +33,23 @@ def pod_violations(limits: list[Object], spec: Object) -> Iterator[str]:
 
 
 def _total(spec: Object, part: str) -> Amounts:
-    """Return the sum over all containers; resources at pod level take precedence."""
+    """Return the total requests or limits of a pod; those at pod level replace the sum over its containers.
+
+    Args:
+        part: "requests" or "limits".
+    """
     total = aggregate(spec, part)
     total.update(amounts((spec.get("resources") or {}).get(part)))
     return total
 
 
 def claim_violations(limits: list[Object], spec: Object) -> Iterator[str]:
-    """Yield an error text for each bound that the claim spec violates."""
+    """Yield an error text for each bound of type PersistentVolumeClaim that the claim's requests violate.
+
+    Args:
+        limits: spec.limits of a LimitRange.
+        spec: the spec of a claim.
+    """
     requests = amounts((spec.get("resources") or {}).get("requests"))
     for item in limits:
         if item.get("type") != "PersistentVolumeClaim":

@@ -38,13 +38,16 @@ _PROJECTED: Final = {
 
 
 class MirrorPods:
-    """The check of pods that a node creates."""
+    """The check of pods that a kubelet creates.
+
+    They must be mirror pods, be owned by its node and refer to no API object.
+    """
 
     def __init__(self, storages: StorageFactory) -> None:
         self._nodes = Lister(storages, NODES)
 
     async def fault(self, pod: Object, node: str) -> str:
-        """Return why the node may not create the pod, or "".
+        """Return an error text if the node may not create the pod, else "".
 
         Raises:
             StatusError: 404, the node does not exist.
@@ -81,7 +84,10 @@ class MirrorPods:
 
 
 def reference(spec: Object) -> str:
-    """Return the first API resource that a pod spec refers to, as in upstream's HasAPIObjectReference, or ""."""
+    """Return the kind of API object that a pod spec refers to, in words for an error text, or "" if it refers to none.
+
+    If it refers to several kinds, the result is the first in the order of upstream's HasAPIObjectReference.
+    """
     if spec.get("serviceAccountName"):
         return "serviceaccounts"
     if refers_to_secrets(spec):
@@ -102,7 +108,7 @@ def reference(spec: Object) -> str:
 
 
 def refers_to_secrets(spec: Object) -> bool:
-    """Return whether the pod spec refers to Secrets."""
+    """Return whether the spec refers to a Secret: for image pulls, in environment variables or in volumes."""
     return (
         bool(spec.get("imagePullSecrets"))
         or any(_uses(spec, "secretRef", "secretKeyRef"))
@@ -111,11 +117,11 @@ def refers_to_secrets(spec: Object) -> bool:
 
 
 def _uses(spec: Object, whole: str, key: str) -> Iterator[bool]:
-    """Yield for each environment variable and source of the containers whether it refers to such an object.
+    """Yield, for each entry of `env` and `envFrom` of all containers, whether it has the given kind of reference.
 
     Args:
-        whole: the field of `envFrom`.
-        key: the field of `valueFrom`.
+        whole: the field of an `envFrom` entry, such as "secretRef".
+        key: the field of `valueFrom`, such as "secretKeyRef".
     """
     for kind in _CONTAINERS:
         for container in spec.get(kind) or ():

@@ -16,7 +16,7 @@ from tetrapod.machinery.status import bad_request
 
 
 def check_mountable(attributes: Attributes, account: Object, spec: Object) -> None:
-    """Check the Secrets of volumes, containers and image pulls.
+    """Check that a new pod uses only Secrets and image pull secrets that its service account lists.
 
     Raises:
         StatusError: 403, the account does not list a Secret.
@@ -41,10 +41,10 @@ def check_mountable(attributes: Attributes, account: Object, spec: Object) -> No
 
 
 def check_ephemeral(account: Object, spec: Object) -> None:
-    """Check the Secrets of ephemeral containers. Upstream's error has another code here.
+    """Check that the environment of ephemeral containers uses only Secrets that the service account lists.
 
     Raises:
-        StatusError: 400, the account does not list a Secret.
+        StatusError: 400, the account does not list a Secret. Upstream uses this code here, not 403.
     """
     allowed = {ref.get("name") for ref in account.get("secrets") or ()}
     for text in _foreign("ephemeral container", spec.get("ephemeralContainers") or (), allowed):
@@ -53,7 +53,11 @@ def check_ephemeral(account: Object, spec: Object) -> None:
 
 
 def _foreign(kind: str, containers: Iterable[Object], allowed: set[str | None]) -> Iterator[str]:
-    """Yield a description of each reference to a Secret that is not in `allowed`."""
+    """Yield a description of each reference from the containers' env or envFrom to a Secret that is not in `allowed`.
+
+    Args:
+        kind: the kind of container, for the descriptions, such as "init container".
+    """
     for container in containers:
         subject = f"{kind} {container.get('name') or ''} with"
         for variable in container.get("env") or ():

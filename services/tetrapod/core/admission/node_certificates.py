@@ -23,7 +23,13 @@ _NODE_SIGNERS: Final = frozenset({"kubernetes.io/kube-apiserver-client-kubelet",
 
 
 def check_signing_request(attributes: Attributes) -> None:
-    """Raise StatusError if a node requests a client or serving certificate for another common name than its own."""
+    """Check that the CSR which a node creates for a kubelet signer has the node's user name as common name.
+
+    Requests for other signers and operations other than create pass.
+
+    Raises:
+        StatusError: 403, the common name differs or the request cannot be parsed.
+    """
     spec = (attributes.object or {}).get("spec") or {}
     if attributes.operation != "CREATE" or spec.get("signerName") not in _NODE_SIGNERS:
         return
@@ -42,7 +48,7 @@ def _common_name(attributes: Attributes, request: str) -> str:
 
 
 class NodeCertificateRequests:
-    """The check of a node's PodCertificateRequests against its pods and their service accounts.
+    """The check of the PodCertificateRequests that a node creates, against its pods and their service accounts.
 
     Errors that a stale cache could cause have code 500 and no reason, as upstream, so that kubelets retry.
     """
@@ -53,7 +59,11 @@ class NodeCertificateRequests:
         self._accounts = Lister(storages, SERVICE_ACCOUNTS)
 
     async def check(self, attributes: Attributes, node: str) -> None:
-        """Raise StatusError unless the request is for a pod of the node and a signer that a volume of the pod names."""
+        """Check that a PodCertificateRequest is for a pod of the node and for a signer that a volume of the pod names.
+
+        Raises:
+            StatusError: 403 if the node may not create it; 500 if an object is missing or its UID differs.
+        """
         if attributes.operation != "CREATE":
             raise forbidden(attributes, f"unexpected operation {attributes.operation}")
         if attributes.subresource:
@@ -122,9 +132,12 @@ class NodeCertificateRequests:
             )
 
     async def _check_signer(self, attributes: Attributes, spec: Object, pod: Object) -> None:
-        """Require a permission for signers that no volume of the pod names.
+        """Check that a volume of the pod names the signer, or else that the authorizer allows the node to use it.
 
-        Slashes in the signer become colons, because RBAC resources have no slashes.
+        The authorizer is asked about the signer's name with colons for slashes, because RBAC resources have no slashes.
+
+        Raises:
+            StatusError: 403, neither is the case.
         """
         signer = spec.get("signerName") or ""
         if signer in _mounted_signers(pod):
@@ -161,7 +174,10 @@ def _mounted_signers(pod: Object) -> set[str]:
 
 
 def _missing(kind: str, full_name: str, name: str) -> StatusError:
-    """Return the not-found error as upstream wraps it. client-go's listers name resources in the singular."""
+    """Return the error 500 for a node, pod or service account that does not exist, with upstream's wrapped text.
+
+    As client-go's listers, the text names the resource in the singular.
+    """
     resource = kind.replace(" ", "")
     return _failed(
         f"while retrieving {kind} {go_quote(full_name)} named in the PodCertificateRequest: {resource} "

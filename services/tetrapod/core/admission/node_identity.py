@@ -14,7 +14,10 @@ _GROUP: Final = "system:nodes"
 
 
 def is_node(user: UserInfo) -> bool:
-    """Return whether the user is a kubelet. Upstream: pkg/auth/nodeidentifier/default.go."""
+    """Return whether the user is a kubelet: named `system:node:NAME` and a member of `system:nodes`.
+
+    Upstream: pkg/auth/nodeidentifier/default.go.
+    """
     return _GROUP in user.groups and user.name.startswith(NODE_PREFIX)
 
 
@@ -24,7 +27,13 @@ def node_of(pod: Object) -> str:
 
 
 def synthetic(attributes: Attributes, verb: str, resource: str, name: str) -> AuthorizationAttributes:
-    """Return attributes to authorize the node's `verb` on a resource that exists only for authorization.
+    """Return attributes to authorize a verb of NodeRestriction on a resource that exists only in RBAC rules.
+
+    Args:
+        attributes: the request: its user, namespace and API group are those of the result.
+        verb: such as "request-serviceaccounts-token-audience".
+        resource: the resource in the rules, such as an audience or a signer.
+        name: the name of the service account.
 
     Upstream: plugin/pkg/admission/noderestriction/admission.go, buildAuthorizerAttributes.
     """

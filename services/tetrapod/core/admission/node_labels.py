@@ -32,12 +32,15 @@ def _within(namespace: str, parent: str) -> bool:
 
 
 def restricted(label: str) -> bool:
-    """Return whether the label is reserved for administrators, who isolate nodes with it."""
+    """Return whether only administrators may set the label, in the domain node-restriction.kubernetes.io."""
     return _within(label.partition("/")[0], _RESTRICTED) if "/" in label else False
 
 
 def may_be_set_by_kubelet(label: str) -> bool:
-    """Return whether the label is one of the kubelet's own or does not belong to kubernetes.io or k8s.io."""
+    """Return whether a kubelet may set the label on its own node.
+
+    Allowed are the labels that kubelets report, such as the zone, and labels outside of kubernetes.io and k8s.io.
+    """
     if label in _KUBELET:
         return True
     namespace = label.partition("/")[0] if "/" in label else ""

@@ -36,7 +36,11 @@ _Check = Callable[["NodeRestriction", Attributes, str], Awaitable[None]]
 
 
 class NodeRestriction(Plugin):
-    """The plugin. Each public method except `handles` and `admit` checks one resource, raising StatusError."""
+    """The plugin NodeRestriction.
+
+    Each public method except `handles` and `admit` checks writes of one resource by a node. It raises StatusError
+    (mostly 403) if the node may not make the write. The argument `node` is the node's name.
+    """
 
     name = "NodeRestriction"
     operations = frozenset({"CREATE", "UPDATE", "DELETE"})
@@ -60,7 +64,7 @@ class NodeRestriction(Plugin):
             await check(self, attributes, node)
 
     async def pod(self, attributes: Attributes, node: str) -> None:
-        """Check writes of pods and their subresources."""
+        """Check a write of a pod by the method for its subresource; only `status` and `eviction` are allowed."""
         check = _POD_CHECKS.get(attributes.subresource)
         if check is None:
             message = (
@@ -73,7 +77,7 @@ class NodeRestriction(Plugin):
     # --- pods
 
     async def pod_itself(self, attributes: Attributes, node: str) -> None:
-        """Allow only the creation of mirror pods and the deletion of the node's own pods."""
+        """Allow only the creation of mirror pods and the deletion of pods that are bound to the node."""
         if attributes.operation == "CREATE":
             if reason := await self._mirror_pods.fault(attributes.object or {}, node):
                 raise forbidden(attributes, reason)
@@ -91,7 +95,10 @@ class NodeRestriction(Plugin):
             )
 
     async def pod_status(self, attributes: Attributes, node: str) -> None:
-        """Allow status updates of the node's own pods, without changes of labels or resource claim statuses."""
+        """Allow status updates of pods that are bound to the node.
+
+        Changes of labels and of resource claim statuses are rejected.
+        """
         if attributes.operation != "UPDATE":
             raise forbidden(attributes, f"unexpected operation {go_quote(attributes.operation)}")
         if node_of(attributes.old_object or {}) != node:
@@ -107,7 +114,7 @@ class NodeRestriction(Plugin):
                 raise forbidden(attributes, f"node {go_quote(node)} cannot update {text}")
 
     async def eviction(self, attributes: Attributes, node: str) -> None:
-        """Allow evictions of the node's own pods."""
+        """Allow evictions of pods that are bound to the node."""
         if attributes.operation != "CREATE":
             raise forbidden(attributes, f"unexpected operation {attributes.operation}")
         pod = await self._pod(attributes)
@@ -123,7 +130,11 @@ class NodeRestriction(Plugin):
     # --- nodes
 
     async def node(self, attributes: Attributes, node: str) -> None:
-        """Allow writes of the node itself, with restrictions on labels, taints and others."""
+        """Allow writes of the Node with the node's own name.
+
+        Changes of taints, owner references and labels that are reserved for administrators are rejected, and so is a
+        new spec.configSource.
+        """
         obj = attributes.object or {}
         meta = obj.get("metadata") or {}
         requested = attributes.name or meta.get("name", "")
@@ -163,7 +174,7 @@ class NodeRestriction(Plugin):
     # --- volume claims, tokens, certificates
 
     async def volume_claim(self, attributes: Attributes, node: str) -> None:
-        """Allow changes of capacity, conditions and resize status of PersistentVolumeClaims."""
+        """Allow only updates of a PersistentVolumeClaim's status that change capacity, conditions or resize status."""
         if attributes.subresource != "status":
             raise forbidden(attributes, "may only update PVC status")
         if attributes.operation != "UPDATE":
@@ -177,22 +188,22 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, f"{text}: {spec_difference('PersistentVolumeClaim', old, new)}")
 
     async def service_account(self, attributes: Attributes, node: str) -> None:
-        """Check token requests."""
+        """Check token requests; other writes of service accounts are left to the authorizer."""
         if attributes.operation == "CREATE" and attributes.subresource == "token":
             await self._tokens.check(attributes, node)
 
     async def certificate_request(self, attributes: Attributes, node: str) -> None:
-        """Check PodCertificateRequests."""
+        """Check writes of PodCertificateRequests; see `NodeCertificateRequests.check`."""
         await self._certificate_requests.check(attributes, node)
 
     async def signing_request(self, attributes: Attributes, node: str) -> None:
-        """Check CertificateSigningRequests."""
+        """Check writes of CertificateSigningRequests; see `check_signing_request`."""
         check_signing_request(attributes)
 
     # --- leases, CSI nodes, resource slices
 
     async def lease(self, attributes: Attributes, node: str) -> None:
-        """Allow only the node's lease in kube-node-lease."""
+        """Allow only the Lease in kube-node-lease that has the node's name."""
         if attributes.namespace != _LEASES:
             raise forbidden(attributes, f"can only access leases in the {go_quote(_LEASES)} system namespace")
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
@@ -200,7 +211,7 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, "can only access node lease with the same name as the requesting node")
 
     async def csi_node(self, attributes: Attributes, node: str) -> None:
-        """Allow only writes of the CSINode with the node's name, and none of its status."""
+        """Allow only writes of the CSINode with the node's name, but not of its status subresource."""
         name = attributes.name or ((attributes.object or {}).get("metadata") or {}).get("name", "")
         if name != node:
             raise forbidden(attributes, "can only access CSINode with the same name as the requesting node")
@@ -208,7 +219,7 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, "CSIVolumeHealth feature gate is disabled")
 
     async def resource_slice(self, attributes: Attributes, node: str) -> None:
-        """Require that ResourceSlices which the node creates or deletes name it in spec.nodeName."""
+        """Allow creates and deletes only of ResourceSlices whose spec.nodeName is the node. Updates pass."""
         obj = attributes.old_object if attributes.operation == "DELETE" else attributes.object
         if attributes.operation in ("CREATE", "DELETE") and ((obj or {}).get("spec") or {}).get("nodeName") != node:
             verb = "create" if attributes.operation == "CREATE" else "delete"
@@ -216,9 +227,9 @@ class NodeRestriction(Plugin):
 
 
 def _without_writable(claim: Object) -> Object:
-    """Return a copy of a claim without the fields that nodes may update.
+    """Return a copy of a PersistentVolumeClaim without the status fields that nodes may update.
 
-    These are fields of its status. The copy has no resource version and no managed fields either.
+    The copy has no resource version, managed fields and empty metadata either, so that two copies can be compared.
     """
     metadata = {
         key: value
@@ -230,7 +241,7 @@ def _without_writable(claim: Object) -> Object:
 
 
 def _modified_labels(new: dict[str, Any], old: dict[str, Any]) -> list[str]:
-    """Return the changed labels that a kubelet may not change."""
+    """Return the sorted keys of labels that differ between `new` and `old` and that a kubelet may not set."""
     changed = {label for label in new.keys() | old.keys() if new.get(label) != old.get(label)}
     return sorted(label for label in changed if restricted(label) or not may_be_set_by_kubelet(label))
 

@@ -35,7 +35,7 @@ _MIGRATED: Final = {
 
 
 class NodeTokens:
-    """The check of a node's TokenRequests."""
+    """The check of the TokenRequests of nodes."""
 
     def __init__(self, storages: StorageFactory, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -43,7 +43,11 @@ class NodeTokens:
         self._volumes, self._drivers = Lister(storages, PERSISTENT_VOLUMES), Lister(storages, CSI_DRIVERS)
 
     async def check(self, attributes: Attributes, node: str) -> None:
-        """Raise StatusError unless the token is bound to a pod of the node and has an audience that the pod needs."""
+        """Check that the requested token is bound to a pod of the node and has an audience that is allowed.
+
+        Raises:
+            StatusError: 403, it is not; 404, the pod does not exist.
+        """
         spec = (attributes.object or {}).get("spec") or {}
         ref = spec.get("boundObjectRef")
         if not ref or ref.get("apiVersion") != "v1" or ref.get("kind") != "Pod" or not ref.get("name"):
@@ -61,7 +65,10 @@ class NodeTokens:
             raise forbidden(attributes, reason)
 
     async def _audience_error(self, attributes: Attributes, pod: Object, audiences: list[str]) -> str:
-        """Return why the audiences are not allowed, or ""."""
+        """Return why the node may not request a token with these audiences, or "" if it may.
+
+        A node may request at most one audience: one that a volume of the pod needs, or one that the authorizer allows.
+        """
         if len(audiences) > 1:
             return "node may only request 0 or 1 audiences"
         audience = audiences[0] if audiences else ""
@@ -81,9 +88,11 @@ class NodeTokens:
         return f"{user} is not authorized to request tokens for audience {go_quote(audience)}"
 
     async def _needs(self, pod: Object, audience: str) -> tuple[bool, list[str]]:
-        """Return whether a volume of the pod needs a token for the audience, and the errors of unchecked volumes.
+        """Return whether a volume of the pod needs a token for the audience, and why volumes could not be checked.
 
-        The errors are those of the volumes that could not be checked.
+        Returns:
+            (True, []) or (False, error texts); a text for each volume with a missing claim, PersistentVolume or
+                CSIDriver.
         """
         errors: list[str] = []
         for volume in (pod.get("spec") or {}).get("volumes") or ():
@@ -98,9 +107,10 @@ class NodeTokens:
         return False, errors
 
     async def _driver_of(self, pod: Object, volume: Object) -> str:
-        """Return the name of the CSI driver that mounts the volume, or "".
+        """Return the name of the CSI driver that mounts the pod's volume, or "" if the volume has none.
 
-        Raises StatusError if a claim or its volume is missing.
+        Raises:
+            StatusError: 404, the claim or its PersistentVolume is missing.
         """
         meta = pod["metadata"]
         if (volume.get("ephemeral") or {}).get("volumeClaimTemplate") is not None:
@@ -133,7 +143,10 @@ async def _required(lister: Lister, config: StorageConfig, namespace: str, name:
 
 
 def _driver(source: Object) -> str:
-    """Return the CSI driver of a volume source of a pod or a PersistentVolume, in-tree sources included."""
+    """Return the CSI driver of a volume source of a pod or a PersistentVolume, or "".
+
+    For in-tree sources it is the driver that CSI migration uses.
+    """
     if (csi := source.get("csi")) is not None:
         return str(csi.get("driver") or "")
     return next((driver for key, driver in _MIGRATED.items() if source.get(key) is not None), "")

@@ -102,7 +102,7 @@ is off.
 
 
 def plugins(dependencies: PluginDependencies, enabled: Sequence[str], disabled: Sequence[str]) -> list[Plugin]:
-    """Return the plugins that are enabled by default or by flag and not disabled.
+    """Create the plugins that are enabled by default or by flag and not disabled, in the order of `ORDERED`.
 
     Raises:
         UnusablePlugins: the configuration of a plugin is invalid.
@@ -111,7 +111,7 @@ def plugins(dependencies: PluginDependencies, enabled: Sequence[str], disabled: 
 
 
 def plugin_flag_errors(enabled: Sequence[str], disabled: Sequence[str]) -> list[str]:
-    """Return errors for the plugin names in the flags, with upstream's texts (AdmissionOptions.Validate).
+    """Return errors for unknown and contradictory plugin names in the flags, with upstream's texts; [] without errors.
 
     An unknown name is an error, so that a plugin that should protect the cluster is never missing without notice.
     """

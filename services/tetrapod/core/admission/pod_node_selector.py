@@ -30,9 +30,10 @@ _NOT_LISTED: Final = "pod node label selector labels conflict with its namespace
 
 
 def read_selectors(data: bytes | None) -> Mapping[str, str]:
-    """Return the allowed selector of each namespace and the default selector.
+    """Return the selectors of the configuration file: the allowed one by namespace, and the default.
 
-    An invalid file counts as empty, as upstream.
+    The default has the key `clusterDefaultNodeSelector`. Without a file, or with an invalid one (as upstream), the
+    result is empty.
     """
     if data is None:
         return {}
@@ -45,7 +46,11 @@ def read_selectors(data: bytes | None) -> Mapping[str, str]:
 
 
 class PodNodeSelector(PodPlugin):
-    """The plugin: merges the namespace's selector into new pods and rejects conflicting ones."""
+    """The plugin that adds the namespace's node selector to new pods and rejects pods that conflict with it.
+
+    Args:
+        selectors: the result of `read_selectors`.
+    """
 
     name = "PodNodeSelector"
     operations = frozenset({"CREATE"})
@@ -66,7 +71,11 @@ class PodNodeSelector(PodPlugin):
         self._check_listed(attributes)
 
     async def _of_namespace(self, attributes: Attributes) -> dict[str, str]:
-        """Return the namespace's node selector, raising StatusError if the pod's selector conflicts with it."""
+        """Return the labels that the namespace, or else the configuration's default, requires pods to select.
+
+        Raises:
+            StatusError: 403 if the pod selects another value of such a label; 500 if the namespace does not exist.
+        """
         name = attributes.namespace
         namespace = await self._namespaces.find("", name)
         if namespace is None:
@@ -81,7 +90,13 @@ class PodNodeSelector(PodPlugin):
         return required
 
     def _check_listed(self, attributes: Attributes) -> None:
-        """Raise StatusError if the pod selects labels that the configuration does not allow in its namespace."""
+        """Check that the pod selects only labels that the configuration allows in its namespace.
+
+        Namespaces that are not in the configuration allow all labels.
+
+        Raises:
+            StatusError: 403, the pod selects another label.
+        """
         allowed = labels_of(self._selectors.get(attributes.namespace, ""))
         requested = spec_of(attributes).get("nodeSelector") or {}
         if allowed and not requested.items() <= allowed.items():
@@ -89,7 +104,7 @@ class PodNodeSelector(PodPlugin):
 
 
 def labels_of(selector: str) -> dict[str, str]:
-    """Parse a selector of the form `a=b,c=d`. Upstream: labels.ConvertSelectorToLabelsMap.
+    """Parse a selector of the form `a=b,c=d` into labels; "" gives no labels.
 
     Raises:
         StatusError: 500, which upstream returns for errors without a status.
@@ -109,5 +124,5 @@ def labels_of(selector: str) -> dict[str, str]:
 
 
 def _forbidden(attributes: Attributes, why: str) -> StatusError:
-    """Return the 403 error with the pod's name, which is "" if the name is still to be generated."""
+    """Return the error 403 about the pod; the name in it is "" if the server has yet to generate the pod's name."""
     return forbidden(_PODS, (object_of(attributes).get("metadata") or {}).get("name") or "", why)

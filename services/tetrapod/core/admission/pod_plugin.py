@@ -1,6 +1,6 @@
-"""The base class of admission plugins for pods.
+"""`PodPlugin`, the base class of admission plugins for pods, and accessors of the object in a request.
 
-The module also has accessors of the object, and the check of names that plugins look up.
+`name_error` checks the names of objects that plugins look up.
 """
 
 from __future__ import annotations
@@ -12,21 +12,25 @@ from tetrapod.machinery.names import is_path_segment_name
 
 
 class PodPlugin(Plugin):
-    """The base of plugins that handle pods but not their subresources."""
+    """The base class of plugins that handle pods but none of their subresources."""
 
     def handles(self, attributes: Attributes) -> bool:
         return attributes.resource.resource == "pods" and not attributes.resource.group and not attributes.subresource
 
 
 def object_of(attributes: Attributes) -> Object:
-    """Return the object of a create or update."""
+    """Return the object of a create or update (not a copy).
+
+    Raises:
+        ValueError: the request has no object, as deletes.
+    """
     if attributes.object is None:
         raise ValueError(f"{attributes.operation} has no object")
     return attributes.object
 
 
 def spec_of(attributes: Attributes) -> Object:
-    """Return the object's spec, adding an empty one if it has none."""
+    """Return the object's spec (not a copy), after adding an empty one if it has none."""
     spec: Object = object_of(attributes).setdefault("spec", {})
     return spec
 

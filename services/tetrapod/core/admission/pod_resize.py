@@ -1,4 +1,4 @@
-"""PodResizeValidator and NodeDeclaredFeatureValidator: requirements on the node of a pod that is resized.
+"""PodResizeValidator and NodeDeclaredFeatureValidator, which check the node of a pod that is resized.
 
 The node must be a Linux node, have enough allocatable resources and declare the features that the change needs.
 """
@@ -24,7 +24,7 @@ _OS: Final = "kubernetes.io/os"
 
 
 class _ResizePlugin(Plugin):
-    """The base of both plugins."""
+    """The base class of plugins that check updates of the subresource `pods/resize`."""
 
     operations = frozenset({"UPDATE"})
 
@@ -39,7 +39,11 @@ class _ResizePlugin(Plugin):
         )
 
     async def _node(self, attributes: Attributes) -> Object | None:
-        """Return the pod's node, or None if the pod is not assigned to a node or its generation is unchanged."""
+        """Return the pod's node, or None if the pod is not assigned to a node or its generation is unchanged.
+
+        Raises:
+            StatusError: 403, the node does not exist.
+        """
         pod, old = object_of(attributes), attributes.old_object or {}
         name = (pod.get("spec") or {}).get("nodeName")
         if not name or pod["metadata"].get("generation") == (old.get("metadata") or {}).get("generation"):
@@ -51,10 +55,9 @@ class _ResizePlugin(Plugin):
 
 
 class PodResizeValidator(_ResizePlugin):
-    """The validator of pod resizes.
+    """The plugin that rejects resizes on nodes that are not Linux nodes or have too little allocatable cpu or memory.
 
-    It rejects resizes on nodes that are not Linux nodes or have fewer allocatable resources, regardless of other pods
-    on them.
+    It compares the pod's requests with the whole allocatable amount, regardless of other pods on the node.
     """
 
     name = "PodResizeValidator"
@@ -78,7 +81,12 @@ class PodResizeValidator(_ResizePlugin):
 
 
 def _lacking(spec: Object, allocatable: Any) -> str:
-    """Return a text that lists cpu and memory requests above the allocatable amount, or ""."""
+    """Return a text that lists the cpu and memory requests above the allocatable amounts, or "" if all fit.
+
+    Args:
+        spec: the spec of a pod.
+        allocatable: status.allocatable of the node, or None.
+    """
     requests, available = pod_amounts(spec, "requests"), amounts(allocatable)
     zero, parts = Quantity.of("0"), []
     for name in ("cpu", "memory"):
@@ -92,13 +100,16 @@ def _lacking(spec: Object, allocatable: Any) -> str:
 
 
 def _because(error: StatusError, reason: str) -> StatusError:
-    """Add a cause with this reason to the error."""
+    """Add a cause with this reason to the error's details, and return the error."""
     error.details = {**(error.details or {}), "causes": [{"reason": reason}]}
     return error
 
 
 class NodeDeclaredFeatureValidator(_ResizePlugin):
-    """Reject changes that need a feature which the node does not declare."""
+    """The plugin that rejects resizes which need a feature that the node does not declare.
+
+    Resizes of pod-level resources need one, and resizes of init containers that are not sidecars need another.
+    """
 
     name = "NodeDeclaredFeatureValidator"
 
@@ -121,5 +132,5 @@ class NodeDeclaredFeatureValidator(_ResizePlugin):
 
 
 def _level(resources: Object | None) -> list[dict[str, Quantity]]:
-    """Return the requests and the limits."""
+    """Return the requests and the limits as quantities, so that two notations of the same amount are equal."""
     return [amounts((resources or {}).get(kind)) for kind in ("requests", "limits")]

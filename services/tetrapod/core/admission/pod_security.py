@@ -1,8 +1,10 @@
 """PodSecurity: enforces, audits and warns by the Pod Security Standards that a namespace's labels select.
 
-Pods are rejected, audited or warned about. For workloads, the pod template is only audited and warned about. A
-namespace's labels must be valid; an update that makes them stricter warns about existing pods that violate them. The
-standards are in `tetrapod.core.podsecurity`. A namespace without such labels costs one cache lookup.
+Pods that violate the policies are rejected, audited or warned about. For workloads, the pod template is only audited
+and warned about. A namespace's labels must be valid; an update that makes them stricter warns about existing pods that
+violate them. The standards are in `tetrapod.core.podsecurity`. In a namespace without such labels the plugin costs one
+cache lookup.
+
 Upstream: plugin/pkg/admission/security/podsecurity and k8s.io/pod-security-admission/admission.
 """
 
@@ -59,11 +61,11 @@ class Exemptions:
 
 
 class PodSecurity(Plugin):
-    """The plugin.
+    """The plugin PodSecurity.
 
     Args:
         defaults: the policy of namespaces without labels.
-        exempt: users, namespaces and runtime classes to which no policy applies.
+        exempt: users, namespaces and runtime classes to which no policy applies; None for no exemptions.
     """
 
     name = "PodSecurity"
@@ -107,7 +109,10 @@ class PodSecurity(Plugin):
             self._evaluate(attributes, policy, errors, pod, enforce=True)
 
     async def _template(self, attributes: Attributes) -> None:
-        """Audit a workload and warn about it. It is never rejected, not even if its namespace cannot be read."""
+        """Audit a workload and warn about it by its pod template.
+
+        The workload is never rejected. If its namespace cannot be read, only an audit annotation is added.
+        """
         if self._is_exempt(attributes):
             return
         try:
@@ -135,11 +140,15 @@ class PodSecurity(Plugin):
     def _evaluate(
         self, attributes: Attributes, policy: Policy, errors: list[FieldError], pod: Object, *, enforce: bool
     ) -> None:
-        """Evaluate the pod against the three policies.
+        """Evaluate the pod against the three policies: add audit annotations, warnings and metrics.
 
         Args:
             errors: errors in the namespace's labels, which are recorded as an audit annotation.
-            enforce: whether to apply the enforce policy too; raises StatusError on violations.
+            pod: a pod or a pod template.
+            enforce: whether to apply the enforce policy; False for workloads.
+
+        Raises:
+            StatusError: 403, the pod violates the enforce policy; only if `enforce`.
         """
         metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
         if spec.get("runtimeClassName") in self._exempt.runtime_classes:
@@ -190,9 +199,9 @@ class PodSecurity(Plugin):
             attributes.warnings += await self._existing(name, policy.enforce)
 
     async def _existing(self, namespace: str, enforce: LevelVersion) -> list[str]:
-        """Return warnings about existing pods that violate the policy.
+        """Return warnings about pods in the namespace that violate the policy `enforce`; [] if there are none.
 
-        The method checks at most 3000 pods for at most one second.
+        At most 3000 pods are checked, for at most one second. If some were not checked, a warning says so.
         """
         deadline = monotonic() + _MAX_SECONDS
         pods = by_priority(await self._pods.list(namespace), self._exempt.runtime_classes)
@@ -219,7 +228,10 @@ class PodSecurity(Plugin):
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
-    """Return whether a policy may reject pods that the old one allowed."""
+    """Return whether the new policy could reject pods that the old one allowed.
+
+    With equal versions, the levels decide. With different versions, every policy but "privileged" counts as stricter.
+    """
     if new.version == old.version:
         return STRICTNESS[new.level] > STRICTNESS[old.level]
     return new.level != PRIVILEGED

@@ -24,7 +24,7 @@ _MODES: Final = ("enforce", "warn", "audit")
 
 
 def read_policy(data: bytes) -> tuple[Policy, Exemptions]:
-    """Read the configuration file.
+    """Return the policy for namespaces without labels, and the exemptions, of a PodSecurityConfiguration file.
 
     Raises:
         ValueError: the file is invalid; with upstream's text.

@@ -40,14 +40,19 @@ _MEMORY_PRESSURE: Final[Object] = {
 
 @dataclass(frozen=True, slots=True)
 class Tolerations:
-    """The configuration, which applies to namespaces without annotations."""
+    """The tolerations of the configuration file, which apply to namespaces without the annotations.
+
+    Attributes:
+        default: tolerations to add to new pods.
+        whitelist: tolerations that pods may have; if it is empty, they may have all.
+    """
 
     default: list[Object] = field(default_factory=list)
     whitelist: list[Object] = field(default_factory=list)
 
 
 def read_tolerations(data: bytes | None) -> Tolerations:
-    """Read the configuration file.
+    """Return the tolerations of the configuration file; both lists are empty without a file (`data` is None).
 
     Raises:
         ValueError: the file is invalid; with upstream's text.
@@ -73,7 +78,11 @@ def read_tolerations(data: bytes | None) -> Tolerations:
 
 
 class PodTolerationRestriction(PodPlugin):
-    """The plugin: adds tolerations to pods and rejects pods with tolerations outside of the whitelist."""
+    """The plugin that adds tolerations to pods and rejects pods with a toleration that the whitelist does not cover.
+
+    The namespace's annotations take precedence over `everywhere`, the configuration. Pods that are not BestEffort also
+    get a toleration of memory pressure.
+    """
 
     name = "PodTolerationRestriction"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -109,7 +118,11 @@ class PodTolerationRestriction(PodPlugin):
             raise StatusError(500, "", f"pod tolerations (possibly merged with namespace default tolerations) {detail}")
 
     async def _said(self, attributes: Attributes, annotation: str) -> list[Object] | None:
-        """Return the tolerations in the namespace's annotation, or None if it has no such annotation."""
+        """Return the tolerations in the namespace's annotation: None without the annotation, [] if it is empty.
+
+        Raises:
+            StatusError: 404, the namespace does not exist; 500, the annotation is invalid.
+        """
         name = attributes.namespace
         namespace = await self._namespaces.find("", name)
         if namespace is None:
@@ -121,10 +134,10 @@ class PodTolerationRestriction(PodPlugin):
 
 
 def _read(text: str) -> list[Object]:
-    """Parse the annotation.
+    """Parse the JSON list of tolerations in an annotation.
 
     Raises:
-        StatusError: 500, which upstream returns for errors without a status.
+        StatusError: 500, it is invalid. Upstream returns 500 for errors without a status.
     """
     try:
         decoded: Any = json.decode(text.encode()).obj
@@ -148,5 +161,5 @@ def _shape() -> SchemaNode:
 
 
 def _quality(pod: Object) -> str:
-    """Return the QoS class in the status, or compute it from the spec."""
+    """Return the QoS class: the one in the pod's status, or else the one that follows from its spec."""
     return (pod.get("status") or {}).get("qosClass") or qos_class(pod.get("spec") or {})

@@ -15,7 +15,10 @@ _PREEMPT: Final = "PreemptLowerPriority"
 
 
 class Priority(Plugin):
-    """The plugin: sets the priority of pods, and rejects a second global default among PriorityClasses."""
+    """The plugin that sets the priority of pods from their PriorityClass.
+
+    It also rejects a second PriorityClass with globalDefault.
+    """
 
     name = "Priority"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -39,7 +42,11 @@ class Priority(Plugin):
             await self._settle(attributes, spec)
 
     async def _settle(self, attributes: Attributes, spec: Object) -> None:
-        """Set priority and preemptionPolicy of a new pod; other values in the pod are forbidden."""
+        """Set priorityClassName (if a default exists), priority and preemptionPolicy in the spec of a new pod.
+
+        Raises:
+            StatusError: 403, the class does not exist, or the pod gives other values than its class.
+        """
         name = spec.get("priorityClassName") or ""
         if name:
             priority_class = await self._classes.find("", name)
@@ -69,7 +76,10 @@ class Priority(Plugin):
         spec["preemptionPolicy"] = policy
 
     async def _default(self) -> Object | None:
-        """Return the global default class; if a race has created several, the one with the lowest value."""
+        """Return the PriorityClass with globalDefault, or None.
+
+        If a race has created several, the result is the one with the lowest value.
+        """
         defaults = [c for c in await self._classes.list() if c.get("globalDefault")]
         return min(defaults, key=lambda c: c.get("value") or 0, default=None)
 
@@ -88,7 +98,7 @@ class Priority(Plugin):
 
 
 def _keep(spec: Object, old_spec: Object) -> None:
-    """Restore both fields if an update leaves them unset, as old clients do."""
+    """Copy priority and preemptionPolicy from the stored spec if the update leaves them unset, as old clients do."""
     for key in ("priority", "preemptionPolicy"):
         if spec.get(key) is None and old_spec.get(key) is not None:
             spec[key] = old_spec[key]

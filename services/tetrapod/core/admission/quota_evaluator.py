@@ -32,11 +32,13 @@ _PODS: Final = GroupResource("", "pods")
 
 @dataclass(frozen=True, slots=True)
 class CoreChange:
-    """The change of usage by one write.
+    """The effect of one create or update on the usage that quotas count.
 
     Attributes:
-        used: what the new object uses; `old_used` what the old one uses.
+        used: quantities that the new object uses, by quota resource name.
         context: the other objects that determine the usage of a resource claim.
+        old: the stored object, or None on create.
+        old_used: quantities that the stored object uses.
     """
 
     resource: GroupResource
@@ -47,37 +49,48 @@ class CoreChange:
     old_used: Usage
 
     def names(self, quota: Object) -> list[str]:
-        """Return the quota's resource names that concern the object, or [] if it is outside of the quota's scopes."""
+        """Return the names in the quota's status.hard that count the object; [] if it is outside of the scopes."""
         hard = (quota.get("status") or {}).get("hard") or {}
         return counted_names(self.resource, hard, self.context) if in_scope(quota, self.resource, self.new) else []
 
     def unspecified_resources(self, names: Sequence[str]) -> str:
-        """Return which of the names a pod must specify and does not."""
+        """Return the names for which a pod must specify a request or limit and does not, comma-separated; "" if none.
+
+        Args:
+            names: the quota resource names to check.
+        """
         return unspecified_resources(self.new, names) if self.resource == _PODS else ""
 
     @property
     def alone(self) -> Usage:
-        """The change of usage, regardless of any quota."""
+        """The change of usage as if no quota had scopes: an increase by resource name."""
         return growth(self.used, self.old_used)
 
     def delta(self, quota: Object) -> Usage:
-        """Return the change of usage for the quota; an old object outside of its scopes was not counted."""
+        """Return the change of usage for this quota, by resource name.
+
+        A stored object outside of the quota's scopes was not counted, so its usage is not subtracted.
+        """
         counted = self.old is not None and in_scope(quota, self.resource, self.old)
         return growth(self.used, self.old_used if counted else {})
 
 
 class CoreEvaluator:
-    """The evaluator of built-in kinds: usage of pods, services and claims, and object counts of all others."""
+    """The quota evaluator of built-in kinds: usage of pods, services and claims, and object counts of all others."""
 
     def __init__(self, storages: StorageFactory) -> None:
         self._lookups = _Lookups(storages)
 
     def updates(self, attributes: Attributes) -> bool:
-        """Return whether updates of the resource can change usage."""
+        """Return whether updates of this resource or subresource can change usage. ResourceQuota ignores all others."""
         return (str(attributes.resource.group_resource), attributes.subresource) in _UPDATES
 
     async def change(self, attributes: Attributes) -> CoreChange | None:
-        """Return the change of usage, or None if the write cannot change any."""
+        """Return the change of usage by the write, or None if it cannot change any.
+
+        Deletes change none, because the quota controller corrects the usage. A pod update changes none unless it sets
+        or removes activeDeadlineSeconds; resizes can.
+        """
         resource = attributes.resource.group_resource
         new, old = attributes.object, attributes.old_object if attributes.operation == "UPDATE" else None
         if new is None:
@@ -102,7 +115,7 @@ class CoreEvaluator:
 
 
 class _Lookups:
-    """Reads device classes, pods and claims from the watch caches of this process."""
+    """Lookups of device classes, pods and resource claims in the watch caches of this process."""
 
     def __init__(self, storages: StorageFactory) -> None:
         self._classes = Lister(storages, DEVICE_CLASSES)
@@ -114,9 +127,9 @@ class _Lookups:
         return await self._classes.list()
 
     async def pod(self, namespace: str, name: str) -> Object | None:
-        """Return the pod, or None."""
+        """Return the pod, or None if the cache does not contain it."""
         return await self._pods.get(namespace, name)
 
     async def claims(self, namespace: str) -> list[Object]:
-        """Return all claims of the namespace."""
+        """Return all ResourceClaims of the namespace."""
         return await self._claims.list(namespace)

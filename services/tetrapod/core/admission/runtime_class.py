@@ -22,7 +22,10 @@ _OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClas
 
 
 class RuntimeClass(PodPlugin):
-    """The plugin: changes new pods with a runtimeClassName, and rejects those that conflict with the class."""
+    """The plugin that copies overhead, node selector and tolerations of the RuntimeClass to new pods.
+
+    It rejects pods whose own values conflict with the class.
+    """
 
     name = "RuntimeClass"
     operations = frozenset({"CREATE"})
@@ -56,7 +59,11 @@ class RuntimeClass(PodPlugin):
             )
 
     async def _class(self, attributes: Attributes, spec: Object) -> Object | None:
-        """Return the pod's RuntimeClass, or None if it names none. Raises StatusError if it does not exist."""
+        """Return the RuntimeClass that the pod names, or None if runtimeClassName is unset.
+
+        Raises:
+            StatusError: 403 if the class does not exist; 500 if its name is invalid.
+        """
         name = spec.get("runtimeClassName")
         if name is None:
             return None
@@ -69,10 +76,13 @@ class RuntimeClass(PodPlugin):
 
 
 def _schedule(attributes: Attributes, spec: Object, scheduling: Object) -> None:
-    """Merge the class's node selector and tolerations into the pod spec.
+    """Merge the RuntimeClass's node selector and tolerations into the pod spec, which is modified.
+
+    Args:
+        scheduling: the field of that name of the class.
 
     Raises:
-        StatusError: the selectors conflict.
+        StatusError: 403, both selectors have a label with different values.
     """
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():

@@ -33,7 +33,10 @@ _WAIT_SECONDS: Final = 0.1
 
 
 class ServiceAccount(Plugin):
-    """The plugin: changes new pods and checks new pods and ephemeral containers."""
+    """The plugin that sets the service account of new pods, mounts its token and checks Secrets.
+
+    The Secrets of new pods and of ephemeral containers are checked only if an annotation of the account requires it.
+    """
 
     name = "ServiceAccount"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -85,9 +88,12 @@ class ServiceAccount(Plugin):
             check_ephemeral(account, spec)
 
     async def _account(self, attributes: Attributes, name: str) -> Object:
-        """Return the account, raising StatusError if it does not exist.
+        """Return the service account.
 
-        The default account of a new namespace may not exist yet: it is retried 10 times, every 0.1 seconds.
+        The account `default` of a new namespace may not exist yet: its lookup is retried 10 times, every 0.1 seconds.
+
+        Raises:
+            StatusError: 403, the account does not exist.
         """
         namespace = attributes.namespace
         if error := name_error(name):
@@ -105,7 +111,10 @@ class ServiceAccount(Plugin):
 
 
 def _check_mirror(attributes: Attributes, spec: Object) -> None:
-    """Reject mirror pods that refer to service accounts or Secrets: static pods cannot use API objects."""
+    """Raise StatusError (403) if a mirror pod refers to a service account, a Secret or a token volume.
+
+    Mirror pods represent static pods, which cannot use API objects.
+    """
     if spec.get("serviceAccountName"):
         raise forbidden(attributes, "a mirror pod may not reference service accounts")
     if refers_to_secrets(spec):
@@ -117,7 +126,7 @@ def _check_mirror(attributes: Attributes, spec: Object) -> None:
 
 
 def _automounts(account: Object, spec: Object) -> bool:
-    """Return whether to mount a token: the pod's setting takes precedence over the account's; the default is True."""
+    """Return automountServiceAccountToken of the pod or, if unset, of the account; True if both leave it unset."""
     for holder in (spec, account):
         automount: bool | None = holder.get("automountServiceAccountToken")
         if automount is not None:
@@ -126,9 +135,10 @@ def _automounts(account: Object, spec: Object) -> bool:
 
 
 def _mount_token(spec: Object) -> None:
-    """Mount a token into every container that mounts nothing at the standard path.
+    """Mount a service account token into each container that has no mount at the standard path.
 
-    A volume with the standard name prefix is reused.
+    The volume is added to the pod spec, which is modified. An existing volume with the standard name prefix is used
+    instead.
     """
     volumes = spec.get("volumes") or []
     existing = next((v["name"] for v in volumes if (v.get("name") or "").startswith(VOLUME_PREFIX)), None)

@@ -29,7 +29,10 @@ _ONLY_DYNAMIC: Final = (
 
 
 class StorageObjectInUseProtection(Plugin):
-    """Add the finalizers that the protection controllers remove once the object is no longer used."""
+    """The plugin that adds a finalizer to new claims, volumes and VolumeAttributesClasses.
+
+    The finalizer keeps them while they are used; the protection controllers of kube-controller-manager remove it.
+    """
 
     name = "StorageObjectInUseProtection"
     operations = frozenset({"CREATE"})
@@ -46,7 +49,7 @@ class StorageObjectInUseProtection(Plugin):
 
 
 class PersistentVolumeClaimResize(Plugin):
-    """Reject larger claims unless the claim is bound and its class allows expansion."""
+    """The plugin that rejects larger storage requests of claims that are unbound or whose class forbids expansion."""
 
     name = "PersistentVolumeClaimResize"
     operations = frozenset({"UPDATE"})

@@ -6,7 +6,10 @@ from tetrapod.machinery.gvk import Object
 
 
 def merged(first: list[Object], second: list[Object]) -> list[Object]:
-    """Return both lists without tolerations that another one covers; of equal ones the first is kept."""
+    """Return a new list of both lists' tolerations, without those that another toleration in it covers.
+
+    The order is kept; of equal tolerations the first is kept.
+    """
     tolerations, kept = [*first, *second], list[Object]()
     for i, toleration in enumerate(tolerations):
         covered = any(_covers(other, toleration) for other in kept)
@@ -36,5 +39,5 @@ def _covers(wide: Object, one: Object) -> bool:
 
 
 def all_covered(tolerations: list[Object], allowed: list[Object]) -> bool:
-    """Return whether each toleration is covered by an allowed one. Upstream: VerifyAgainstWhitelist."""
+    """Return whether each toleration is covered by one in `allowed`, which tolerates at least the same taints."""
     return all(any(_covers(wide, toleration) for wide in allowed) for toleration in tolerations)

@@ -17,7 +17,14 @@ UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
 
 class DefaultTolerationSeconds(PodPlugin):
-    """Add tolerations that limit how many seconds a pod stays on a not-ready and on an unreachable node."""
+    """The plugin that adds tolerations of the taints not-ready and unreachable to pods that have none for them.
+
+    The tolerations have the effect NoExecute.
+
+    Args:
+        not_ready: tolerationSeconds of the first.
+        unreachable: tolerationSeconds of the second.
+    """
 
     name = "DefaultTolerationSeconds"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -38,12 +45,15 @@ class DefaultTolerationSeconds(PodPlugin):
 
 
 def _tolerates(tolerations: list[Object], key: str) -> bool:
-    """Return whether one of the tolerations covers the NoExecute taint with this key."""
+    """Return whether one of the tolerations applies to the NoExecute taint with this key, for whatever time."""
     return any((t.get("key") or "") in ("", key) and (t.get("effect") or "") in ("", "NoExecute") for t in tolerations)
 
 
 class ExtendedResourceToleration(PodPlugin):
-    """Add tolerations for taints named like the extended resources that a pod requests. Off by default."""
+    """The plugin that adds a NoSchedule toleration for each extended resource that a pod requests.
+
+    The key of the toleration is the name of the resource. The plugin is off by default.
+    """
 
     name = "ExtendedResourceToleration"
     operations = frozenset({"CREATE", "UPDATE"})
@@ -70,7 +80,7 @@ def _alike(one: Object, other: Object) -> bool:
 
 
 class TaintNodesByCondition(Plugin):
-    """Add the taint not-ready to new nodes."""
+    """The plugin that adds the taint `node.kubernetes.io/not-ready:NoSchedule` to new nodes."""
 
     name = "TaintNodesByCondition"
     operations = frozenset({"CREATE"})

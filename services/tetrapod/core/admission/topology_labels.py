@@ -17,7 +17,10 @@ _COPIED: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
 
 class PodTopologyLabels(Plugin):
-    """Add the labels to pods that are created with a node name, and to bindings, whose labels the pod inherits."""
+    """The plugin that copies the node's zone and region labels to pods and bindings.
+
+    It handles pods that are created with a node name, and bindings, whose labels the pod inherits.
+    """
 
     name = "PodTopologyLabels"
     operations = frozenset({"CREATE"})

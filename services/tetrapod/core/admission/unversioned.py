@@ -15,10 +15,12 @@ from tetrapod.machinery.serializer import json, yaml
 
 
 def read_unversioned(data: bytes, shape: SchemaNode) -> Object:
-    """Decode the first document.
+    """Decode the first document of a JSON or YAML file and check it against the schema.
+
+    Unknown fields are allowed.
 
     Raises:
-        ValueError: the data is not YAML, or a value has the wrong type.
+        ValueError: the data is neither JSON nor YAML, is not a mapping, or has a value of the wrong type.
     """
     is_json = data.lstrip().startswith(b"{")
     decoded: Any = (json if is_json else yaml).decode(data).obj
@@ -30,7 +32,10 @@ def read_unversioned(data: bytes, shape: SchemaNode) -> Object:
 
 
 def _as(shape: SchemaNode, value: Any) -> Any:
-    """Return the value with the field names and string values that the schema requires."""
+    """Return a copy of the value with the field names and string values that the schema requires.
+
+    Field names match in any case. Numbers and booleans become strings where the schema has strings.
+    """
     if shape.type == "string":
         return _text(value)
     if not isinstance(value, dict):
@@ -43,7 +48,7 @@ def _as(shape: SchemaNode, value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Convert a scalar to the string that Go would decode."""
+    """Return a bool or number as the string that Go would decode; return other values unchanged."""
     match value:
         case bool():
             return "true" if value else "false"
