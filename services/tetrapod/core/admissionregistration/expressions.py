@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 class Expressions:
     """The compiler of one policy's expressions.
 
-    If the policy is `composed`, each variable can be used by the expressions that are checked after it.
+    Each method compiles an expression and returns the errors about it: [] if it is valid. `path` is the field of the
+    expression, for the errors.
+
+    Args:
+        params: whether expressions may use the variable `params`.
+        composed: whether expressions may use the variables that were compiled before, as `variables.NAME`.
     """
 
     def __init__(self, *, params: bool, composed: bool) -> None:
@@ -34,7 +39,7 @@ class Expressions:
         return Composer(params=self._params, composed=self._composed)
 
     def variable(self, name: str, expression: str, path: str) -> list[FieldError]:
-        """Compile a variable and make it available to later expressions."""
+        """Compile a variable of the policy; expressions that are compiled later can use it under this name."""
         return _error(self._composer.variable(name, expression), expression, path)
 
     def condition(self, expression: str, path: str) -> list[FieldError]:
@@ -44,25 +49,25 @@ class Expressions:
         return self._check(expression, expression, path, BOOL)
 
     def message(self, expression: str, path: str) -> list[FieldError]:
-        """Compile a message expression, which must return a string and cannot use the authorizer."""
+        """Compile a messageExpression, which must return a string and cannot use the authorizer."""
         from tetrapod.generic.admission.policy.expressions import STRING
 
         return _error(self._composer.compile(expression, STRING, authorizer=False), expression, path)
 
     def annotation(self, expression: str, path: str) -> list[FieldError]:
-        """Compile an audit annotation, which must return a string or null."""
+        """Compile the valueExpression of an audit annotation, which must return a string or null."""
         from tetrapod.generic.admission.policy.expressions import STRING_OR_NULL
 
         return self._check(expression.strip(), expression, path, STRING_OR_NULL)
 
     def json_patch(self, expression: str, path: str) -> list[FieldError]:
-        """Compile a mutation that must return a JSON patch."""
+        """Compile the expression of a mutation of type JSONPatch, which must return a list of JSON patch operations."""
         from tetrapod.generic.admission.policy.expressions import JSON_PATCH
 
         return self._check(expression, expression, path, JSON_PATCH, patch_types=True)
 
     def apply_configuration(self, expression: str, path: str) -> list[FieldError]:
-        """Compile a mutation that must return an apply configuration."""
+        """Compile the expression of a mutation of type ApplyConfiguration, which must return an `Object`."""
         from tetrapod.generic.admission.policy.expressions import APPLY_CONFIGURATION
 
         return self._check(expression, expression, path, APPLY_CONFIGURATION, patch_types=True)
@@ -80,5 +85,11 @@ def _error(made: Compiled, shown: str, path: str) -> list[FieldError]:
 
 
 def match_condition(condition: Object, path: str, *, params: bool) -> list[FieldError]:
-    """Validate a match condition, which cannot use the variables of its policy."""
+    """Return the errors about the expression of one match condition, which cannot use its policy's variables.
+
+    Args:
+        condition: an element of matchConditions, with an expression.
+        path: the field of the expression, for the errors.
+        params: whether the expression may use the variable `params`.
+    """
     return Expressions(params=params, composed=False).condition(condition["expression"].strip(), path)

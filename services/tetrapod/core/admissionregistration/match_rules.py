@@ -25,7 +25,7 @@ _STATIC: Final = ".static.k8s.io"
 
 
 def reserved_name(obj: Object) -> list[FieldError]:
-    """Reject names that end with `.static.k8s.io`: they are reserved for manifests that a server reads at startup."""
+    """Reject a name that ends with `.static.k8s.io`: manifests that a server reads at startup have such names."""
     name = obj["metadata"].get("name") or ""
     text = (
         f'names ending with "{_STATIC}" are reserved for static manifest-based configurations and cannot be managed '
@@ -35,7 +35,7 @@ def reserved_name(obj: Object) -> list[FieldError]:
 
 
 def rule(given: Object, path: str) -> list[FieldError]:
-    """Validate one rule: its operations, API groups, API versions, resources and scope."""
+    """Validate a rule of a webhook or policy: its operations, API groups, API versions, resources and scope."""
     listed, errors = given.get("operations") or [], []
     if not listed:
         errors.append(field.required(f"{path}.operations"))
@@ -100,10 +100,7 @@ def _named(resources: list[str], path: str) -> list[FieldError]:
 
 
 def match_resources(given: Object, path: str) -> list[FieldError]:
-    """Validate the matchConstraints of a policy or the matchResources of a binding.
-
-    They consist of a match policy, selectors and resource rules.
-    """
+    """Validate the MatchResources of a policy (matchConstraints) or binding: match policy, selectors and rules."""
     errors: list[FieldError] = []
     policy = given.get("matchPolicy")
     errors += (
@@ -139,7 +136,8 @@ def _resource_names(names: list[str], path: str) -> list[FieldError]:
 def match_conditions(listed: list[Object], path: str, *, params: bool = False) -> list[FieldError]:
     """Validate match conditions: at most 64, each with a unique name and an expression that compiles.
 
-    `params` says whether expressions may use the variable `params`.
+    Args:
+        params: whether the expressions may use the variable `params`.
     """
     errors = [field.too_many(path, len(listed), _MOST_CONDITIONS)] if len(listed) > _MOST_CONDITIONS else []
     seen: set[str] = set()

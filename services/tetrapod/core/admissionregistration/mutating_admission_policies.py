@@ -34,7 +34,11 @@ TABLE: Final = TableConvertor(
 
 
 def definition(access: ParamAccess) -> ResourceDefinition:
-    """Return the definition of MutatingAdmissionPolicies."""
+    """Return the definition of MutatingAdmissionPolicies.
+
+    Args:
+        access: checks whether a user may refer to a paramKind.
+    """
     strategy = PolicyStrategy(
         access,
         "MutatingAdmissionPolicy",
@@ -46,12 +50,12 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new MutatingAdmissionPolicy."""
+    """Validate a new MutatingAdmissionPolicy and compile its expressions."""
     return _validate_mutating(obj, None) + reserved_name(obj)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated MutatingAdmissionPolicy."""
+    """Validate an updated MutatingAdmissionPolicy and compile its expressions. A reserved name is allowed."""
     return _validate_mutating(new, old)
 
 

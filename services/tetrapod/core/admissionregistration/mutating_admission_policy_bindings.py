@@ -17,7 +17,11 @@ from tetrapod.machinery.gvk import Object
 
 
 def definition(access: ParamAccess) -> ResourceDefinition:
-    """Return the definition of MutatingAdmissionPolicyBindings."""
+    """Return the definition of MutatingAdmissionPolicyBindings.
+
+    Args:
+        access: checks whether a user may refer to the parameters.
+    """
     strategy = BindingStrategy(
         access,
         "mutatingadmissionpolicies",
@@ -35,7 +39,10 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, _: Object) -> list[FieldError]:
-    """Validate an updated MutatingAdmissionPolicyBinding."""
+    """Validate an updated MutatingAdmissionPolicyBinding.
+
+    A reserved name is allowed; the stored object is not used.
+    """
     spec = new.get("spec") or {}
     missing = [] if spec.get("policyName") else [field.required("spec.policyName")]
     return (

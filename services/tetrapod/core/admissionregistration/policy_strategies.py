@@ -25,10 +25,9 @@ GROUP: Final = "admissionregistration.k8s.io"
 
 
 class StaticNames(KindStrategy):
-    """The base strategy of kinds whose objects can also come from static manifests.
+    """The base strategy of kinds whose objects can also come from manifests that a server reads at startup.
 
-    Validation rejects names that are reserved for manifests on create; an update of an object with such a name only
-    warns.
+    A new object whose name is reserved for manifests is rejected; an update of an object with such a name only warns.
     """
 
     metadata_rules = "plain"
@@ -39,7 +38,11 @@ class StaticNames(KindStrategy):
 
 
 class ParamAccess:
-    """Lookups and authorization checks for the parameters of policies and bindings."""
+    """Lookups and authorization checks for the parameters of policies and bindings.
+
+    Args:
+        authorizer: decides about access; None to check no user.
+    """
 
     def __init__(self, authorizer: Authorizer | None, client: Client, storages: StorageFactory) -> None:
         self._authorizer = authorizer
@@ -47,17 +50,29 @@ class ParamAccess:
         self._storages = storages
 
     def must_check(self, user: UserInfo) -> bool:
-        """Return whether the user's access to parameters must be checked."""
+        """Return whether the user's access to parameters must be checked: not for members of system:masters.
+
+        Without an authorizer, no user is checked.
+        """
         return self._authorizer is not None and SYSTEM_MASTERS not in user.groups
 
     async def policy(self, resource: str, kind: str, name: str) -> Object | None:
-        """Return the stored policy with this name, or None if it does not exist."""
+        """Return the stored policy with this name, or None if it does not exist.
+
+        Args:
+            resource: "validatingadmissionpolicies" or "mutatingadmissionpolicies".
+            kind: the kind of that resource.
+        """
         config = StorageConfig(prefix=resource, api_version=f"{GROUP}/v1", kind=kind, namespaced=False)
         entry = await self._storages.resource(config).get(name)
         return entry.peek() if entry is not None else None
 
     async def resource(self, kind: Object) -> tuple[GroupVersion, str]:
-        """Return the group-version and the resource of a paramKind, with "*" in place of what cannot be resolved."""
+        """Return the group-version and the resource of a paramKind.
+
+        Returns:
+            "*" for the resource if no server serves the kind; "*" for all three if apiVersion is invalid.
+        """
         try:
             gv = GroupVersion.parse(kind.get("apiVersion") or "")
         except ValueError:
@@ -68,8 +83,12 @@ class ParamAccess:
     async def may(self, user: UserInfo, verb: str, target: tuple[GroupVersion, str], namespace: str, name: str) -> bool:
         """Return whether the authorizer allows the user this verb on the parameters.
 
+        Call it only if `must_check` returned True.
+
         Args:
-            target: the group-version and the resource of the parameters; "*" for any of them.
+            target: the group-version and the resource of the parameters, as `resource` returns them; "*" for any.
+            namespace: the namespace of the parameters, or "" for cluster-scoped ones.
+            name: the name of the parameters, or "" for `list`.
         """
         assert self._authorizer is not None
         (group, version), resource = target
@@ -78,7 +97,12 @@ class ParamAccess:
 
 
 class PolicyStrategy(StaticNames):
-    """The strategy of policies: writing a paramKind requires `get` on all objects of that kind."""
+    """The strategy of policies: setting or changing paramKind requires `get` on all objects of that kind.
+
+    Args:
+        access: checks whether the user has it.
+        kind: the kind of the policies, for errors.
+    """
 
     def __init__(self, access: ParamAccess, kind: str, **options: Any) -> None:
         super().__init__(generation=["spec"], unconditional_update=False, **options)
@@ -111,9 +135,10 @@ class PolicyStrategy(StaticNames):
 
 
 class BindingStrategy(StaticNames):
-    """The strategy of bindings: writing a paramRef requires access to the parameters that it refers to.
+    """The strategy of bindings: writing one with a paramRef requires access to the parameters that it refers to.
 
     Args:
+        access: checks whether the user has it.
         policies: the resource of the bound policies.
         policy_kind: the kind of the bound policies.
     """
@@ -131,9 +156,12 @@ class BindingStrategy(StaticNames):
             await self._authorize(ctx.user, obj)
 
     async def begin_update(self, ctx: Context, new: Object, old: Object) -> None:
-        """Check access at every update with a paramRef.
+        """Check access at every update with a paramRef, even if it has not changed.
 
-        Upstream compares the pointers of the old and the new paramRef, not their values.
+        Upstream compares the pointers of the old and the new paramRef, which always differ, not their values.
+
+        Raises:
+            StatusError: 422, the user has no access to the parameters.
         """
         if (
             (new.get("spec") or {}).get("paramRef") is not None
@@ -171,7 +199,7 @@ class BindingStrategy(StaticNames):
 
 
 def _shown(user: UserInfo) -> str:
-    """Format the user as Go's `%v` prints a pointer to the struct."""
+    """Format the user as Go's `%v` prints a pointer to its struct."""
     extra = " ".join(f"{key}:[{' '.join(values)}]" for key, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
 

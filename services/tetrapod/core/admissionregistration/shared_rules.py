@@ -31,7 +31,7 @@ _MUTATING: Final = OPERATIONS - {"DELETE"}
 
 
 def set_policy_defaults(obj: Object) -> None:
-    """Set the defaults of a mutating or validating admission policy."""
+    """Set the defaults of a mutating or validating admission policy, which is modified."""
     spec = obj.setdefault("spec", {})
     if spec.get("failurePolicy") is None:
         spec["failurePolicy"] = "Fail"
@@ -40,14 +40,14 @@ def set_policy_defaults(obj: Object) -> None:
 
 
 def set_binding_defaults(obj: Object) -> None:
-    """Set the defaults of a binding of an admission policy."""
+    """Set the defaults of a binding of an admission policy, which is modified."""
     spec = obj.setdefault("spec", {})
     if (match := spec.get("matchResources")) is not None:
         set_match_defaults(match)
 
 
 def set_match_defaults(match: Object) -> None:
-    """Set the defaults of MatchResources."""
+    """Set the defaults of a MatchResources object, which is modified: match policy, selectors and scopes of rules."""
     if match.get("matchPolicy") is None:
         match["matchPolicy"] = "Equivalent"
     for key in ("namespaceSelector", "objectSelector"):
@@ -61,9 +61,15 @@ def set_match_defaults(match: Object) -> None:
 def validate_policy_spec(
     spec: Object, old: Object | None, expressions: Expressions, *, mutating: bool = False
 ) -> list[FieldError]:
-    """Validate the spec fields that both kinds of policy have. `old` is None on create.
+    """Validate the spec fields that both kinds of policy have, and compile its match conditions and variables.
 
     Match conditions are validated again only if they or paramKind changed.
+
+    Args:
+        spec: the spec of the new policy.
+        old: the stored policy, or None on create.
+        expressions: the compiler; its later expressions can use the variables of the policy.
+        mutating: whether it is a MutatingAdmissionPolicy, which cannot match deletes.
     """
     policy, constraints = spec.get("failurePolicy"), spec.get("matchConstraints")
     errors = (
@@ -91,7 +97,12 @@ def validate_policy_spec(
 
 
 def validate_mutable(match: Object, path: str) -> list[FieldError]:
-    """Reject the operation DELETE in the resource rules of a mutating policy: a deleted object cannot be mutated."""
+    """Reject the operation DELETE in the resource rules of a mutating policy: a deleted object cannot be mutated.
+
+    Args:
+        match: the MatchResources of a policy or binding.
+        path: its field, for the errors.
+    """
     operations = [operation for rule in match.get("resourceRules") or () for operation in rule.get("operations") or ()]
     return [
         error for operation in operations for error in known(operation, _MUTATING, f"{path}.resourceRules.operations")
@@ -137,7 +148,7 @@ def _variable(variable: Object, path: str, expressions: Expressions) -> list[Fie
 
 
 def validate_binding_spec(spec: Object) -> list[FieldError]:
-    """Validate the spec fields that both kinds of binding have."""
+    """Validate the spec fields that both kinds of binding have: policyName, paramRef and matchResources."""
     name, match = spec.get("policyName") or "", spec.get("matchResources")
     errors = errors_from(is_dns1123_subdomain, name, "spec.policyName") if name else []
     if (reference := spec.get("paramRef")) is not None:
@@ -167,7 +178,7 @@ def _param_ref(reference: Object, path: str) -> list[FieldError]:
 
 
 def param_kind_text(obj: Object) -> str:
-    """Return the column that shows the paramKind of a policy."""
+    """Return the column ParamKind of a policy, "group/version/kind", or `<unset>`."""
     kind = spec_of(obj).get("paramKind")
     return f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else UNSET
 

@@ -42,7 +42,11 @@ TABLE: Final = TableConvertor(
 
 
 def definition(access: ParamAccess) -> ResourceDefinition:
-    """Return the definition of ValidatingAdmissionPolicies."""
+    """Return the definition of ValidatingAdmissionPolicies.
+
+    Args:
+        access: checks whether a user may refer to a paramKind.
+    """
     strategy = PolicyStrategy(
         access,
         "ValidatingAdmissionPolicy",
@@ -62,12 +66,12 @@ def definition(access: ParamAccess) -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new ValidatingAdmissionPolicy."""
+    """Validate a new ValidatingAdmissionPolicy and compile its expressions."""
     return _validating(obj, None) + reserved_name(obj)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Validate an updated ValidatingAdmissionPolicy."""
+    """Validate an updated ValidatingAdmissionPolicy and compile its expressions. A reserved name is allowed."""
     return _validating(new, old)
 
 

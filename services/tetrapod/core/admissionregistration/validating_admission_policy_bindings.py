@@ -27,7 +27,11 @@ _BOTH: Final = (
 
 
 def definition(access: ParamAccess) -> ResourceDefinition:
-    """Return the definition of ValidatingAdmissionPolicyBindings."""
+    """Return the definition of ValidatingAdmissionPolicyBindings.
+
+    Args:
+        access: checks whether a user may refer to the parameters.
+    """
     strategy = BindingStrategy(
         access,
         "validatingadmissionpolicies",
@@ -45,14 +49,18 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def validate_update(new: Object, _: Object) -> list[FieldError]:
-    """Validate an updated ValidatingAdmissionPolicyBinding."""
+    """Validate an updated ValidatingAdmissionPolicyBinding.
+
+    A reserved name is allowed; the stored object is not used.
+    """
     return _validating_binding(new, [])
 
 
 def _validating_binding(obj: Object, reserved: list[FieldError]) -> list[FieldError]:
     """Validate the spec of a binding.
 
-    The schema declares the required fields, so errors about missing ones come last, after those in `reserved`.
+    Args:
+        reserved: errors about the name. Errors about missing fields come after them, because the schema declares them.
     """
     spec = obj.get("spec") or {}
     actions, path = spec.get("validationActions") or [], "spec.validationActions"

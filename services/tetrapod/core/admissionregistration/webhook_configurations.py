@@ -42,7 +42,7 @@ _LONGEST: Final = 30
 
 
 class WebhooksStrategy(StaticNames):
-    """The strategy of both webhook configurations."""
+    """The strategy of MutatingWebhookConfigurations and ValidatingWebhookConfigurations."""
 
     distinguishes_empty = True
 
@@ -63,12 +63,16 @@ class WebhooksStrategy(StaticNames):
 
 
 def definition(resource: str) -> ResourceDefinition:
-    """Return the definition of MutatingWebhookConfigurations or ValidatingWebhookConfigurations."""
+    """Return the definition of MutatingWebhookConfigurations or ValidatingWebhookConfigurations.
+
+    Args:
+        resource: "mutatingwebhookconfigurations" or "validatingwebhookconfigurations".
+    """
     return replace(builtin(GROUP, resource, WebhooksStrategy(), table=TABLE), store=WebhookStore)
 
 
 class WebhookStore(FilteredStore):
-    """A store that hides empty caBundles."""
+    """A store that removes empty caBundles from the objects that it returns."""
 
     def may_contain_hidden(self, item: bytes) -> bool:
         return b'"caBundle":""' in item
@@ -83,7 +87,10 @@ class WebhookStore(FilteredStore):
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of a webhook configuration. Only the mutating one has a reinvocationPolicy."""
+    """Set the defaults of all webhooks of a configuration, which is modified.
+
+    Only webhooks of a MutatingWebhookConfiguration get a reinvocationPolicy.
+    """
     mutating = obj.get("kind") == "MutatingWebhookConfiguration"
     for hook in obj.get("webhooks") or ():
         for key, value in (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)):
@@ -110,7 +117,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Validate an updated webhook configuration.
 
     If the stored configuration has side effects, no recognized review version or duplicate names, the new one may have
-    them too. Unchanged match conditions are not compiled again.
+    them too. Match conditions are compiled again only if one of them changed.
     """
     return _validate(new, old.get("webhooks") or [], update=True)
 
@@ -233,7 +240,7 @@ def _review_versions(versions: list[str], path: str, recognized: bool) -> list[F
 
 
 def warnings(obj: Object) -> list[str]:
-    """Return a warning for each rule that names a resource that is excluded from admission webhooks.
+    """Return a warning for each resource in a rule that is excluded from admission webhooks, such as tokenreviews.
 
     Upstream: warnings.go.
     """
