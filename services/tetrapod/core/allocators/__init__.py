@@ -1,1 +1,1 @@
-"""Allocation of cluster IPs and node ports."""
+"""Allocation of cluster IPs and node ports, and the controllers that repair the allocations."""

@@ -30,11 +30,11 @@ from tetrapod.machinery.status import StatusError
 
 
 class AllocationError(Exception):
-    """The reason why an address cannot be allocated."""
+    """The error for an address that cannot be allocated. Its text is the reason, in upstream's words."""
 
 
 class ClusterIPs:
-    """The allocator of cluster IPs.
+    """The allocator of the cluster IPs of one IP family.
 
     Args:
         network: the service network of the flag, in CIDR notation.
@@ -56,11 +56,15 @@ class ClusterIPs:
 
     @property
     def first(self) -> str:
-        """The address of the `kubernetes` service."""
+        """The first address of the flag's network, which the service `kubernetes` has."""
         return str(self.network.network_address + 1)
 
     def networks(self) -> list[Network]:
-        """Return the networks of our IP family from which addresses may be allocated."""
+        """Return the networks of this IP family from which addresses may be allocated.
+
+        These are the networks of all ready ServiceCIDRs, or that of the flag until the default ServiceCIDR has a
+        condition.
+        """
         default = self.service_cidrs.get("", DEFAULT)
         if default is None or not (default.get("status") or {}).get("conditions"):
             return [self.network]
@@ -70,11 +74,12 @@ class ClusterIPs:
         return [network for network in dict.fromkeys(ready) if network.version == self.network.version]
 
     async def take(self, address: str, service: Object, dry_run: bool) -> None:
-        """Allocate this address.
+        """Allocate this address for the service by creating its IPAddress.
+
+        A dry run creates nothing and checks only, as upstream, that the first network contains the address.
 
         Raises:
-            AllocationError: the address is in no network or allocated. As upstream, a dry run checks only the first
-                network's range.
+            AllocationError: the address is in no network or allocated.
         """
         parsed = ipaddress.ip_address(address)
         networks = self.networks()
@@ -94,9 +99,9 @@ class ClusterIPs:
         self._allocated(network, metrics.STATIC, started)
 
     async def take_any(self, service: Object, dry_run: bool) -> str:
-        """Allocate a free address, starting at a random one.
+        """Allocate a free address for the service and return it. The search starts at a random address.
 
-        A dry run returns the network address, which no service can have.
+        A dry run allocates nothing and returns the network address, which no service can have.
 
         Raises:
             AllocationError: no address is free.
@@ -118,7 +123,10 @@ class ClusterIPs:
         metrics.ADDRESS_SECONDS.observe((str(network),), time.monotonic() - began)
 
     async def _take_from(self, network: Network, service: Object) -> str:
-        """Allocate an address of the network, from the dynamic band first, or return ""."""
+        """Allocate an address of the network and return it; return "" if none is free.
+
+        The static band, at the beginning of the network, is used only when the rest is allocated.
+        """
         first, last = 1, network.num_addresses - (2 if network.version == 4 else 1)
         static_size = min(max(16, network.num_addresses // 16), 256)
         dynamic_start = static_size + 1 if last > static_size + 1 else first
@@ -134,7 +142,7 @@ class ClusterIPs:
         return ""
 
     async def release(self, address: str) -> None:
-        """Release an address; a free one is ignored."""
+        """Delete the IPAddress; an address that is not allocated is ignored."""
         try:
             await self._client.delete(IP_ADDRESSES, "", address)
         except StatusError as error:
@@ -142,7 +150,7 @@ class ClusterIPs:
                 raise
 
     async def _create(self, address: str, service: Object) -> bool:
-        """Create the IPAddress; return False if it exists."""
+        """Create the IPAddress of the service and return True; return False if the IPAddress exists."""
         meta = service["metadata"]
         try:
             await self._client.create(

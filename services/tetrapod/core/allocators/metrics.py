@@ -48,7 +48,7 @@ STATIC, DYNAMIC = "static", "dynamic"
 
 
 class Addresses(Protocol):
-    """An allocator of one IP family."""
+    """The part of `ClusterIPs` that the gauges read: an allocator of one IP family."""
 
     def networks(self) -> list[Network]:
         """Return the networks from which addresses are allocated."""
@@ -59,10 +59,10 @@ _known: Final[weakref.WeakKeyDictionary[Addresses, Callable[[], Iterable[str]]]]
 
 
 def known(addresses: Addresses, taken: Callable[[], Iterable[str]]) -> None:
-    """Register an allocator for the gauges.
+    """Include an allocator in the gauges of allocated and available addresses, for as long as the allocator exists.
 
     Args:
-        taken: returns the allocated addresses, as far as this process knows them.
+        taken: returns the allocated addresses of all IP families, as far as this process knows them.
     """
     _known[addresses] = taken
 

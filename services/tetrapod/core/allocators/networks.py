@@ -1,4 +1,4 @@
-"""Helpers for service networks: ServiceCIDR and IPAddress objects."""
+"""Functions for service networks and for the ServiceCIDR and IPAddress objects that describe them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _MANAGED_LABEL: Final = "ipaddress.kubernetes.io/managed-by"
 
 
 def networks_of(service_cidr: Object) -> list[Network]:
-    """Return the networks of a ServiceCIDR."""
+    """Return the networks in the spec of a ServiceCIDR, in its order."""
     return [ipaddress.ip_network(cidr) for cidr in (service_cidr.get("spec") or {}).get("cidrs") or ()]
 
 
 def is_ready(service_cidr: Object) -> bool:
-    """Return whether addresses may be allocated from the ServiceCIDR."""
+    """Return whether addresses may be allocated from the ServiceCIDR: it is Ready and not being deleted."""
     conditions = (service_cidr.get("status") or {}).get("conditions") or ()
     ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
     return ready and not service_cidr["metadata"].get("deletionTimestamp")
 
 
 def contains(network: Network, address: Address) -> bool:
-    """Return whether a service may have the address.
+    """Return whether the network contains the address and a service may have it.
 
     The first address of a network and the last address of an IPv4 network are not allowed.
     """
@@ -43,17 +43,23 @@ def contains(network: Network, address: Address) -> bool:
 
 
 def family_of(address: str) -> str:
-    """Return "IPv4" or "IPv6"."""
+    """Return the IP family of an address: "IPv4" or "IPv6"."""
     return "IPv6" if ":" in address else "IPv4"
 
 
 def labels_of(address: str) -> dict[str, str]:
-    """Return the labels of the IPAddress object."""
+    """Return the labels of the IPAddress object with this name: its IP family and manager."""
     return {_FAMILY_LABEL: family_of(address), _MANAGED_LABEL: MANAGED_BY}
 
 
 def ip_address(address: str, namespace: str, name: str) -> Object:
-    """Return the IPAddress object of a service's cluster IP."""
+    """Return a new IPAddress object for a cluster IP.
+
+    Args:
+        address: the cluster IP, which is the object's name.
+        namespace: the namespace of the service that has it.
+        name: the name of that service.
+    """
     return {
         "kind": "IPAddress",
         "apiVersion": "networking.k8s.io/v1",

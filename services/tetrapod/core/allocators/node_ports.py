@@ -21,14 +21,15 @@ _Change: TypeAlias = Callable[[int], int]
 
 
 class PortError(Exception):
-    """The reason why a port cannot be allocated."""
+    """The error for a port that cannot be allocated. Its text is the reason, in upstream's words."""
 
 
 class NodePorts:
     """The allocator of node ports.
 
     Args:
-        ports: the range, as in `30000-32767`.
+        ports: the range, such as "30000-32767".
+        storages: the storage of the RangeAllocation.
     """
 
     def __init__(self, ports: str, storages: StorageFactory) -> None:
@@ -46,7 +47,7 @@ class NodePorts:
 
     @property
     def _reserved(self) -> int:
-        """The number of ports at the beginning that automatic allocation uses last."""
+        """The number of ports at the beginning of the range that `take_any` uses only when all others are allocated."""
         return 0 if self.size <= 16 else max(16, min(self.size // 32, 128))
 
     async def take(self, port: int) -> None:
@@ -67,7 +68,9 @@ class NodePorts:
         await self._allocate(claim, metrics.STATIC)
 
     async def take_any(self) -> int:
-        """Allocate a free port, starting at a random one. The lower ports, which users prefer to choose, come last.
+        """Allocate a free port and return it. The search starts at a random port.
+
+        The lower ports come last, because users prefer to choose them.
 
         Upstream: calculateRangeOffset.
 
@@ -98,19 +101,22 @@ class NodePorts:
         metrics.PORT_ALLOCATIONS.add((scope,))
 
     async def release(self, ports: list[int]) -> None:
-        """Release ports."""
+        """Release the ports. Those that are free or out of range are ignored."""
         if mask := self._mask(ports):
             await self._change(lambda taken: taken & ~mask)
 
     async def taken(self) -> set[int]:
-        """Return the allocated ports."""
+        """Return the allocated ports, by a consistent read."""
         entry = await self._storage.get(KEY)
         bits = self._bits(entry.peek() if entry else None)
         self._tell(bits)
         return {self.low + i for i in range(self.size) if bits >> i & 1}
 
     async def correct(self, add: set[int], remove: set[int]) -> None:
-        """Mark ports as allocated and others as free (repair)."""
+        """Mark the ports in `add` as allocated and those in `remove` as free, in one write.
+
+        Ports out of the range are ignored.
+        """
         add_mask, remove_mask = self._mask(add), self._mask(remove)
         await self._change(lambda taken: (taken | add_mask) & ~remove_mask)
 
@@ -118,7 +124,10 @@ class NodePorts:
         return sum(1 << (port - self.low) for port in set(ports) if self.low <= port <= self.high)
 
     async def _change(self, change: _Change) -> None:
-        """Apply the function to the stored bitmap."""
+        """Replace the stored bitmap by the result of the function, by compare-and-swap.
+
+        The function is called again after a conflict. Nothing is written if it returns its argument.
+        """
 
         async def attempt(current: Object | None, _: Entry | None) -> Updated | None:
             old_bits = self._bits(current)
@@ -129,7 +138,7 @@ class NodePorts:
         self._tell(self._bits(entry.peek()))
 
     def _tell(self, bits: int) -> None:
-        """Update the gauges."""
+        """Set the gauges of allocated and free ports."""
         metrics.PORTS_TAKEN.set((), bits.bit_count())
         metrics.PORTS_FREE.set((), self.size - bits.bit_count())
 
@@ -144,9 +153,10 @@ class NodePorts:
         }
 
     def _bits(self, obj: Object | None) -> int:
-        """Decode the bitmap, a big-endian integer as Go's big.Int writes it.
+        """Return the allocated ports of a RangeAllocation as a bitmap (bit 0 is the first port), or 0 for None.
 
-        Ports of a former range that are in the current one stay allocated.
+        The object holds a big-endian integer, as Go's big.Int writes it. Its range can be a former one: ports of it
+        that are in the current range stay allocated.
         """
         bits = int.from_bytes(base64.b64decode((obj or {}).get("data") or ""), "big")
         former_low = int(((obj or {}).get("range") or self.range).partition("-")[0])

@@ -44,7 +44,14 @@ _SERVICE: Final = "ClusterIPAllocation"
 
 
 class AddressRepair:
-    """The controller. `service_cidrs` must be running. Tests set `period` and `being_made`."""
+    """The controller that keeps IPAddress objects equal to the cluster IPs of the Services.
+
+    Args:
+        service_cidrs: informer of all ServiceCIDRs; the caller runs it.
+        services: informer of all Services; the caller runs it.
+        period: seconds between two checks of all objects.
+        being_made: seconds for which an IPAddress without a service is kept. Only tests set it.
+    """
 
     name = "ipallocator-repair-controller"
 
@@ -71,7 +78,7 @@ class AddressRepair:
         self._addresses.handlers.append(self._on_address)
 
     def taken(self) -> list[str]:
-        """Return all allocated addresses that the informer knows."""
+        """Return the names of all IPAddresses in the informer."""
         return [name for _, name in list(self._addresses.objects)]
 
     async def run(self) -> None:
@@ -109,14 +116,22 @@ class AddressRepair:
             self._of_services.add((parent.get("namespace", ""), parent.get("name", "")))
 
     async def sync_service(self, key: tuple[str, str]) -> None:
-        """Check the cluster IPs of a service."""
+        """Check the cluster IPs of a service and repair their IPAddresses. A service that does not exist is ignored.
+
+        Args:
+            key: the namespace and the name of the service.
+        """
         service = self._services.get(*key)
         for address in _cluster_ips(service or {}):
             if service is not None:
                 await self._check(service, address)
 
     async def _check(self, service: Object, address: str) -> None:
-        """Check one cluster IP of a service: report it, or create or recreate its IPAddress."""
+        """Check one cluster IP of a service.
+
+        If the IPAddress is missing or refers to something else, an event is recorded and the IPAddress is created or
+        replaced. If the cluster IP is in no ServiceCIDR or another service has it, only an event is recorded.
+        """
         service_name = f"{service['metadata']['namespace']}/{service['metadata']['name']}"
         family = family_of(address)
         parsed = ipaddress.ip_address(address)
@@ -153,7 +168,11 @@ class AddressRepair:
             await self._recreate(address, service)
 
     async def sync_address(self, address: str) -> None:
-        """Check one IPAddress; delete it if no service uses it."""
+        """Check the IPAddress with this name and delete it if no service uses it.
+
+        IPAddresses that other controllers manage are ignored. A new one is checked again later, because the request
+        that creates it may be in progress.
+        """
         stored = self._addresses.get("", address)
         if (
             stored is None
@@ -194,7 +213,14 @@ class AddressRepair:
         await self._delete(stored)
 
     async def _warn(self, about: Object, reason: str, action: str, note: str) -> None:
-        """Log a warning and record an event for the object."""
+        """Log a warning and record an event about the object.
+
+        Args:
+            about: a Service, if `action` is "ClusterIPAllocation"; else an IPAddress.
+            reason: the reason of the event.
+            action: the action of the event.
+            note: the text of the event.
+        """
         log.warning("%s: %s", reason, note)
         kind = (
             {"kind": "Service", "apiVersion": "v1"}
@@ -204,9 +230,9 @@ class AddressRepair:
         await self._events.record_warning({**kind, **about}, reason, action, note)
 
     async def _live(self, address: str) -> Object | None:
-        """Read the IPAddress from the API.
+        """Read the IPAddress from the API; return None if it does not exist.
 
-        Its informer may lag behind the one of services, which must not cause an event.
+        The informer of IPAddresses may lag behind the one of services, which must not cause an event.
         """
         return await get_or_none(self._client, IP_ADDRESSES, "", address)
 
@@ -228,7 +254,7 @@ class AddressRepair:
 
 
 def _cluster_ips(service: Object) -> list[str]:
-    """Return the allocated cluster IPs of a service."""
+    """Return the cluster IPs of a service in canonical form; [] for headless services and type ExternalName."""
     spec = service.get("spec") or {}
     if spec.get("type") == "ExternalName" or spec.get("clusterIP") in (None, "", "None"):
         return []

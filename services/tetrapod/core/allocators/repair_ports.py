@@ -46,7 +46,7 @@ class PortRepair:
         await every(self._period, self.name, self.repair)
 
     async def repair(self) -> None:
-        """Check all services once."""
+        """Check all services once and correct the allocated ports."""
         try:
             await self._look()
         except Exception:
@@ -54,7 +54,7 @@ class PortRepair:
             raise
 
     async def _look(self) -> None:
-        """Compare the allocated ports with the ports of services.
+        """Compare the allocated ports with the node ports of services, record events, and correct the allocated ports.
 
         The allocated ports are read first, so that a port that is allocated in between does not seem leaked.
         """
@@ -85,7 +85,10 @@ class PortRepair:
             await self._ports.correct(used - taken, leaked)
 
     def _is_leaked(self, port: int) -> bool:
-        """Count a check that found the port unused; return whether it has leaked."""
+        """Count a check that found the port unused, and return whether it was the fourth consecutive one.
+
+        If so, the count is reset.
+        """
         checks_left = self._suspects[port] = self._suspects.get(port, _LOOKS) - 1
         if checks_left >= 0:
             return False
@@ -95,13 +98,16 @@ class PortRepair:
         return True
 
     async def _warn(self, service: Object, reason: str, note: str) -> None:
-        """Log a warning and record an event for the service."""
+        """Log a warning and record an event about the service."""
         log.warning("%s: %s/%s: %s", reason, service["metadata"]["namespace"], service["metadata"]["name"], note)
         await self._events.record_warning({"kind": "Service", "apiVersion": "v1", **service}, reason, _ACTION, note)
 
 
 def node_ports(service: Object) -> Iterator[int]:
-    """Yield the node ports of a service; one that serves several protocols counts once."""
+    """Yield the node ports of a service, including healthCheckNodePort.
+
+    A port that serves several protocols is yielded once. A port that is listed twice for one protocol is yielded twice.
+    """
     spec = service.get("spec") or {}
     seen: dict[int, set[str]] = {}
     for port in spec.get("ports") or ():

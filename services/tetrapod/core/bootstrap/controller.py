@@ -44,7 +44,14 @@ _SERVICE_PERIOD: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class BootstrapConfig:
-    """The values that the objects contain."""
+    """The values of this cluster and server that bootstrap objects contain.
+
+    Attributes:
+        service_network: the service network in CIDR notation, for the default ServiceCIDR.
+        first_address: its first address, for the service `kubernetes`.
+        advertise_address: the address under which other API servers reach this one.
+        port: the port of the API server.
+    """
 
     service_network: str
     first_address: str
@@ -55,7 +62,7 @@ class BootstrapConfig:
 
 
 class Bootstrap:
-    """The controller of bootstrap objects."""
+    """The controller of bootstrap objects, one method for each kind of object."""
 
     def __init__(self, client: Client, config: BootstrapConfig) -> None:
         self._client = client
@@ -71,7 +78,7 @@ class Bootstrap:
         )
 
     def register(self, lifecycle: Lifecycle) -> None:
-        """Register a post-start hook for each step."""
+        """Register a post-start hook for each step, which also starts its periodic repetition."""
         schemas = [*_data("flowschemas"), *([SERVICES_FLOW_SCHEMA] if self._config.apart else [])]
         flow_control = FlowControlObjects(
             self._client, {PRIORITY_LEVELS: _data("prioritylevelconfigurations"), FLOW_SCHEMAS: schemas}
@@ -102,9 +109,9 @@ class Bootstrap:
         await self._ensure(NAMESPACES, namespaces)
 
     async def authentication_info(self) -> None:
-        """Write the ConfigMap from which extension API servers read the CAs to trust.
+        """Write the ConfigMap `extension-apiserver-authentication` if it is missing or differs from the configuration.
 
-        The ConfigMap is rewritten when the CAs change.
+        Extension API servers read from it the CAs to trust.
         """
         name = "extension-apiserver-authentication"
         data = self._config.authentication()
@@ -118,11 +125,11 @@ class Bootstrap:
             await self._client.update(CONFIG_MAPS, "kube-system", {**stored, "data": data})
 
     async def priority_classes(self) -> None:
-        """Create missing system priority classes."""
+        """Create missing system PriorityClasses."""
         await self._ensure(PRIORITY_CLASSES, _data("priorityclasses"))
 
     async def service_cidr(self) -> None:
-        """Create the default ServiceCIDR and mark it as ready."""
+        """Create the default ServiceCIDR if it is missing, and mark it as ready if it has no condition."""
         obj = {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "ServiceCIDR",
@@ -154,10 +161,10 @@ class Bootstrap:
         )
 
     async def kubernetes_service(self) -> None:
-        """Create the service `kubernetes` of the aggregators, which write its endpoints themselves (generic/frontdoor).
+        """Create the service `kubernetes` if it is missing.
 
-        While another replica is creating it, the cluster IP can be allocated before the service exists. The create then
-        fails and is retried.
+        The aggregators write its endpoints themselves (generic/kubernetes_service). While another replica is creating
+        it, the cluster IP can be allocated before the service exists. The create then fails and is retried.
         """
         labels = {"component": "apiserver", "provider": "kubernetes"}
         service = {
@@ -176,14 +183,14 @@ class Bootstrap:
             await self._create(SERVICES, "default", service)
 
     async def _ensure(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
-        """Create the missing cluster-scoped objects, all at once."""
+        """Create those of the cluster-scoped objects that do not exist, concurrently."""
         page = await self._client.list(gvr)
         present = {item["metadata"]["name"] for item in page.get("items") or ()}
         missing = [obj for obj in wanted if obj["metadata"]["name"] not in present]
         await asyncio.gather(*(self._create(gvr, "", obj) for obj in missing))
 
     async def _create(self, gvr: GroupVersionResource, namespace: str, obj: Object) -> None:
-        """Create an object unless it exists."""
+        """Create an object; do nothing if it exists."""
         try:
             await self._client.create(gvr, namespace, obj)
         except StatusError as error:
@@ -192,7 +199,11 @@ class Bootstrap:
 
 
 def _data(resource: str) -> list[Object]:
-    """Return the objects of this resource from objects.json."""
+    """Return the objects of this resource in objects.json.
+
+    Args:
+        resource: such as "flowschemas".
+    """
     objects_by_resource: dict[str, list[Object]] = orjson.loads(
         files(__package__).joinpath("objects.json").read_bytes()
     )

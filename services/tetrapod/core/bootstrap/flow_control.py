@@ -49,10 +49,10 @@ _BOOLEANS: Final = {"1": True, "t": True, "true": True, "0": False, "f": False, 
 
 
 class FlowControlObjects:
-    """The objects to maintain.
+    """The FlowSchemas and PriorityLevelConfigurations to maintain.
 
     Args:
-        wanted: upstream's objects by resource.
+        wanted: all objects that upstream has, by resource.
     """
 
     def __init__(self, client: Client, wanted: dict[GroupVersionResource, Sequence[Object]]) -> None:
@@ -60,7 +60,10 @@ class FlowControlObjects:
         self._wanted = wanted
 
     async def ensure(self) -> None:
-        """Create, update and remove objects as needed."""
+        """List the stored objects once, and create, update and delete objects as the module describes.
+
+        Conflicts with other replicas are ignored; the next call checks the objects again.
+        """
         await asyncio.gather(*(self._ensure_all(gvr, objects) for gvr, objects in self._wanted.items()))
 
     async def _ensure_all(self, gvr: GroupVersionResource, wanted: Sequence[Object]) -> None:
@@ -95,7 +98,11 @@ class FlowControlObjects:
 
 
 def _revised(wanted: Object, current: Object) -> Object | None:
-    """Return the object as it has to be written, or None if it is up to date."""
+    """Return a copy of the stored object with the changes to write, or None if it is up to date.
+
+    The annotation `apf.kubernetes.io/autoupdate-spec` is set; the spec is restored if the object is updated
+    automatically.
+    """
     metadata = current["metadata"]
     annotated = _auto_updated(current)
     auto_update = metadata["name"] in _MANDATORY or (
@@ -110,13 +117,16 @@ def _revised(wanted: Object, current: Object) -> Object | None:
 
 
 def _auto_updated(obj: Object) -> bool | None:
-    """Return the value of the annotation; None if it is unset or invalid."""
+    """Return the value of the annotation `apf.kubernetes.io/autoupdate-spec`; None if it is unset or invalid."""
     value = (obj["metadata"].get("annotations") or {}).get(_AUTO_UPDATE, "")
     return _BOOLEANS.get(value.lower())
 
 
 def _covers(actual: Any, expected: Any) -> bool:
-    """Return whether `actual` equals `expected`, apart from fields that defaulting has added."""
+    """Return whether `actual` equals `expected`, apart from members of mappings that only `actual` has.
+
+    Defaulting adds such members.
+    """
     if isinstance(expected, dict):
         return isinstance(actual, dict) and all(_covers(actual.get(key), value) for key, value in expected.items())
     if isinstance(expected, list):
