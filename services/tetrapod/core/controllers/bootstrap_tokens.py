@@ -37,7 +37,7 @@ def _tokens(client: Client) -> Informer:
 
 
 class TokenCleaner:
-    """The controller that deletes expired bootstrap tokens."""
+    """The controller that deletes Secrets of bootstrap tokens when the tokens expire."""
 
     name = "token-cleaner-controller"
 
@@ -77,7 +77,7 @@ class TokenCleaner:
 
 
 class BootstrapSigner:
-    """The controller that writes one signature into cluster-info for each token that may sign."""
+    """The controller that signs the ConfigMap cluster-info with each valid bootstrap token that may sign."""
 
     name = "bootstrap-signer-controller"
 
@@ -116,14 +116,15 @@ class BootstrapSigner:
 
 
 def _value(secret: Object, key: str) -> str:
-    """Decode a value of the secret's data; a missing one is ""."""
+    """Return a decoded value of the Secret's data, or "" if it is missing."""
     return base64.b64decode((secret.get("data") or {}).get(key) or "").decode("utf-8", "replace")
 
 
 def seconds_left(secret: Object) -> float | None:
-    """Return the seconds until the token expires.
+    """Return the seconds until the bootstrap token in the Secret expires.
 
-    None means that it never expires, 0.0 that it has expired or that its expiration cannot be parsed.
+    Returns:
+        None if it never expires; 0.0 if it has expired or its expiration cannot be parsed.
     """
     text = _value(secret, "expiration")
     if not text:
@@ -135,7 +136,11 @@ def seconds_left(secret: Object) -> float | None:
 
 
 def signing_token(secret: Object) -> tuple[str, str] | None:
-    """Return the id and the secret of a valid token with usage-bootstrap-signing, or None."""
+    """Return the token id and the token secret of a valid token with usage-bootstrap-signing, else None.
+
+    Args:
+        secret: a Secret of a bootstrap token.
+    """
     match = _NAME.fullmatch(secret["metadata"]["name"])
     token_id, token = _value(secret, "token-id"), _value(secret, "token-secret")
     if match is None or match[1] != token_id or not token or seconds_left(secret) == 0.0:
@@ -144,7 +149,13 @@ def signing_token(secret: Object) -> tuple[str, str] | None:
 
 
 def detached_signature(content: str, token_id: str, token: str) -> str:
-    """Return a compact JWS (HS256) with detached content (RFC 7515, appendix F)."""
+    """Return a compact JWS (HS256) with detached content (RFC 7515, appendix F).
+
+    Args:
+        content: the text to sign.
+        token_id: the key id in the header.
+        token: the key.
+    """
     header = _base64url(orjson.dumps({"alg": "HS256", "kid": token_id}))
     signed = hmac.new(token.encode(), f"{header}.{_base64url(content.encode())}".encode(), hashlib.sha256)
     return f"{header}..{_base64url(signed.digest())}"

@@ -2,6 +2,7 @@
 
 They delete requests that are approved, denied, failed or expired, or have waited too long. They list all requests
 periodically instead of watching them.
+
 Upstream: pkg/controller/certificates/cleaner/{cleaner,pcrcleaner}.go.
 """
 
@@ -31,7 +32,10 @@ _POD_REQUEST: Final = timedelta(minutes=30)
 
 
 class _Cleaner:
-    """The base of both cleaners: checks all requests every `period` seconds. Tests set `period` and `clock`."""
+    """The base class of both cleaners, which checks all requests of the resource `gvr` every `period` seconds.
+
+    Only tests set `period` and `clock`.
+    """
 
     name = ""
     gvr = REQUESTS
@@ -45,14 +49,18 @@ class _Cleaner:
         await every(self._period, self.name, self.clean)
 
     async def clean(self) -> None:
-        """List all requests once and delete those that are over."""
+        """List all requests once and delete those for which `is_over` returns True."""
         page = await self._client.list(self.gvr)
         for request in page.get("items") or ():
             if self.is_over(request, self._clock()):
                 await self._delete(request["metadata"])
 
     def is_over(self, request: Object, moment: datetime) -> bool:
-        """Return whether the request shall be deleted at this time."""
+        """Return whether the request is to be deleted.
+
+        Args:
+            moment: the current time.
+        """
         raise NotImplementedError
 
     async def _delete(self, metadata: Object) -> None:
@@ -93,7 +101,7 @@ class SigningRequestCleaner(_Cleaner):
 
 
 class PodCertificateRequestCleaner(_Cleaner):
-    """The cleaner of PodCertificateRequests: 30 minutes after their creation."""
+    """The cleaner of PodCertificateRequests, which deletes each 30 minutes after its creation."""
 
     name = "podcertificaterequest-cleaner-controller"
     gvr = POD_REQUESTS
@@ -110,7 +118,11 @@ def _older(text: str | None, age: timedelta, moment: datetime) -> bool:
 
 
 def _expired(certificate: str, moment: datetime) -> bool:
-    """Return whether the base64-encoded PEM certificate has expired; one that cannot be parsed has not."""
+    """Return whether the certificate has expired at `moment`; False if it cannot be parsed.
+
+    Args:
+        certificate: base64 of a PEM certificate.
+    """
     try:
         return moment > x509.load_pem_x509_certificate(base64.b64decode(certificate)).not_valid_after_utc
     except ValueError:

@@ -1,7 +1,7 @@
-"""The served resources according to aggregated discovery, for controllers that work on all of them.
+"""`Discovery`, which lists the served resources for controllers that work on all of them.
 
-A group-version whose server does not answer is marked `Stale`. It is listed separately, and the controllers continue
-with the others.
+It reads aggregated discovery. A group-version is `Stale` there if its server does not answer. Such group-versions are
+listed separately, and the controllers continue with the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ _ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredResource:
-    """A served resource; `preferred` says that its version is the first of its group."""
+    """A resource in one served version.
+
+    Attributes:
+        gvr: the group, version and resource.
+        kind: the kind of its objects, whose group and version can differ from those of `gvr`.
+        preferred: whether this version is the preferred one of the group.
+    """
 
     gvr: GroupVersionResource
     kind: GroupVersionKind
@@ -31,26 +37,28 @@ class DiscoveredResource:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """The result of discovery: resources and stale group-versions."""
+    """The result of discovery.
+
+    Attributes:
+        resources: all resources in all versions, in the order of discovery.
+        stale: the group-versions whose server did not answer, and "/api" or "/apis" if that document could not be read.
+    """
 
     resources: tuple[DiscoveredResource, ...]
     stale: tuple[str, ...]  # group-versions whose server did not answer
 
     def may_have(self, gvr: GroupVersionResource) -> bool:
-        """Return whether a resource that was not found may be served all the same.
-
-        This is so if its group-version is stale.
-        """
+        """Return whether a resource that is not in `resources` may be served all the same, by a stale group-version."""
         return str(gvr.group_version) in self.stale or ("/apis" if gvr.group else "/api") in self.stale
 
 
 async def discover(client: Client) -> Discovered:
-    """Read the discovery documents once."""
+    """Read the discovery documents and return all resources. `Discovery` is cheaper for repeated calls."""
     return await Discovery(client).resources()
 
 
 class Discovery:
-    """A discovery client for repeated use: it parses a document again only if the document has changed."""
+    """A discovery client for repeated use, which parses a document again only if the document has changed."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -64,7 +72,11 @@ class Discovery:
         )
 
     async def _of(self, path: str) -> Discovered:
-        """Return the resources below /api or /apis; a document that cannot be read counts as stale."""
+        """Return the resources below `path`, or the path as stale if the document cannot be read.
+
+        Args:
+            path: "/api" or "/apis".
+        """
         code, body = await self._client.raw("GET", path, headers={"accept": _ACCEPT})
         if code != 200:
             return Discovered((), (path,))
@@ -89,7 +101,7 @@ def _parse(body: bytes) -> Discovered:
 
 @lru_cache(maxsize=64)
 def _verbs(verbs: tuple[str, ...]) -> frozenset[str]:
-    """Return a frozenset shared by all resources with the same verbs."""
+    """Return a frozenset of the verbs. Resources with the same verbs share one."""
     return frozenset(verbs)
 
 

@@ -54,7 +54,8 @@ class GarbageCollector:
     It also handles the finalizers `orphan` and `foregroundDeletion`.
 
     Args:
-        presence: which resources have objects in the store.
+        client: reads and deletes objects of all resources.
+        presence: tells which resources have objects in the store.
         settle: see `SETTLE`.
     """
 
@@ -104,7 +105,10 @@ class GarbageCollector:
                     await self._presence.changed.wait()
 
     async def _refresh(self, group: asyncio.TaskGroup) -> None:
-        """Start reflectors for new resources and stop those of removed ones. Those of stale group-versions go on.
+        """Start reflectors for new resources and stop those of resources that are no longer served.
+
+        Reflectors of stale group-versions continue. A custom resource gets a reflector only once it has objects
+        (`_settled`).
 
         Upstream: pkg/controller/garbagecollector/garbagecollector.go, Sync (partial discovery).
         """
@@ -137,7 +141,10 @@ class GarbageCollector:
                     self._remove(node)
 
     def _settled(self, gvr: GroupVersionResource) -> bool:
-        """Return whether a custom resource has had objects for `settle` seconds."""
+        """Return whether the resource has had objects in the store for at least `settle` seconds.
+
+        The time is counted from the first call that sees objects.
+        """
         if (gvr.group, gvr.resource) not in self._presence:
             self._first_seen.pop(gvr, None)
             return False
@@ -146,7 +153,7 @@ class GarbageCollector:
     def _is_custom(self, gvr: GroupVersionResource) -> bool:
         """Return whether a CustomResourceDefinition defines the resource, so that its objects are in our store.
 
-        Until the definitions are synced, every resource that is not built in counts as custom.
+        Until the CustomResourceDefinitions are synced, every resource that is not built in counts as custom.
         """
         if gvr.group in _BUILTIN:
             return False
@@ -158,7 +165,10 @@ class GarbageCollector:
         )
 
     def _changed(self, gvr: GroupVersionResource, old: Node | None, new: Node | None) -> None:
-        """Update the graph for one event of a reflector."""
+        """Update the graph for one event of a reflector: an addition (no `old`), a deletion (no `new`) or a change.
+
+        An object that was recreated under the same name has another uid, and counts as a deletion and an addition.
+        """
         if gvr == _CRDS and not self._settle:  # discovery will list a new resource in a moment
             self._look_until = time.monotonic() + _AFTER_A_DEFINITION
             self._presence.changed.set()
@@ -172,7 +182,10 @@ class GarbageCollector:
             self._put(old, new)
 
     def _put(self, old: Node | None, node: Node) -> None:
-        """Add or replace a node and its edges; queue it if it has owners or a deletion finalizer to handle."""
+        """Add or replace a node and its edges to owners.
+
+        The node is queued if it has owners, or if it is being deleted with a finalizer of the collector.
+        """
         uid = node.uid
         self._absent.discard(uid)
         self._nodes[uid] = node
@@ -186,7 +199,7 @@ class GarbageCollector:
             self._queue.add(uid)
 
     def _unlink(self, owner: str, dependent: str) -> None:
-        """Remove an edge; queue the owner, which may wait for this dependent."""
+        """Remove the edge between two uids, and queue the owner, which may wait for this dependent."""
         dependents = self._dependents.get(owner)
         if dependents is None:
             return
@@ -197,7 +210,7 @@ class GarbageCollector:
             self._queue.add(owner)
 
     def _remove(self, node: Node) -> None:
-        """Remove a node and queue its dependents."""
+        """Remove a node and its edges to owners, and queue its dependents."""
         uid = node.uid
         if self._nodes.pop(uid, None) is None:
             return
@@ -269,9 +282,9 @@ class GarbageCollector:
         )
 
     async def _foreground(self, node: Node) -> None:
-        """Queue the dependents for deletion.
+        """Queue the dependents of an object that is deleted in the foreground, so that they are deleted.
 
-        The finalizer is dropped when no dependent with blockOwnerDeletion remains.
+        The object's finalizer is dropped when no dependent with blockOwnerDeletion remains.
         """
         blocking = False
         for i, uid in enumerate(list(self._dependents.get(node.uid, ()))):
@@ -288,7 +301,7 @@ class GarbageCollector:
             await self._drop_finalizer(node, _FOREGROUND)
 
     async def _orphan(self, node: Node) -> None:
-        """Drop the owner reference from all dependents, then the finalizer from the owner."""
+        """Drop the owner references to this object from all dependents, then its finalizer `orphan`."""
         for uid in list(self._dependents.get(node.uid, ())):
             dependent = self._nodes.get(uid)
             if dependent is None:
@@ -324,7 +337,7 @@ class GarbageCollector:
         await self._quietly(self._client.patch(node.gvr, node.namespace, node.name, patch))
 
     async def _live(self, node: Node) -> Object | None:
-        """Read the object from the API; None if it is gone or has been recreated with another uid."""
+        """Read the object from the API; return None if it is gone or has been recreated with another uid."""
         try:
             live = await self._client.get(node.gvr, node.namespace, node.name)
         except StatusError as error:
@@ -334,7 +347,11 @@ class GarbageCollector:
         return live if live["metadata"]["uid"] == node.uid else None
 
     async def _owner(self, reference: Object, namespace: str) -> Object | None:
-        """Read the owner from the API; None if it does not exist.
+        """Read the owner from the API; return None if it does not exist or has another uid than the reference.
+
+        Args:
+            reference: an owner reference.
+            namespace: the namespace of the dependent.
 
         Raises:
             StatusError: it is unknown whether the owner exists.
@@ -355,7 +372,7 @@ class GarbageCollector:
         return owner if owner["metadata"]["uid"] == reference["uid"] else None
 
     async def _quietly(self, call: Any) -> None:
-        """Await a write, ignoring 404 and 409: a deletion or a concurrent change triggers another event."""
+        """Await a write and ignore its errors 404 and 409: a deletion or a concurrent change triggers another event."""
         try:
             await call
         except StatusError as error:

@@ -34,7 +34,10 @@ _PERIOD: Final = 24 * 3600.0
 
 
 class LegacyTokenCleaner:
-    """The controller of unused token Secrets; it runs every `period` seconds. Tests set `period` and `clock`."""
+    """The controller that invalidates and deletes unused token Secrets of service accounts.
+
+    It checks all of them every `period` seconds. Only tests set `period` and `clock`.
+    """
 
     name = "legacy-serviceaccount-token-cleaner-controller"
 
@@ -47,7 +50,9 @@ class LegacyTokenCleaner:
         await every(self._period, self.name, self.clean, level=logging.DEBUG)
 
     async def clean(self) -> None:
-        """Check all token Secrets once. Nothing happens until the use of tokens has been tracked for a year and a day.
+        """Check all token Secrets once: label those that are unused, and delete those that were labelled a year ago.
+
+        Nothing happens until the use of tokens has been tracked for a year and a day.
 
         Raises:
             StatusError: 404, the ConfigMap that records the start of tracking does not exist.
@@ -65,7 +70,10 @@ class LegacyTokenCleaner:
                 await self._retire(secret, moment)
 
     def _is_unused(self, secret: Object, moment: datetime) -> bool:
-        """Return whether the Secret is older than a year and its token was not used within a year."""
+        """Return whether the Secret is older than a year and its label says no use of the token within a year.
+
+        A Secret that is being deleted or has an invalid label does not count as unused.
+        """
         meta = secret["metadata"]
         if meta.get("deletionTimestamp") or parse(meta["creationTimestamp"]) >= moment - _UNUSED_FOR:
             return False
@@ -75,10 +83,7 @@ class LegacyTokenCleaner:
         return _day(last_used) is not None and last_used < (moment - _UNUSED_FOR).strftime(_DAY)
 
     async def _is_left_over(self, secret: Object) -> bool:
-        """Return whether the Secret is a leftover.
-
-        It is one if it was created automatically for an account that still exists and no pod refers to it.
-        """
+        """Return whether the Secret was created automatically for an account that exists, and no pod refers to it."""
         meta = secret["metadata"]
         annotations = meta.get("annotations") or {}
         name, uid = (
@@ -96,7 +101,7 @@ class LegacyTokenCleaner:
         return not any(meta["name"] in set(_secret_names(pod.get("spec"))) for pod in pods.get("items") or ())
 
     async def _retire(self, secret: Object, moment: datetime) -> None:
-        """Label the Secret as invalid, or delete it if it has had the label for a year."""
+        """Label the Secret as invalid since today, or delete it if it has had the label for a year."""
         meta = secret["metadata"]
         since = (meta.get("labels") or {}).get(_INVALID_SINCE, "")
         try:
@@ -114,7 +119,7 @@ class LegacyTokenCleaner:
 
 
 def _day(text: str) -> datetime | None:
-    """Parse a date as in the labels; None if it is not one."""
+    """Parse a date of the form 2006-01-02, as labels have it; return None for other texts."""
     try:
         return datetime.strptime(text, _DAY)
     except ValueError:
@@ -122,7 +127,7 @@ def _day(text: str) -> datetime | None:
 
 
 def _secret_names(value: Any) -> Iterator[str]:
-    """Yield the names of all Secrets that a pod spec refers to. Upstream: VisitPodSecretNames."""
+    """Yield the names of all Secrets that a pod spec, or a part of it, refers to. Upstream: VisitPodSecretNames."""
     if isinstance(value, list):
         for item in value:
             yield from _secret_names(item)

@@ -1,4 +1,7 @@
-"""The selection of controllers by `--controllers`. They run in the leading replica only."""
+"""The interface of controllers, and their selection by `--controllers`.
+
+Only the replica that leads runs them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ class Controller(Protocol):
 
 
 class Shared:
-    """An informer that several controllers use, run like a controller for the duration of one leader term."""
+    """An informer that several controllers use.
+
+    It runs like a controller, so that it starts and stops with them when this replica gains or loses leadership.
+    """
 
     def __init__(self, name: str, informer: Informer) -> None:
         self.name = name
@@ -29,5 +35,9 @@ class Shared:
 
 
 def selected(controllers: Sequence[Controller], selection: Sequence[str]) -> list[Controller]:
-    """Return the controllers that the value of `--controllers` enables."""
+    """Return those of the controllers that the value of `--controllers` enables, in the given order.
+
+    Args:
+        selection: names, "*" for all that are on by default, and `-name` to disable one.
+    """
     return [controller for controller in controllers if enabled(controller.name, selection)]

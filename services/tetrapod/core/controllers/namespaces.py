@@ -35,7 +35,11 @@ _OK: Final = {
 
 
 class NamespaceController:
-    """The controller of terminating namespaces. `namespaces` is an informer shared with other controllers."""
+    """The controller that empties terminating namespaces and then removes the finalizer `kubernetes` from their spec.
+
+    Args:
+        namespaces: an informer of all Namespaces that other controllers use too; the caller runs it.
+    """
 
     name = "namespace-controller"
 
@@ -73,7 +77,7 @@ class NamespaceController:
         await self._finalize(name)
 
     async def _empty(self, name: str, namespace: Object) -> DeletionOutcome:
-        """Delete all objects of the namespace once and return what remains."""
+        """Try once to delete all objects of the namespace, pods first, and return what remains."""
         discovered = await discover(self._client)
         outcome = DeletionOutcome(discovered)
         # Pods first: the objects that they use should outlive them.
@@ -91,12 +95,13 @@ class NamespaceController:
     async def _delete_all(
         self, gvr: GroupVersionResource, namespace: str, outcome: DeletionOutcome, collection: bool = True
     ) -> None:
-        """Delete all objects of a resource in the namespace.
+        """Delete all objects of a resource in the namespace, in the background.
 
-        Failures, remaining objects and their finalizers are recorded in `outcome`.
+        Failures, remaining objects and their finalizers are recorded in `outcome`. A resource that is not served is
+        ignored.
 
         Args:
-            collection: whether the resource supports deletecollection.
+            collection: whether the resource supports deletecollection; if not, each object is deleted.
         """
         try:
             page = await self._client.list(gvr, namespace)
@@ -141,7 +146,14 @@ class NamespaceController:
 
 
 class DeletionOutcome:
-    """The result of one deletion pass, and the namespace conditions that report it."""
+    """The result of one attempt to empty a namespace, and the namespace conditions that report it.
+
+    Attributes:
+        stale: group-versions that were skipped, because their server did not answer.
+        failures: error texts.
+        remaining: numbers of remaining objects by resource.
+        finalizers: numbers of remaining objects by finalizer.
+    """
 
     def __init__(self, discovered: Discovered) -> None:
         self.stale = discovered.stale
@@ -151,11 +163,11 @@ class DeletionOutcome:
 
     @property
     def done(self) -> bool:
-        """Whether the namespace is empty."""
+        """Whether nothing failed and nothing remains. Group-versions in `stale` are not considered."""
         return not self.failures and not self.remaining
 
     def _wanted(self) -> dict[str, tuple[str, str, str]]:
-        """Return (status, reason, message) by condition type."""
+        """Return (status, reason, message) of the conditions by type."""
         conditions = {kind: ("False", reason, message) for kind, (reason, message) in _OK.items()}
         if self.stale:
             details = ", ".join(f"{name}: stale GroupVersion discovery: {name}" for name in sorted(self.stale))
@@ -193,14 +205,20 @@ class DeletionOutcome:
         return conditions
 
     def conditions_changed(self, namespace: Object) -> bool:
-        """Return whether the conditions must be written. A namespace that is empty at the first pass gets none."""
+        """Return whether the namespace's conditions differ from this result, so that they must be written.
+
+        A namespace that is empty at the first attempt gets no conditions.
+        """
         existing = (namespace.get("status") or {}).get("conditions") or []
         if self.done and not existing:
             return False
         return _compared(self.merged(existing)) != _compared(existing)
 
     def merged(self, old_conditions: list[Object]) -> list[Object]:
-        """Return the conditions with this result; lastTransitionTime changes only with status, reason or message."""
+        """Return the namespace's conditions with those of this result; conditions of other types are kept.
+
+        lastTransitionTime changes only with status, reason or message.
+        """
         by_type = {c.get("type"): c for c in old_conditions}
         merged = [c for c in old_conditions if c.get("type") not in _OK]
         for condition_type, (status, reason, message) in self._wanted().items():
@@ -228,5 +246,5 @@ class DeletionOutcome:
 
 
 def _compared(conditions: list[Object]) -> dict[Any, tuple[Any, ...]]:
-    """Return what is compared of conditions: status, reason and message by type."""
+    """Return status, reason and message of conditions by type, which decide whether conditions are equal."""
     return {c.get("type"): (c.get("status"), c.get("reason"), c.get("message")) for c in conditions}

@@ -35,15 +35,23 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class _Partial(msgspec.Struct):
-    """The fields that the garbage collector needs. The others, managedFields above all, never become Python objects."""
+    """The fields of an object that the garbage collector decodes.
+
+    All others, above all managedFields, never become Python objects.
+    """
 
     metadata: _Metadata
 
 
 class Node(msgspec.Struct, gc=False, eq=False, frozen=True):
-    """One object.
+    """A node of the graph: the facts about one object of the cluster.
 
     It refers to its owners by uid, so nodes form no reference cycles and Python's cyclic collector can skip them.
+
+    Attributes:
+        namespace: "" for cluster-scoped objects.
+        owners: pairs (uid, blockOwnerDeletion).
+        deleting: whether it has a deletionTimestamp.
     """
 
     uid: str
@@ -60,7 +68,11 @@ OnChange = Callable[[GroupVersionResource, Node | None, Node | None], None]
 
 
 class NodeReflector(Reflector):
-    """A reflector that keeps the nodes of one resource by namespace and name."""
+    """A reflector that keeps the nodes of one resource, by namespace and name, in `nodes`.
+
+    Args:
+        changed: called synchronously for each change.
+    """
 
     def __init__(self, client: Client, gvr: GroupVersionResource, changed: OnChange) -> None:
         super().__init__(client, gvr, metadata_only=True, only=_Partial)

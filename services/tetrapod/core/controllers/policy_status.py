@@ -21,7 +21,7 @@ POLICIES: Final = GroupVersionResource("admissionregistration.k8s.io", "v1", "va
 
 
 class PolicyStatus:
-    """The controller of the status of ValidatingAdmissionPolicies."""
+    """The controller that sets status.typeChecking and status.observedGeneration of ValidatingAdmissionPolicies."""
 
     name = "validatingadmissionpolicy-status-controller"
 
@@ -66,6 +66,6 @@ class PolicyStatus:
 
 
 def _observed(policy: Object) -> bool:
-    """Return whether status.observedGeneration is current."""
+    """Return whether status.observedGeneration is the policy's generation, so that nothing is left to do."""
     generation: int = policy["metadata"].get("generation", 0)
     return generation <= int((policy.get("status") or {}).get("observedGeneration") or 0)

@@ -29,9 +29,10 @@ _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 async def check(client: Client, policy: Object) -> list[Object]:
-    """Return the policy's expressionWarnings.
+    """Return the policy's expressionWarnings, by type-checking its expressions for each type that it matches.
 
-    There is one for each expression that does not compile for at least one matched type.
+    Returns:
+        A warning for each expression that does not compile for at least one type; [] if all compile.
     """
     spec = policy.get("spec") or {}
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or []
@@ -54,7 +55,11 @@ async def check(client: Client, policy: Object) -> list[Object]:
 
 
 def _issue(kind: GroupVersionKind, composer: Composer, expression: str) -> str:
-    """Return the error of the expression for a type, or ""."""
+    """Return the compilation error of the expression, with the kind as prefix, or "".
+
+    Args:
+        composer: compiles expressions about objects of this kind.
+    """
     error = composer.compile(expression, ANYTHING).error
     return f"{kind}: {error.removeprefix('compilation failed: ')}\n" if error else ""
 
@@ -84,7 +89,7 @@ _Served = tuple[str, str, str, GroupVersionKind]
 
 
 async def _resources(client: Client) -> list[_Served]:
-    """Return all served resources from aggregated discovery."""
+    """Return all served resources of aggregated discovery; a document that cannot be read is skipped."""
     served: list[_Served] = []
     for path in ("/api", "/apis"):
         code, body = await client.raw("GET", path, headers=_AGGREGATED)
@@ -103,9 +108,9 @@ async def _resources(client: Client) -> list[_Served]:
 
 
 def _kinds(rules: list[Object], served: list[_Served]) -> list[GroupVersionKind]:
-    """Return the matched kinds, sorted.
+    """Return the kinds that the rules match, sorted. Rules with wildcards in groups or versions match no kinds.
 
-    The first rule that yields 10 kinds ends the collection; rules with wildcards match no kinds.
+    The first rule that yields 10 kinds ends the collection.
     """
     kinds: set[GroupVersionKind] = set()
     for rule in rules:
@@ -117,7 +122,7 @@ def _kinds(rules: list[Object], served: list[_Served]) -> list[GroupVersionKind]
 
 
 def _kinds_of(rule: Object, served: list[_Served]) -> Iterator[GroupVersionKind]:
-    """Yield the kinds that a rule matches."""
+    """Yield the kinds that a rule matches. Resources with wildcards or subresources are ignored."""
     groups, versions = sorted(rule.get("apiGroups") or ()), sorted(rule.get("apiVersions") or ())
     if any("*" in name for name in (*groups, *versions)):
         return
@@ -132,7 +137,11 @@ def _kinds_of(rule: Object, served: list[_Served]) -> Iterator[GroupVersionKind]
 
 
 def _declaration(kind: GroupVersionKind, crds: Object) -> DeclType | None:
-    """Return the CEL type of a kind, or None if its schema is unknown or recursive."""
+    """Return the CEL type of a kind, or None if its schema is unknown or recursive.
+
+    Args:
+        crds: the list of all CustomResourceDefinitions.
+    """
     node = _schema(kind, crds)
     if node is None:
         return None
@@ -144,7 +153,11 @@ def _declaration(kind: GroupVersionKind, crds: Object) -> DeclType | None:
 
 
 def _schema(kind: GroupVersionKind, crds: Object) -> SchemaNode | None:
-    """Return the schema of a built-in kind or of a CustomResourceDefinition's version, or None."""
+    """Return the schema of a built-in kind or of a CustomResourceDefinition's version, or None if there is none.
+
+    Args:
+        crds: the list of all CustomResourceDefinitions.
+    """
     try:
         return types.schema_for(kind)
     except KeyError:

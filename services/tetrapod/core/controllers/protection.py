@@ -31,7 +31,10 @@ _USE: Final = {
 
 
 class ClaimProtection:
-    """The controller that removes the finalizer of deleted PersistentVolumeClaims that no pod uses."""
+    """The controller that removes the protection finalizer of PersistentVolumeClaims once no pod uses them.
+
+    It considers claims that are being deleted, and sets the condition Unused of bound ones that are not.
+    """
 
     name = "persistentvolumeclaim-protection-controller"
 
@@ -72,7 +75,10 @@ class ClaimProtection:
         await drop_finalizer(self._client, CLAIMS, claim, _CLAIM_FINALIZER)
 
     async def _tell_use(self, key: tuple[str, str], claim: Object) -> None:
-        """Set the condition Unused of a bound claim."""
+        """Set the condition Unused of a bound claim to whether no pod that has not ended refers to it.
+
+        A claim that has always been used gets no condition.
+        """
         if not _bound(claim):
             return
         namespace, name = key
@@ -99,9 +105,9 @@ class ClaimProtection:
                 raise
 
     async def _used(self, namespace: str, name: str) -> bool:
-        """Return whether a running pod uses the claim.
+        """Return whether a pod that is assigned to a node and has not finished uses the claim.
 
-        The method also lists pods live, because a pod may be newer than the informer's cache.
+        If no pod in the informer does, pods are listed live, because a pod can be newer than the informer's cache.
         """
         cached = [pod for (pod_namespace, _), pod in self._pods.objects.items() if pod_namespace == namespace]
         if any(_runs(pod) and name in claims_of(pod) for pod in cached):
@@ -111,7 +117,7 @@ class ClaimProtection:
 
 
 class VolumeProtection:
-    """The controller that removes the finalizer of deleted PersistentVolumes that no claim uses."""
+    """The controller that removes the protection finalizer of PersistentVolumes in deletion that are not bound."""
 
     name = "persistentvolume-protection-controller"
 
@@ -139,7 +145,7 @@ class VolumeProtection:
 
 
 def claims_of(pod: Object) -> set[str]:
-    """Return the names of the claims that a pod's volumes use, generic ephemeral volumes included."""
+    """Return the names of the PersistentVolumeClaims of a pod's volumes, generic ephemeral volumes included."""
     names = set()
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         if claim := volume.get("persistentVolumeClaim"):
@@ -150,7 +156,7 @@ def claims_of(pod: Object) -> set[str]:
 
 
 def _claims_alone(pod: Object) -> Object:
-    """Return the fields of a pod that this module needs.
+    """Return a pod with only the fields that this module needs.
 
     There may be very many pods, so the informer keeps nothing else.
     """
@@ -179,7 +185,11 @@ def _bound(claim: Object) -> bool:
 
 
 async def drop_finalizer(client: Client, gvr: GroupVersionResource, obj: Object, finalizer: str) -> None:
-    """Remove a finalizer from the object if it has it; an object that is gone is ignored."""
+    """Remove a finalizer from the object by a patch. Do nothing if it does not have the finalizer or is gone.
+
+    Raises:
+        StatusError: 409, the object has changed since it was read, and other errors.
+    """
     meta = obj["metadata"]
     finalizers = meta.get("finalizers") or []
     if finalizer not in finalizers:

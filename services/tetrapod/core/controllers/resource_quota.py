@@ -39,7 +39,7 @@ _SETTLE: Final = 0.1  # seconds; by then a write that was charged just before is
 
 
 class ResourceQuotaController:
-    """The controller of ResourceQuota status. It recounts a quota on events, and all quotas every 300 seconds."""
+    """The controller of ResourceQuota status. It recounts a quota after events, and all quotas every 300 seconds."""
 
     name = "resourcequota-controller"
 
@@ -77,7 +77,10 @@ class ResourceQuotaController:
             self._queue.add((new["metadata"]["namespace"], new["metadata"]["name"]))
 
     def _on_object(self, resource: GroupResource) -> Any:
-        """Return an event handler that queues the namespace's quotas when an event may decrease their usage."""
+        """Return an informer's handler for objects of this resource.
+
+        It queues all quotas of the object's namespace if the event can decrease their usage.
+        """
 
         def changed(old: Object | None, new: Object | None) -> None:
             if new is not None and (old is None or not may_decrease_usage(resource, old, new)):
@@ -90,7 +93,11 @@ class ResourceQuotaController:
         return changed
 
     async def _watch(self, resource: GroupResource) -> GroupVersionResource | None:
-        """Watch a resource that a quota limits and return its GVR, or None if no server serves it."""
+        """Watch a resource that a quota limits, unless it is watched already, and return its GVR.
+
+        Returns:
+            None if no server serves it in namespaces; the next call looks again.
+        """
         if self._watched.get(resource) is None:
             discovered = await discover(self._client)
             gvr = next(
@@ -123,9 +130,13 @@ class ResourceQuotaController:
             await self._client.update(QUOTAS, namespace, {**quota, "status": status}, subresource="status")
 
     async def _used(self, quota: Object, namespace: str, hard: Object) -> dict[str, str]:
-        """Return status.used.
+        """Count the objects in the quota's namespace and scopes, and return status.used.
 
-        Resources that no server serves are left out, so that admission rejects writes of them until they are counted.
+        Names of resources that no server serves are left out, so that admission rejects writes of them until they are
+        counted.
+
+        Args:
+            hard: spec.hard of the quota.
         """
         totals: dict[str, Quantity] = {}
         lookups = _Lookups(self._client)
@@ -150,14 +161,14 @@ class ResourceQuotaController:
 
 
 def _is_counted(quota: Object) -> bool:
-    """Return whether status.used covers all limits."""
+    """Return whether status.used has an entry for each name in spec.hard."""
     return ((quota.get("status") or {}).get("used") or {}).keys() >= (
         (quota.get("spec") or {}).get("hard") or {}
     ).keys()
 
 
 class _Lookups:
-    """Cached reads of device classes and claims for one count, and reads of pods."""
+    """Reads for the counting of one quota: device classes and claims, each listed at most once, and pods."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -165,13 +176,16 @@ class _Lookups:
         self._claims: list[Object] | None = None
 
     async def classes(self) -> list[Object]:
-        """Return all device classes."""
+        """Return all DeviceClasses, or [] if resource.k8s.io is not served."""
         if self._classes is None:
             self._classes = await self._items(_CLASSES)
         return self._classes
 
     async def claims(self, namespace: str) -> list[Object]:
-        """Return all claims of the namespace."""
+        """Return all ResourceClaims of the namespace, or [] if resource.k8s.io is not served.
+
+        All calls must name the same namespace.
+        """
         if self._claims is None:
             self._claims = await self._items(_CLAIMS, namespace)
         return self._claims

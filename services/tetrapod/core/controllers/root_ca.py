@@ -24,10 +24,10 @@ _DESCRIPTION: Final = (
 
 
 class RootCAPublisher:
-    """The controller of the ConfigMap `kube-root-ca.crt`.
+    """The controller that creates and restores the ConfigMap `kube-root-ca.crt` in every active namespace.
 
     Args:
-        namespaces: an informer shared with other controllers.
+        namespaces: an informer of all Namespaces that other controllers use too; the caller runs it.
         ca: the PEM bundle to publish.
     """
 

@@ -19,7 +19,11 @@ SERVICE_ACCOUNTS: Final = GroupVersionResource("", "v1", "serviceaccounts")
 
 
 class ServiceAccountController:
-    """The controller of the service account `default`. `namespaces` is an informer shared with other controllers."""
+    """The controller that creates the service account `default` in active namespaces, and again after its deletion.
+
+    Args:
+        namespaces: an informer of all Namespaces that other controllers use too; the caller runs it.
+    """
 
     name = "serviceaccount-controller"
 
@@ -61,7 +65,7 @@ class ServiceAccountController:
 
 
 async def create_quietly(client: Client, gvr: GroupVersionResource, namespace: str, obj: Object) -> None:
-    """Create the object, ignoring errors because it exists already or its namespace is terminating."""
+    """Create the object; do nothing if it exists already or its namespace is terminating."""
     try:
         await client.create(gvr, namespace, obj)
     except StatusError as error:

@@ -25,10 +25,10 @@ _HELD: Final = "There are still IPAddresses referencing the ServiceCIDR, please 
 
 
 class ServiceNetworks:
-    """The controller of ServiceCIDRs.
+    """The controller of the finalizer and the condition Ready of ServiceCIDRs.
 
     Args:
-        grace: seconds between the deletion of a ServiceCIDR and the removal of its finalizer; tests set it.
+        grace: seconds between the deletion of a ServiceCIDR and the removal of its finalizer. Only tests set it.
     """
 
     name = "service-cidr-controller"
@@ -53,7 +53,7 @@ class ServiceNetworks:
             group.create_task(self._queue.run())
 
     def _all_of(self, changed: list[Network]) -> None:
-        """Queue the ServiceCIDRs that overlap one of the changed networks."""
+        """Queue the ServiceCIDRs with a network that overlaps one of the changed networks."""
         for (_, name), other in self._networks.objects.items():
             if any(
                 _overlap(changed_network, other_network)
@@ -82,12 +82,14 @@ class ServiceNetworks:
         )
 
     async def _let_go(self, name: str, network: Object, deleted: float) -> None:
-        """Remove the finalizer of a ServiceCIDR that is being deleted.
+        """Remove the finalizer of a ServiceCIDR that is being deleted, if no allocated address needs the ServiceCIDR.
 
-        The method does so once no address needs the ServiceCIDR and the grace period is over.
+        While one does, the condition Ready is False. The finalizer stays for the grace period after the deletion.
 
         Args:
-            deleted: the deletion time in seconds since the epoch.
+            name: the name of the ServiceCIDR.
+            network: the ServiceCIDR.
+            deleted: its deletionTimestamp in seconds since the epoch.
         """
         if self._holds(name, network):
             await self._tell(network, {"type": "Ready", "status": "False", "reason": "Terminating", "message": _HELD})
@@ -119,7 +121,12 @@ class ServiceNetworks:
                 raise
 
     async def _tell(self, network: Object, wanted: Object) -> None:
-        """Apply the condition Ready if it differs from the stored one."""
+        """Apply the condition to the ServiceCIDR's status, unless the stored one has equal status, reason and message.
+
+        Args:
+            network: the stored ServiceCIDR.
+            wanted: the condition Ready, without lastTransitionTime.
+        """
         conditions = (network.get("status") or {}).get("conditions") or ()
         existing: Object = next((c for c in conditions if c.get("type") == "Ready"), {})
         if all((existing.get(key) or "") == wanted[key] for key in ("status", "reason", "message")):

@@ -34,7 +34,7 @@ _LATER: Final = frozenset({"ServerTimeout", "TooManyRequests", "ServiceUnavailab
 
 
 class StorageVersionMigrator:
-    """The controller of StorageVersionMigrations."""
+    """The controller that runs StorageVersionMigrations, one at a time for each resource."""
 
     name = "storage-version-migrator-controller"
 
@@ -58,7 +58,10 @@ class StorageVersionMigrator:
                 self._queue.add(_resource(migration))
 
     async def _sync(self, resource: GroupResource) -> None:
-        """Clean up ended migrations of the resource, and advance the running one or start the oldest waiting one."""
+        """Clean up ended migrations of the resource, and advance the running one or start the oldest waiting one.
+
+        A migration is running while its condition Running is True.
+        """
         migrations = [copy_object(m) for m in self._migrations.objects.values() if _resource(m) == resource]
         running = [m for m in migrations if is_true(m, "Running")]
         for migration in running:
@@ -72,7 +75,7 @@ class StorageVersionMigrator:
             )
 
     async def _begin(self, resource: GroupResource, migration: Object) -> None:
-        """Mark the migration as running, in the CustomResourceDefinition first."""
+        """Set the condition StorageMigrating of the CustomResourceDefinition, if any, then Running of the migration."""
 
         def running(definition: Object) -> Object:
             message = f"Migration {migration['metadata']['name']} is running"
@@ -83,10 +86,13 @@ class StorageVersionMigrator:
         await self._update_status(migration)
 
     async def _advance(self, resource: GroupResource, migration: Object) -> None:
-        """Do the next step of the migration.
+        """Do the next step of the running migration.
 
-        The steps are to find the resource in discovery, to record the resource version up to which objects are
-        migrated, and to migrate.
+        The steps are:
+
+        1. Find the resource in discovery. The migration fails if it is not there after 60 seconds.
+        2. Record in the migration's status the resource version up to which objects are migrated.
+        3. Migrate.
         """
         discovered = await self._find(resource)
         if discovered is None:
@@ -110,7 +116,13 @@ class StorageVersionMigrator:
         await self._migrate(discovered, migration)
 
     async def _migrate(self, resource: DiscoveredResource, migration: Object) -> None:
-        """Write each object that is not newer than the recorded resource version with an empty patch."""
+        """Write an empty patch to each object up to the recorded resource version, then set the condition Succeeded.
+
+        Objects that were changed or deleted meanwhile need no patch.
+
+        Raises:
+            StatusError: a temporary error; the migration continues with the next attempt.
+        """
         last_revision = int(migration["status"]["resourceVersion"])
         total, candidates = 0, []
         async for metadata in self._metadata(resource.gvr):
@@ -140,10 +152,10 @@ class StorageVersionMigrator:
         await self._update_status(migration)
 
     async def _clean_up(self, resource: GroupResource, migration: Object) -> None:
-        """Report the end of the migration.
+        """Report the end of a migration that has succeeded or failed.
 
         It is reported in the CustomResourceDefinition's condition and storedVersions, then in the migration's condition
-        Running.
+        Running, which becomes False.
         """
         success = is_true(migration, "Succeeded")
 
@@ -178,9 +190,10 @@ class StorageVersionMigrator:
         await self._update_status(migration)
 
     async def _tell_definition(self, resource: GroupResource, status_of: Callable[[Object], Object]) -> None:
-        """Apply a status to the CustomResourceDefinition, if there is one, with up to 5 attempts on conflicts.
+        """Apply a status to the resource's CustomResourceDefinition, with up to 5 attempts on conflicts.
 
-        The patch has the resource version that was read, because the condition's observedGeneration refers to it.
+        A resource without a definition is ignored. The patch has the resource version that was read, because the
+        condition's observedGeneration refers to it.
 
         Args:
             status_of: returns the status to apply for the definition that was read.
@@ -211,14 +224,14 @@ class StorageVersionMigrator:
                     raise
 
     async def _find(self, resource: GroupResource) -> DiscoveredResource | None:
-        """Return the resource in the most preferred version of its group that serves it, or None."""
+        """Return the resource in the most preferred version of its group that serves it; None if none does."""
         for discovered in (await self._discovery.resources()).resources:
             if (discovered.gvr.group, discovered.gvr.resource) == (resource.group, resource.resource):
                 return discovered
         return None
 
     async def _metadata(self, gvr: GroupVersionResource) -> AsyncIterator[Object]:
-        """Yield the metadata of all objects, in pages."""
+        """Yield the metadata of all objects of the resource, in pages of 500."""
         query: dict[str, Any] = {"limit": _PAGE}
         while True:
             page = await self._client.list(gvr, metadata_only=True, **query)
@@ -255,7 +268,13 @@ def _condition(kind: str, reason: str, message: str) -> Object:
 
 
 def _running(left: int = 0, total: int = 0, error: StatusError | None = None) -> Object:
-    """Return the condition Running with the progress in its message."""
+    """Return the condition Running, True, with the progress in its message.
+
+    Args:
+        left: the number of objects that are not yet migrated.
+        total: the number of objects; 0 for no progress.
+        error: a temporary error to mention.
+    """
     message = "The migration is running"
     if total:
         message += f", {left}/{total} objects not yet migrated" if left else f", {total} objects verified migrated"
@@ -265,7 +284,7 @@ def _running(left: int = 0, total: int = 0, error: StatusError | None = None) ->
 
 
 def _told(definition: Object, status: str, reason: str, message: str) -> Object:
-    """Return the condition StorageMigrating of a CustomResourceDefinition."""
+    """Return the condition StorageMigrating of a CustomResourceDefinition, for its current generation."""
     return {
         "type": "StorageMigrating",
         "status": status,

@@ -26,7 +26,7 @@ Signer = Callable[[str, str, str], Awaitable[str]]
 
 
 class TokenSecretController:
-    """The controller of token Secrets of service accounts.
+    """The controller that adds token, CA and account uid to token Secrets, and deletes those without an account.
 
     Args:
         sign: requests a token from the auth service.
@@ -90,7 +90,7 @@ class TokenSecretController:
         await self._client.update(SECRETS, namespace, changed)
 
     async def _account(self, namespace: str, name: str) -> Object | None:
-        """Return the account, or None if it does not exist.
+        """Return the service account, or None if it does not exist or `name` is "".
 
         An account that is missing in the informer's cache is read from the API, because it may be new.
         """

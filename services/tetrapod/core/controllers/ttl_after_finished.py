@@ -20,7 +20,7 @@ JOBS: Final = GroupVersionResource("batch", "v1", "jobs")
 
 
 class TTLAfterFinished:
-    """The controller of Jobs with ttlSecondsAfterFinished."""
+    """The controller that deletes Jobs ttlSecondsAfterFinished seconds after they finish."""
 
     name = "ttl-after-finished-controller"
 
@@ -58,7 +58,11 @@ class TTLAfterFinished:
 
 
 def due(job: Object) -> float | None:
-    """Return when the Job shall be deleted, in seconds since the epoch, or None if it shall not."""
+    """Return the time to delete the Job, in seconds since the epoch.
+
+    Returns:
+        None if it has no ttlSecondsAfterFinished, has not finished or is being deleted.
+    """
     ttl = (job.get("spec") or {}).get("ttlSecondsAfterFinished")
     if ttl is None or job["metadata"].get("deletionTimestamp"):
         return None

@@ -1,6 +1,6 @@
-"""The controller that warns about admission webhooks that are a hazard while they are unavailable.
+"""The controller that warns about admission webhooks that can break the cluster while they are unavailable.
 
-Such a webhook would then break the control plane or block its own recovery.
+Such a webhook would then reject writes of the control plane, or those that start its own server again.
 
 Upstream has nothing like it: there such a webhook is noticed only when it fails. Nothing is rejected. An event for the
 configuration and a log line say what to change. `--break-glass` is the way to recover afterwards.
@@ -35,7 +35,15 @@ Labels = Callable[[str], Mapping[str, str]]
 
 
 class Vital(NamedTuple):
-    """A write that must not depend on a webhook, and why."""
+    """A write without which the cluster or a webhook's server does not work.
+
+    Attributes:
+        operation: "CREATE" or "UPDATE".
+        resource: the written resource.
+        kind: its kind.
+        namespace: its namespace, or "" for cluster-scoped resources.
+        why: the consequence of rejecting the write, for the warning.
+    """
 
     operation: str
     resource: GroupVersionResource
@@ -78,7 +86,7 @@ _EVERYWHERE: Final = (
 
 
 def _of_service(namespace: str) -> tuple[Vital, ...]:
-    """Return the writes that are needed to start the webhook's own server."""
+    """Return the writes that are needed to start the server of a webhook whose Service is in this namespace."""
     reason = "its own server cannot be started again"
     return (
         Vital("CREATE", GroupVersionResource("", "v1", "pods"), "Pod", namespace, reason),
@@ -93,11 +101,12 @@ def _of_service(namespace: str) -> tuple[Vital, ...]:
 
 
 def hazards(webhook: Object, labels_of: Labels) -> list[str]:
-    """Return the vital writes that fail while the webhook is unavailable.
+    """Return descriptions of the vital writes that fail while the webhook is unavailable; [] if there are none.
 
     A webhook with an objectSelector or matchConditions is not analyzed and assumed to be safe.
 
     Args:
+        webhook: an element of `webhooks` in a webhook configuration.
         labels_of: returns the labels of a namespace.
     """
     if (
@@ -121,14 +130,20 @@ def hazards(webhook: Object, labels_of: Labels) -> list[str]:
 
 
 def _attributes(write: Vital) -> Attributes:
-    """Return admission attributes for matching rules."""
+    """Return admission attributes of the write, to match them with a webhook's rules."""
     kind = GroupVersionKind(write.resource.group, write.resource.version, write.kind)
     user = UserInfo("")
     return Attributes(write.operation, kind, write.resource, "", write.namespace, "", None, None, {}, False, user)
 
 
 class WebhookHazards:
-    """The controller that checks webhook configurations. `namespaces` is an informer shared with other controllers."""
+    """The controller that reports hazards of webhook configurations by log lines and events.
+
+    It reports the hazards of a webhook again only if they change.
+
+    Args:
+        namespaces: an informer of all Namespaces that other controllers use too; the caller runs it.
+    """
 
     name = "webhook-hazards"
 
