@@ -20,9 +20,10 @@ from tetrapod.machinery.table import Column, TableConvertor
 
 
 class LeaseStrategy(KindStrategy):
-    """The strategy of Lease.
+    """The strategy of Leases.
 
-    The fields of coordinated leader election are dropped, because its feature gate is off, as upstream.
+    The fields of coordinated leader election (strategy and preferredHolder) are dropped, because its feature gate is
+    off, as upstream. An update keeps those that the stored Lease has.
     """
 
     def prepare_for_create(self, ctx: Context, obj: Object) -> None:

@@ -42,7 +42,7 @@ _OUR_CONTROLLERS: Final = frozenset({"endpointslice-controller.k8s.io", "endpoin
 
 
 class EndpointSliceStrategy(KindStrategy):
-    """The strategy of EndpointSlice.
+    """The strategy of EndpointSlices.
 
     A change of labels increments the generation too. The field deprecatedTopology is dropped.
     """
@@ -65,9 +65,12 @@ class EndpointSliceStrategy(KindStrategy):
 
 
 def _drop_topology(obj: Object, known_nodes: frozenset[str]) -> None:
-    """Drop deprecatedTopology. Upstream: dropTopologyOnV1.
+    """Remove deprecatedTopology from all endpoints. Upstream: dropTopologyOnV1.
 
-    A valid hostname in it becomes nodeName if nodeName is unset and the stored slice had that hostname.
+    A valid hostname in it becomes nodeName if nodeName is unset and `known_nodes` contains it.
+
+    Args:
+        known_nodes: the hostnames in deprecatedTopology of the stored slice; empty on create.
     """
     for endpoint in obj.get("endpoints") or ():
         node = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOST_NAME, "")
@@ -89,7 +92,7 @@ def definition() -> ResourceDefinition:
 
 
 def set_defaults(obj: Object) -> None:
-    """Set the defaults of an EndpointSlice."""
+    """Set the defaults of the ports of an EndpointSlice, which is modified."""
     for port in obj.get("ports") or ():
         if port.get("name") is None:
             port["name"] = ""
@@ -98,7 +101,9 @@ def set_defaults(obj: Object) -> None:
 
 
 def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
-    """Validate an EndpointSlice: hand-written rules first, then those that the schema declares.
+    """Validate a new or updated EndpointSlice.
+
+    Upstream writes some rules by hand and declares others in the types. Errors of the declared rules come last.
 
     Args:
         old: the stored object, or None on create. If no endpoint changed, the endpoints are not validated again; if one
@@ -122,10 +127,16 @@ def validate(obj: Object, old: Object | None = None) -> list[FieldError]:
 
 
 def _address_type(kind: str, old: Object | None) -> tuple[list[FieldError], list[FieldError]]:
-    """Return the errors about addressType of hand-written rules and of declared rules.
+    """Validate addressType.
 
-    The declared rules report a changed type as immutable and then skip the check for a supported one, so the
-    hand-written rule makes it.
+    The declared rules report a changed type as immutable and then do not check that it is supported, so the
+    hand-written rule does.
+
+    Args:
+        old: the stored object, or None on create.
+
+    Returns:
+        The errors of upstream's hand-written rules, and those of its declared rules.
     """
     moved = old is not None and kind != (old.get("addressType") or "")
     late = [] if kind else [field.required("addressType")]
@@ -197,7 +208,11 @@ def _ports(ports: list[Object]) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return warnings about an EndpointSlice."""
+    """Return warnings about a new slice of type FQDN and about addresses that are not in canonical form.
+
+    Args:
+        old: the stored object, or None on create.
+    """
     warnings = (
         ["spec.addressType: FQDN endpoints are deprecated"] if old is None and obj.get("addressType") == "FQDN" else []
     )

@@ -46,13 +46,13 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a new RuntimeClass."""
+    """Validate a new RuntimeClass: handler, overhead and scheduling."""
     handler = obj.get("handler") or ""
     return _written(obj) + (errors_from(is_short_name, handler, "handler") if handler else [field.required("handler")])
 
 
 def _written(obj: Object) -> list[FieldError]:
-    """Validate the rules that upstream writes by hand; those declared on the fields are checked by the callers."""
+    """Validate overhead and scheduling, for which upstream has hand-written rules. The callers check the handler."""
     overhead, scheduling = obj.get("overhead"), obj.get("scheduling")
     errors: list[FieldError] = []
     if overhead is not None:
@@ -91,6 +91,6 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def warnings(obj: Object, old: Object | None) -> list[str]:
-    """Return warnings about deprecated labels in the node selector."""
+    """Return a warning for each deprecated label in the node selector. The stored object is not used."""
     selector = (obj.get("scheduling") or {}).get("nodeSelector") or {}
     return [f"scheduling.nodeSelector: {text}" for text in map(deprecated_label, selector) if text]

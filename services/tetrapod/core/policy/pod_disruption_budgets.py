@@ -42,7 +42,7 @@ def definition() -> ResourceDefinition:
 
 
 def validate(obj: Object) -> list[FieldError]:
-    """Validate a PodDisruptionBudget."""
+    """Validate the spec of a new or updated PodDisruptionBudget."""
     spec = obj.get("spec") or {}
     errors: list[FieldError] = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -57,7 +57,7 @@ def validate(obj: Object) -> list[FieldError]:
 
 
 def _shown(spec: Object) -> Object:
-    """Return the spec as upstream's internal struct prints."""
+    """Return the spec in the form in which upstream's error prints it, its internal Go struct."""
     return {
         "MinAvailable": spec.get("minAvailable"),
         "Selector": go_structs.selector(spec.get("selector")),
@@ -67,7 +67,7 @@ def _shown(spec: Object) -> Object:
 
 
 def validate_status(new: Object, old: Object) -> list[FieldError]:
-    """Validate the status of a PodDisruptionBudget."""
+    """Validate the conditions and counters in the status of a PodDisruptionBudget. The stored object is not used."""
     status = new.get("status") or {}
     errors = conditions(status.get("conditions") or [], "status.conditions")
     for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
